@@ -1,0 +1,53 @@
+/**
+ * Writes the pages that are made from code: configuration reference, `.env.example`, error reference, API description,
+ * and the list of requirements with the tests that prove them. `--check` writes nothing and fails when a page is stale.
+ */
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { http } from '@plinth/http'
+import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import product from '../examples/quickstart/plinth.config.ts'
+import { errorPage } from './error-page.ts'
+import { requirementPage } from './requirement-page.ts'
+
+process.chdir(fileURLToPath(new URL('..', import.meta.url)))
+
+async function pages(): Promise<Record<string, string>> {
+  const running = await startForTest(product, { roles: ['cli'] })
+  try {
+    const openapi = await running.service(http).openapi()
+    return {
+      'docs/configuration.md': catalogueToMarkdown(running.catalogue, 'en'),
+      'docs/configuration.zh-CN.md': catalogueToMarkdown(running.catalogue, 'zh-CN'),
+      'examples/quickstart/.env.example': catalogueToDotenv(running.catalogue),
+      'docs/errors.md': errorPage(),
+      'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
+      'docs/requirements.md': requirementPage(
+        readFileSync('docs/requirements.tsv', 'utf8'),
+        globSync('{config-schema,kernel,migrations,plugins/*,examples/*,.}/{test/,}*.test.ts').sort(),
+      ),
+    }
+  } finally {
+    await running.stop('pages written')
+  }
+}
+
+const read = (file: string) => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+const isCheck = process.argv.includes('--check')
+const stale = Object.entries(await pages()).filter(([file, text]) => read(file) !== text)
+for (const [file, text] of stale) {
+  if (isCheck) console.error(`${file} is stale: run \`npm run generate\``)
+  else {
+    writeFileSync(file, text)
+    console.log(`wrote ${file}`)
+  }
+}
+if (isCheck && stale.length > 0) process.exitCode = 1
