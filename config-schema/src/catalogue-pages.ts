@@ -1,0 +1,113 @@
+import { type CatalogueEntry, groupsOf } from './catalogue.ts'
+import type { JsonValue } from './declaration.ts'
+import { localize } from './localize.ts'
+
+const words = {
+  en: {
+    title: 'Configuration keys',
+    head: ['Key', 'Meaning', 'Type', 'Default', 'Takes effect', 'Environment variable'],
+    live: 'at once',
+    restart: 'after a restart',
+    required: 'required',
+    none: 'none',
+    sensitive: 'Secret.',
+    locked: 'Not editable in the configuration centre.',
+    deprecated: (since: string, replacement?: string) =>
+      `Deprecated since ${since}${replacement === undefined ? '' : `, use \`${replacement}\``}.`,
+  },
+  'zh-CN': {
+    title: '配置项',
+    head: ['配置项', '说明', '类型', '默认值', '生效方式', '环境变量'],
+    live: '立即生效',
+    restart: '重启后生效',
+    required: '必填',
+    none: '无',
+    sensitive: '敏感信息。',
+    locked: '不能在配置中心修改。',
+    deprecated: (since: string, replacement?: string) =>
+      `自 ${since} 起弃用${replacement === undefined ? '' : `，请改用 \`${replacement}\``}。`,
+  },
+}
+
+/** Reference page in Markdown: one table per group. `locale` as for `localize`. */
+export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
+  const word = words[localize({ en: 'en', 'zh-CN': 'zh-CN' }, locale) as keyof typeof words]
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const meaning = ({ title, description, sensitive, editable, deprecated }: CatalogueEntry) =>
+    [
+      `**${localize(title, locale)}**`,
+      description && localize(description, locale),
+      sensitive && word.sensitive,
+      !editable && word.locked,
+      deprecated && word.deprecated(deprecated.since, deprecated.replacement),
+      deprecated?.reason && localize(deprecated.reason, locale),
+    ]
+      .filter(Boolean)
+      .join(' ')
+  const sections = groupsOf(entries).map(([group, members]) =>
+    [
+      `## ${group}`,
+      '',
+      row(word.head),
+      row(word.head.map(() => '---')),
+      ...members.map((entry) =>
+        row([
+          code(entry.key),
+          cell(meaning(entry)),
+          code(entry.format ?? entry.type),
+          entry.default === undefined
+            ? word[entry.required ? 'required' : 'none']
+            : code(JSON.stringify(entry.default)),
+          word[entry.reload],
+          code(entry.env),
+        ]),
+      ),
+      '',
+    ].join('\n'),
+  )
+  return [`# ${word.title}`, '', ...sections].join('\n')
+}
+
+const cell = (text: string) => text.replace(/\|/g, '\\|').replace(/\s*\n\s*/g, ' ')
+const code = (text: string) => `\`${cell(text)}\``
+
+/**
+ * `.env.example`: every key commented out with its default, so that a copy of the file changes nothing. A secret shows
+ * no value. Written in the quoting that shells and Node.js read alike.
+ */
+export function catalogueToDotenv(entries: readonly CatalogueEntry[]): string {
+  const sections = groupsOf(entries).map(([group, members]) => [
+    `# ==== ${group} ====`,
+    ...members.flatMap(dotenvLines),
+  ])
+  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`
+}
+
+function dotenvLines({
+  key,
+  title,
+  sensitive,
+  required,
+  deprecated,
+  env,
+  default: fallback,
+}: CatalogueEntry): string[] {
+  const marks = [sensitive && 'secret', required && 'required', deprecated && 'deprecated'].filter(Boolean).join(', ')
+  const shown = sensitive || fallback === undefined ? '' : dotenvValue(fallback)
+  return ['', `# ${cell(title.en)}${marks && ` (${marks})`}: ${key}`, `# ${env}=${shown}`]
+}
+
+/** Text that `readText` turns back into the value. A text that no quoting can carry on one line is left out. */
+function dotenvValue(value: JsonValue): string {
+  if (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((item) => typeof item === 'string' && /^[\w.:/@%+=-]+$/.test(item))
+  ) {
+    return value.join(',')
+  }
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  if (/^[\w.,:/@%+=-]*$/.test(text)) return text
+  if (!/['\r\n]/.test(text)) return `'${text}'`
+  return /["\\$`\r\n]/.test(text) ? '' : `"${text}"`
+}

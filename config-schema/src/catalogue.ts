@@ -1,0 +1,68 @@
+import type { JsonSchema, JsonValue, KeyDeclarations, Reload } from './declaration.ts'
+import { environmentNameOf } from './environment-name.ts'
+import { inBothLocales, type Localized } from './localize.ts'
+import { maskedValue } from './value.ts'
+
+/** One key as people and the configuration centre see it. Plain JSON. */
+export interface CatalogueEntry {
+  readonly key: string
+  readonly plugin: string
+  /** As declared, else the second segment of the key. */
+  readonly group: string
+  readonly type: string
+  readonly format?: string
+  readonly schema: JsonSchema
+  readonly title: Localized
+  readonly description?: Localized
+  /** Written form. A sensitive default is `maskedValue` unless it is empty. */
+  readonly default?: JsonValue
+  readonly required: boolean
+  readonly sensitive: boolean
+  readonly reload: Reload
+  readonly editable: boolean
+  /** Environment variable. */
+  readonly env: string
+  readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
+  readonly examples?: readonly JsonValue[]
+}
+
+/** All keys of the given plugins, sorted by key. Declarations must have passed `validateDeclaration`. */
+export function buildCatalogue(
+  owners: Iterable<{ readonly plugin: string; readonly keys: KeyDeclarations }>,
+): CatalogueEntry[] {
+  const entries = [...owners].flatMap(({ plugin, keys }) =>
+    Object.entries(keys).map(([key, declaration]): CatalogueEntry => {
+      const { schema, description, default: fallback, deprecated, examples, required, sensitive } = declaration
+      const { reason, ...deprecation } = deprecated ?? { since: '' }
+      return {
+        key,
+        plugin,
+        group: declaration.group ?? key.split('.')[1] ?? '',
+        type: String(schema['type']),
+        ...(typeof schema['format'] === 'string' && { format: schema['format'] }),
+        schema,
+        title: inBothLocales(declaration.title),
+        ...(description !== undefined && { description: inBothLocales(description) }),
+        ...(fallback !== undefined && { default: sensitive && !isEmpty(fallback) ? maskedValue : fallback }),
+        required,
+        sensitive,
+        reload: declaration.reload,
+        editable: declaration.editable,
+        env: environmentNameOf(key, declaration),
+        ...(deprecated && {
+          deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },
+        }),
+        ...(examples && { examples }),
+      }
+    }),
+  )
+  return entries.sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
+}
+
+const isEmpty = (value: JsonValue) => value === '' || JSON.stringify(value) === '[]' || JSON.stringify(value) === '{}'
+
+/** Entries by group, both in order of name. */
+export function groupsOf(entries: readonly CatalogueEntry[]): [group: string, entries: CatalogueEntry[]][] {
+  const groups = Map.groupBy(entries, (entry) => entry.group)
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : Number(a > b)))
+}

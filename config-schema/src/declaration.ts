@@ -1,0 +1,52 @@
+/** Any value that JSON can carry. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
+
+/** A JSON Schema (draft 2020-12) of one key. Flat keys only: schemas of different plugins are never merged. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** Text for people. A plain string counts as English. */
+export type LocalizedText = string | { readonly en: string; readonly 'zh-CN': string }
+
+/** `live`: the owner takes a new value while running. `restart`: it counts from the next start of the process. */
+export type Reload = 'live' | 'restart'
+
+export interface Deprecation {
+  /** Version of the owning plugin that deprecated the key. */
+  readonly since: string
+  /** Key that takes over; a value of the old key is used for it until the old key goes. */
+  readonly replacement?: string
+  readonly reason?: LocalizedText
+}
+
+/**
+ * The declaration of one configuration key. `T` is the type that the owner reads: the schema describes what is written
+ * (`"5m"`), `T` what is read (300000 milliseconds).
+ */
+export interface KeyDeclaration<T = unknown> {
+  readonly schema: JsonSchema
+  readonly title: LocalizedText
+  readonly description?: LocalizedText
+  /** Default in its written form. Without a default the key reads as `undefined` unless it is required. */
+  readonly default?: JsonValue
+  /** Start is refused while no source gives a value. Not together with a default. */
+  readonly required: boolean
+  /** Secret: masked on every read surface, encrypted at rest. */
+  readonly sensitive: boolean
+  readonly reload: Reload
+  /** False: the configuration centre never writes it; it comes from files, the environment or the command line. */
+  readonly editable: boolean
+  /** Heading in the catalogue. Without one, the second segment of the key. */
+  readonly group?: string
+  /** Environment variable. Without one, the key in upper case with `_` for `.` and `-`. */
+  readonly env?: string
+  readonly deprecated?: Deprecation
+  readonly examples?: readonly JsonValue[]
+  /** Phantom: the read type. Never set. */
+  readonly '~type'?: T
+}
+
+/** The keys of one plugin, by full key. */
+export type KeyDeclarations = { readonly [key: string]: KeyDeclaration }
+
+/** What the owner reads for a declaration. */
+export type ValueOf<D> = D extends KeyDeclaration<infer T> ? T : never

@@ -1,0 +1,96 @@
+import { isIP } from 'node:net'
+import { parseBytes, parseDuration } from './quantity.ts'
+
+/** A named rule for text, used as `format` in a schema. */
+export interface Format {
+  validate(text: string): boolean
+  /** Completes the sentence "must be ...". */
+  readonly rule: string
+  /** A text that meets the rule. */
+  readonly example: string
+  /** Turns written text into what is read; without it text is read as written. Also the order for formatMinimum and formatMaximum. */
+  readonly decode?: (text: string) => number | undefined
+}
+
+const isHost = (text: string): boolean =>
+  isAddress(text) ||
+  (text.length <= 253 &&
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(text) &&
+    // A name whose last label is a number would be read as an IPv4 address (WHATWG URL, "ends in a number").
+    !/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(text))
+
+/** IPv4 or IPv6 without a zone: a zone names an interface of one machine. */
+const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes('%')
+
+function isCidr(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/')
+  if (!isAddress(address) || more.length > 0) return false
+  return (
+    prefix === undefined || (/^(0|[1-9]\d{0,2})$/.test(prefix) && Number(prefix) <= (isIP(address) === 4 ? 32 : 128))
+  )
+}
+
+function isUrl(text: string, credentials: boolean): boolean {
+  // The parser repairs blanks, backslashes and missing slashes; a configuration value must be right as written.
+  if (!/^https?:\/\/[^\s\\/]+[^\s\\]*$/i.test(text)) return false
+  const url = URL.parse(text)
+  return url !== null && (credentials || (url.username === '' && url.password === ''))
+}
+
+function accepts(check: () => unknown): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Every format of the house by name. In schemas with other keywords the standard ones (`date-time`, `uuid`, ...) work too. */
+export const formats: Readonly<Record<string, Format>> = {
+  duration: {
+    validate: (text) => parseDuration(text) !== undefined,
+    rule: 'a duration with units (w, d, h, m, s, ms) or in ISO 8601 form',
+    example: '1h30m',
+    decode: parseDuration,
+  },
+  bytes: {
+    validate: (text) => parseBytes(text) !== undefined,
+    rule: 'a whole number of bytes, alone or with kB, MB, GB, TB, KiB, MiB, GiB or TiB',
+    example: '10MiB',
+    decode: parseBytes,
+  },
+  cidr: { validate: isCidr, rule: 'an IP address or a CIDR range', example: '10.0.0.0/8' },
+  url: {
+    validate: (text) => isUrl(text, false),
+    rule: 'an http or https URL without user name and password',
+    example: 'https://example.com/path',
+  },
+  'url-with-credentials': {
+    validate: (text) => isUrl(text, true),
+    rule: 'an http or https URL',
+    example: 'https://user:password@example.com/path',
+  },
+  host: { validate: isHost, rule: 'a host name or an IP address', example: 'db.example.com' },
+  email: {
+    // Grammar of the HTML standard, length limit of RFC 5321.
+    validate: (text) =>
+      text.length <= 254 &&
+      /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(
+        text,
+      ),
+    rule: 'an e-mail address',
+    example: 'name@example.com',
+  },
+  'time-zone': {
+    // Intl also takes offsets such as +08:00, which know no daylight saving.
+    validate: (text) => /^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text })),
+    rule: 'a time zone of the IANA database',
+    example: 'Asia/Shanghai',
+  },
+  locale: {
+    validate: (text) => text !== '' && accepts(() => Intl.getCanonicalLocales(text)),
+    rule: 'a BCP 47 language tag',
+    example: 'zh-CN',
+  },
+}

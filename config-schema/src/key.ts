@@ -1,0 +1,170 @@
+import type { Deprecation, JsonSchema, JsonValue, KeyDeclaration, LocalizedText, Reload } from './declaration.ts'
+import { formatDuration } from './quantity.ts'
+
+/** What every key may say about itself; see `KeyDeclaration` for the meaning of each member. */
+export interface KeyOptions<W extends JsonValue> {
+  readonly title: LocalizedText
+  readonly description?: LocalizedText
+  /** False when absent. */
+  readonly sensitive?: boolean
+  /** `restart` when absent. */
+  readonly reload?: Reload
+  /** True when absent. */
+  readonly editable?: boolean
+  readonly group?: string
+  readonly env?: string
+  readonly deprecated?: Deprecation
+  readonly examples?: readonly W[]
+}
+
+type WithValue<W> =
+  | { readonly default: W; readonly required?: false }
+  | { readonly required: true; readonly default?: never }
+type WithoutValue = { readonly default?: never; readonly required?: false }
+
+/**
+ * Declares one key. `T` is what the owner reads, `W` what is written, `C` the constraints. With a default or
+ * `required: true` the owner never reads `undefined`.
+ */
+export interface KeyBuilder<T, W extends JsonValue, C = unknown> {
+  (options: KeyOptions<W> & C & WithValue<W>): KeyDeclaration<T>
+  (options: KeyOptions<W> & C & WithoutValue): KeyDeclaration<T | undefined>
+}
+
+/** Lengths count Unicode code points; `pattern` is an ECMAScript expression with the u flag, not anchored. */
+export interface StringConstraints {
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+}
+export interface NumberConstraints {
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
+  readonly multipleOf?: number
+}
+/** Bounds in written form or as a number of milliseconds or bytes; both belong to the range. */
+export interface QuantityConstraints {
+  readonly minimum?: string | number
+  readonly maximum?: string | number
+}
+export interface ListConstraints {
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+}
+type StringList = readonly string[]
+type JsonObject = { readonly [name: string]: JsonValue }
+
+interface EnumBuilder {
+  <const V extends StringList>(
+    options: KeyOptions<NoInfer<V>[number]> & { readonly values: V } & WithValue<NoInfer<V>[number]>,
+  ): KeyDeclaration<V[number]>
+  <const V extends StringList>(
+    options: KeyOptions<NoInfer<V>[number]> & { readonly values: V } & WithoutValue,
+  ): KeyDeclaration<V[number] | undefined>
+}
+
+interface ObjectBuilder {
+  <T = JsonObject>(
+    options: KeyOptions<JsonObject> & { readonly schema: JsonSchema } & WithValue<JsonObject>,
+  ): KeyDeclaration<T>
+  <T = JsonObject>(
+    options: KeyOptions<JsonObject> & { readonly schema: JsonSchema } & WithoutValue,
+  ): KeyDeclaration<T | undefined>
+}
+
+type Constraints = { readonly [name: string]: unknown }
+
+/** Splits the options: what the declaration does not know is a constraint and belongs to the schema. */
+function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
+  return (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
+    const { title, description, required, sensitive, reload, editable, group, env, deprecated, examples, ...rest } =
+      options
+    const { default: fallback, ...constraints } = rest
+    const optional = { description, default: fallback, group, env, deprecated, examples }
+    return deepFreeze({
+      schema: schemaOf(constraints),
+      title,
+      required: required ?? false,
+      sensitive: sensitive ?? false,
+      reload: reload ?? 'restart',
+      editable: editable ?? true,
+      ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+    })
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const member of Object.values(value)) deepFreeze(member)
+  return Object.freeze(value)
+}
+
+const typed = (schema: JsonSchema) => builder((constraints) => ({ ...schema, ...constraints }))
+
+/** Text of a format that is read as a number: bounds become the format's own minimum and maximum. */
+const quantity = (format: string, write: (amount: number) => string) =>
+  builder(({ minimum, maximum, ...rest }) => {
+    const written = (bound: unknown) => (typeof bound === 'number' ? write(bound) : bound)
+    return {
+      type: 'string',
+      format,
+      ...(minimum === undefined ? {} : { formatMinimum: written(minimum) }),
+      ...(maximum === undefined ? {} : { formatMaximum: written(maximum) }),
+      ...rest,
+    }
+  })
+
+/**
+ * Declares keys: `key.duration({ title: 'Default window', default: '1m', minimum: '1s' })`. Builders check nothing but
+ * types; `validateDeclaration` reports what is wrong with a declaration.
+ */
+export const key = {
+  /** Any text. An empty text counts as a value; `minLength: 1` refuses it. */
+  string: typed({ type: 'string' }) as KeyBuilder<string, string, StringConstraints>,
+  /** A whole number within plus or minus 2^53 - 1. */
+  integer: typed({ type: 'integer' }) as KeyBuilder<number, number, NumberConstraints>,
+  number: typed({ type: 'number' }) as KeyBuilder<number, number, NumberConstraints>,
+  boolean: typed({ type: 'boolean' }) as KeyBuilder<boolean, boolean>,
+  /** Written `30s`, `1h30m` or `PT5M`; read as milliseconds. */
+  duration: quantity('duration', formatDuration) as KeyBuilder<number, string, QuantityConstraints>,
+  /** Written `1024`, `64kB` or `10MiB`, always as text; read as a number of bytes. */
+  bytes: quantity('bytes', String) as KeyBuilder<number, string, QuantityConstraints>,
+  /** An http or https URL; user name and password only with `credentials: true` (then usually `sensitive`). */
+  url: builder(({ credentials, ...rest }) => ({
+    type: 'string',
+    format: credentials === true ? 'url-with-credentials' : 'url',
+    ...rest,
+  })) as KeyBuilder<string, string, StringConstraints & { readonly credentials?: boolean }>,
+  /** An IP address or CIDR range. */
+  cidr: typed({ type: 'string', format: 'cidr' }) as KeyBuilder<string, string>,
+  cidrList: typed({ type: 'array', items: { type: 'string', format: 'cidr' } }) as KeyBuilder<
+    StringList,
+    StringList,
+    ListConstraints
+  >,
+  /** A host name or IP address, without a port. */
+  host: typed({ type: 'string', format: 'host' }) as KeyBuilder<string, string>,
+  /** 1 to 65535. A server's own port may say `minimum: 0`: the system then picks a free one. */
+  port: typed({ type: 'integer', minimum: 1, maximum: 65_535 }) as KeyBuilder<number, number, NumberConstraints>,
+  email: typed({ type: 'string', format: 'email' }) as KeyBuilder<string, string>,
+  /** A name of the IANA time zone database. */
+  timeZone: typed({ type: 'string', format: 'time-zone' }) as KeyBuilder<string, string>,
+  /** A BCP 47 language tag. */
+  locale: typed({ type: 'string', format: 'locale' }) as KeyBuilder<string, string>,
+  enum: builder(({ values, ...rest }) => ({ type: 'string', enum: values, ...rest })) as EnumBuilder,
+  /** Texts that are not empty; `items` narrows each. */
+  stringList: builder(({ items, ...rest }) => ({
+    type: 'array',
+    items: { type: 'string', minLength: 1, ...(items as JsonSchema | undefined) },
+    ...rest,
+  })) as KeyBuilder<
+    StringList,
+    StringList,
+    ListConstraints & { readonly items?: StringConstraints & { readonly enum?: StringList } }
+  >,
+  /** A JSON object of the given schema. */
+  object: builder(({ schema, ...rest }) => ({ type: 'object', ...(schema as JsonSchema), ...rest })) as ObjectBuilder,
+}

@@ -1,0 +1,51 @@
+import { distance } from 'fastest-levenshtein'
+
+/** Lower-case words of a name, whatever separates them: `rateLimit.default-window`, `RATE_LIMIT_DEFAULT_WINDOW`. */
+function wordsOf(name: string): string[] {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .split(/[.\-_:\s]+/)
+    .filter((word) => word !== '')
+}
+
+/**
+ * How far two names are apart, judged by the words in which they differ only: in long names with a common beginning a
+ * plain edit distance finds every sibling near. `undefined` means unrelated.
+ */
+function difference(left: readonly string[], right: readonly string[]): number | undefined {
+  const shortest = Math.min(left.length, right.length)
+  let head = 0
+  while (head < shortest && left[head] === right[head]) head++
+  let tail = 0
+  while (tail < shortest - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++
+  const a = left.slice(head, left.length - tail)
+  const b = right.slice(head, right.length - tail)
+  const words = Math.max(a.length, b.length)
+  const shared = head + tail
+  // A segment left out or too many.
+  if (a.length === 0 || b.length === 0)
+    return words <= 3 && words < shared + (words === 0 ? 1 : 0) ? 2 * words : undefined
+  const [from, to] = [a.join('-'), b.join('-')]
+  const edits = distance(from, to)
+  // Two letters in the wrong order are two edits, so a name that agrees elsewhere may differ by two in a short word.
+  const fewest = shared > 0 && Math.min(from.length, to.length) > 3 ? 2 : 1
+  if (edits <= Math.max(fewest, Math.floor(Math.max(from.length, to.length) * 0.4))) return edits
+  // Another segment in the middle of a name that is otherwise the same.
+  return head > 0 && tail > 0 && shared >= 3 && words <= 3 ? edits + 4 : undefined
+}
+
+/** The candidate that was probably meant: misspelt, spelt with other separators, or with a segment missing or different. Ties go to the first by name. */
+export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+  const words = wordsOf(name)
+  let best: string | undefined
+  let least = Number.POSITIVE_INFINITY
+  for (const candidate of [...candidates].sort()) {
+    const apart = difference(words, wordsOf(candidate))
+    if (apart !== undefined && apart < least) {
+      best = candidate
+      least = apart
+    }
+  }
+  return best
+}

@@ -1,0 +1,109 @@
+import type { JsonValue, KeyDeclaration } from './declaration.ts'
+import { types } from './keywords.ts'
+import { schemaCheck } from './schema-check.ts'
+import { validateValue } from './value.ts'
+
+/** A mistake in a declaration, for its author. */
+export interface DeclarationProblem {
+  /** `name`, `schema`, `default`, ...: the kind of mistake, mostly the member that holds it. */
+  readonly rule: string
+  /** A clause that names the place, for example `schema.minLength must be a whole number from 0`. */
+  readonly message: string
+  /** Path inside the declaration, for example `schema.minLength`; `key` for the key itself. */
+  readonly place: string
+}
+
+/**
+ * Everything that is wrong with a declaration; empty when it is sound. Never throws, whatever it is given: a plugin may
+ * be written without types.
+ */
+export function validateDeclaration(key: string, declaration: KeyDeclaration): readonly DeclarationProblem[] {
+  if (!isObject(declaration)) return [problem('declaration', 'key', 'needs a declaration')]
+  const problems = Object.entries(members)
+    .filter(([place, { holds }]) => !holds(declaration[place as keyof KeyDeclaration]))
+    .map(([place, { rule }]) => problem(place, place, rule))
+  if (!keyName.test(key)) problems.unshift(problem('name', 'key', keyRule))
+  for (const place of Object.keys(declaration)) {
+    if (!Object.hasOwn(members, place)) problems.push(problem('unknown', place, 'is not a member of a declaration'))
+  }
+  if (declaration.required === true && declaration.default !== undefined) {
+    problems.push(problem('required', 'default', 'must be absent: a key with a default is never missing'))
+  }
+  if (declaration.deprecated?.replacement === key) {
+    problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
+  }
+  return isObject(declaration.schema) ? [...problems, ...schemaProblems(declaration)] : problems
+}
+
+const keyName = /^platform(\.[a-z0-9]+(-[a-z0-9]+)*)+$/
+const keyRule =
+  'must start with "platform." and have lower-case segments, for example "platform.rate-limit.default-window"'
+
+interface MemberRule {
+  holds(value: unknown): boolean
+  readonly rule: string
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+const isLocalized = (value: unknown) =>
+  isText(value) || (isObject(value) && 'en' in value && 'zh-CN' in value && isText(value.en) && isText(value['zh-CN']))
+const absentOr =
+  (holds: (value: unknown) => boolean) =>
+  (value: unknown): boolean =>
+    value === undefined || holds(value)
+
+const flag: MemberRule = { holds: (value) => typeof value === 'boolean', rule: 'must be true or false' }
+const localizedRule = 'must be text, or text in "en" and "zh-CN"'
+
+/** Every member of a declaration. */
+const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
+  schema: { holds: isObject, rule: 'must be a JSON Schema' },
+  title: { holds: isLocalized, rule: localizedRule },
+  description: { holds: absentOr(isLocalized), rule: localizedRule },
+  default: { holds: () => true, rule: 'must meet the schema' },
+  required: flag,
+  sensitive: flag,
+  reload: { holds: (value) => value === 'live' || value === 'restart', rule: 'must be "live" or "restart"' },
+  editable: flag,
+  group: { holds: absentOr(isText), rule: 'must be text' },
+  env: {
+    holds: absentOr((value) => typeof value === 'string' && /^[A-Z][A-Z0-9_]*$/.test(value)),
+    rule: 'must be an environment variable in capitals, for example "DATABASE_URL"',
+  },
+  deprecated: {
+    holds: absentOr((value) => isObject(value) && 'since' in value && isText(value.since) && isReplacement(value)),
+    rule: 'must name the version in "since" and may name a key of the product in "replacement"',
+  },
+  examples: { holds: absentOr(Array.isArray), rule: 'must be a list of values' },
+  '~type': { holds: absentOr(() => false), rule: 'must not be set' },
+}
+
+function isReplacement(value: object): boolean {
+  return !('replacement' in value) || (typeof value.replacement === 'string' && keyName.test(value.replacement))
+}
+
+function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
+  const { schema, default: fallback, examples } = declaration
+  const problems = schemaCheck(schema).faults.map(({ place, message }) => problem('schema', place, message))
+  if (!Object.hasOwn(types, String(schema['type']))) {
+    const rule = `must be one of ${Object.keys(types).join(', ')}: it decides how text is read`
+    problems.push(problem('schema', 'schema.type', rule))
+  }
+  if (problems.length > 0) return problems
+  const written: [rule: string, place: string, value: JsonValue][] = []
+  if (fallback !== undefined) written.push(['default', 'default', fallback])
+  if (Array.isArray(examples))
+    for (const [index, one] of examples.entries()) written.push(['examples', `examples.${index}`, one])
+  // Without default and examples: a message must not offer the wrong value itself as its example.
+  const sensitive = declaration.sensitive !== false
+  const bare: KeyDeclaration = { schema, title: '', required: false, sensitive, reload: 'restart', editable: true }
+  return written.flatMap(([rule, place, value]) =>
+    validateValue(bare, value).map(({ message }) => problem(rule, place, message)),
+  )
+}
+
+function problem(rule: string, place: string, clause: string): DeclarationProblem {
+  return { rule, place, message: `${place} ${clause}` }
+}

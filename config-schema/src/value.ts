@@ -1,0 +1,114 @@
+import type { JsonSchema, JsonValue, KeyDeclaration } from './declaration.ts'
+import { formats } from './formats.ts'
+import { types } from './keywords.ts'
+import { schemaCheck, type Violation } from './schema-check.ts'
+
+/** What stands for every value of a sensitive key, whatever its length. */
+export const maskedValue = '******'
+
+/** A value that its schema refuses. */
+export interface ValueProblem {
+  /** The broken JSON Schema keyword, for example `formatMinimum`. */
+  readonly rule: string
+  /** Completes "<key> ...". States the rule, an example and, unless the key is sensitive, the value. */
+  readonly message: string
+}
+
+export type TextReading = { readonly ok: true; readonly value: JsonValue } | ({ readonly ok: false } & ValueProblem)
+
+/** JSON of a value in at most 60 characters. */
+function brief(value: JsonValue): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch {
+    // A product file is code and may hold what no JSON can.
+  }
+  text ??= String(value)
+  return text.length <= 60 ? text : `${text.slice(0, 57)}...`
+}
+
+function problemOf(declaration: KeyDeclaration, { keyword, path, rule, example, part }: Violation): ValueProblem {
+  const { sensitive, examples, default: fallback } = declaration
+  const declared = examples?.[0] ?? (sensitive || fallback === '' ? undefined : fallback)
+  const shown = path === '' && ['type', 'format', 'pattern'].includes(keyword) ? (declared ?? example) : example
+  const message = `must ${rule}${shown === undefined ? '' : `, for example ${brief(shown)}`}`
+  // The path, too, may repeat names from the value.
+  return { rule: keyword, message: sensitive ? message : `${path && `at ${path} `}${message}; it is ${brief(part)}` }
+}
+
+/** Every rule of the schema that a written value breaks; empty when it is valid. */
+export function validateValue(declaration: KeyDeclaration, value: JsonValue): readonly ValueProblem[] {
+  return schemaCheck(declaration.schema)
+    .violations(value)
+    .map((violation) => problemOf(declaration, violation))
+}
+
+/** What the owner of the key reads for a written value: milliseconds for a duration, bytes for a size, else the value itself. */
+export function readValue<T>(declaration: KeyDeclaration<T>, value: JsonValue | undefined): T {
+  const decode = formats[String(declaration.schema['format'])]?.decode
+  return (decode !== undefined && typeof value === 'string' ? decode(value) : value) as T
+}
+
+/** JSON.parse turns 1e999 into Infinity, which no JSON can carry. */
+function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text, (_name, value) => {
+      if (value === Infinity || value === -Infinity) throw new RangeError('Number out of range')
+      return value
+    })
+  } catch {
+    return undefined
+  }
+}
+
+const asNumber = (grammar: RegExp, text: string) => (grammar.test(text) ? Number(text) : undefined)
+
+const scalarReaders = new Map<string, (text: string) => JsonValue | undefined>([
+  ['string', (text) => text],
+  ['integer', (text) => asNumber(/^(0|-?[1-9]\d*)$/, text)],
+  ['number', (text) => asNumber(/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/, text)],
+  ['boolean', (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined)],
+])
+
+/** The value of a schema that a text stands for, or `undefined` when it stands for none. */
+function read(schema: JsonSchema, text: string): JsonValue | undefined {
+  const type = String(schema['type'])
+  const value =
+    type === 'array' ? readList(schema, text) : type === 'object' ? parseJson(text) : scalarReaders.get(type)?.(text)
+  return value !== undefined && types[type]?.matches(value) ? value : undefined
+}
+
+/** A JSON array, or scalars between commas: none is empty, and blanks around them do not count. */
+function readList(schema: JsonSchema, text: string): JsonValue | undefined {
+  if (text.trimStart().startsWith('[')) return parseJson(text)
+  const { type = 'string' } = { ...(schema['items'] as JsonSchema | undefined) }
+  const items = text.split(',').map((item) => item.trim())
+  const values = items.map((item) =>
+    item === '' || !scalarReaders.has(String(type)) ? undefined : read({ type }, item),
+  )
+  return values.includes(undefined) ? undefined : (values as JsonValue[])
+}
+
+const emptyHints: Readonly<Record<string, string>> = {
+  array: '; write [] for an empty list',
+  object: '; write {} for an empty object',
+}
+
+/**
+ * Turns text from the environment, a `.env` file, the command line or a database row into the written form of the key,
+ * by the type of its schema. Strict: no blanks around numbers, no hexadecimal, no `yes`. Whether the value meets the
+ * rest of the schema is for `validateValue`.
+ */
+export function readText(declaration: KeyDeclaration, text: string): TextReading {
+  const type = String(declaration.schema['type'])
+  const plainText = type === 'string' && declaration.schema['format'] === undefined && !declaration.schema['enum']
+  if (text === '' && !plainText) {
+    const message = `must not be empty: give it a value or remove it${emptyHints[type] ?? ''}`
+    return { ok: false, rule: 'empty', message }
+  }
+  const value = read(declaration.schema, text)
+  if (value !== undefined) return { ok: true, value }
+  const { rule = 'have a type', example } = types[type] ?? {}
+  return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }) }
+}

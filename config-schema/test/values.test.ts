@@ -1,0 +1,270 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  type JsonSchema,
+  type JsonValue,
+  type KeyDeclaration,
+  key,
+  readText,
+  readValue,
+  validateValue,
+} from '../src/index.ts'
+
+const declare = (schema: JsonSchema): KeyDeclaration => ({ ...key.string({ title: 'x' }), schema })
+const read = (declaration: KeyDeclaration, text: string) => {
+  const reading = readText(declaration, text)
+  return reading.ok ? reading.value : `${reading.rule}!`
+}
+
+t.test('text is read strictly by the type of the schema', async (t) => {
+  const integer = key.integer({ title: 'x' })
+  for (const [text, value] of [
+    ['0', 0],
+    ['60', 60],
+    ['-5', -5],
+    ['9007199254740991', 2 ** 53 - 1],
+  ] as const) {
+    t.equal(read(integer, text), value)
+  }
+  for (const text of [
+    ' 1',
+    '1 ',
+    '+1',
+    '-0',
+    '01',
+    '1.0',
+    '1e3',
+    '0x10',
+    '1_000',
+    '9007199254740992',
+    'NaN',
+    'one',
+    '１',
+  ]) {
+    t.equal(read(integer, text), 'type!', text)
+  }
+  const number = key.number({ title: 'x' })
+  for (const [text, value] of [
+    ['1.5', 1.5],
+    ['-2e-3', -0.002],
+    ['0', 0],
+    ['1E2', 100],
+  ] as const)
+    t.equal(read(number, text), value)
+  for (const text of ['1e999', '-1e999', '.5', '5.', 'Infinity', 'NaN', '0x1', '1,5', ' 1'])
+    t.equal(read(number, text), 'type!', text)
+  const flag = key.boolean({ title: 'x' })
+  t.same(
+    ['true', 'false'].map((text) => read(flag, text)),
+    [true, false],
+  )
+  for (const text of ['yes', 'True', '1', 'on', 'toString', ' true']) t.equal(read(flag, text), 'type!', text)
+  t.equal(read(key.string({ title: 'x' }), ' kept "as" is '), ' kept "as" is ')
+})
+
+t.test('lists are JSON or comma-separated, objects are JSON', async (t) => {
+  const list = key.stringList({ title: 'x' })
+  t.same(read(list, 'a'), ['a'])
+  t.same(read(list, ' a , b,c '), ['a', 'b', 'c'])
+  t.same(read(list, '["a, b", "c"]'), ['a, b', 'c'])
+  t.same(read(list, '[]'), [])
+  for (const text of ['a,,b', ',', 'a,', '[a]', '["a"', '{}'])
+    t.match(read(list, text), text === '{}' ? ['{}'] : 'type!', text)
+  const numbers = declare({ type: 'array', items: { type: 'integer' } })
+  t.same(read(numbers, '1, 2,3'), [1, 2, 3])
+  t.equal(read(numbers, '1, x'), 'type!')
+  t.equal(
+    read(declare({ type: 'array', items: { type: 'object' } }), '{"a":1}'),
+    'type!',
+    'objects with commas need a JSON list',
+  )
+  const object = key.object({ title: 'x', schema: {} })
+  t.same(read(object, '{"a":{"b":[1]}}'), { a: { b: [1] } })
+  for (const text of ['[]', 'null', '5', '"a"', '{', '{"a":1e999}', 'a=b']) t.equal(read(object, text), 'type!', text)
+})
+
+t.test('empty text is a value of plain text only', async (t) => {
+  t.equal(read(key.string({ title: 'x' }), ''), '')
+  const others = [
+    ...[
+      key.integer({ title: 'x' }),
+      key.boolean({ title: 'x' }),
+      key.duration({ title: 'x' }),
+      key.host({ title: 'x' }),
+    ],
+    ...[
+      key.stringList({ title: 'x' }),
+      key.object({ title: 'x', schema: {} }),
+      key.enum({ title: 'x', values: ['a'] }),
+    ],
+  ]
+  for (const declaration of others) t.equal(read(declaration, ''), 'empty!', JSON.stringify(declaration.schema))
+  t.match(readText(key.stringList({ title: 'x' }), ''), { message: /write \[\] for an empty list/ })
+})
+
+t.test('text of a value reads back as the value', async () => {
+  const schemas: readonly (readonly [JsonSchema, fc.Arbitrary<JsonValue>])[] = [
+    [{ type: 'integer' }, fc.maxSafeInteger()],
+    [{ type: 'number' }, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value))],
+    [{ type: 'boolean' }, fc.boolean()],
+    [{ type: 'array', items: {} }, fc.array(fc.jsonValue({ noUnicodeString: false }) as fc.Arbitrary<JsonValue>)],
+    [{ type: 'object' }, fc.dictionary(fc.string(), fc.jsonValue() as fc.Arbitrary<JsonValue>)],
+  ]
+  for (const [schema, values] of schemas) {
+    const declaration = declare(schema)
+    fc.assert(
+      fc.property(values, (value) => {
+        const text = JSON.stringify(value)
+        return JSON.stringify(read(declaration, text)) === text
+      }),
+    )
+  }
+  fc.assert(fc.property(fc.string(), (text) => read(key.string({ title: 'x' }), text) === text))
+})
+
+t.test('K-010 durations read as milliseconds, sizes as bytes, everything else as written', async (t) => {
+  t.equal(readValue(key.duration({ title: 'x' }), '5m'), 300_000)
+  t.equal(readValue(key.duration({ title: 'x' }), 'PT5M'), 300_000)
+  t.equal(readValue(key.bytes({ title: 'x' }), '10MiB'), 10_485_760)
+  t.equal(readValue(key.bytes({ title: 'x' }), undefined), undefined)
+  t.equal(readValue(key.string({ title: 'x' }), '5m'), '5m')
+  t.same(readValue(key.cidrList({ title: 'x' }), ['::1']), ['::1'])
+})
+
+t.test('K-010 bounds of durations and sizes compare amounts, not texts', async (t) => {
+  const window = key.duration({ title: 'x', minimum: '1s', maximum: '1d' })
+  for (const text of ['1s', '1000ms', 'PT1S', '24h', '1d', '90m']) t.same(validateValue(window, text), [], text)
+  t.match(validateValue(window, '999ms'), [{ rule: 'formatMinimum', message: 'must be at least 1s; it is "999ms"' }])
+  t.match(validateValue(window, '25h'), [{ rule: 'formatMaximum' }])
+  t.match(validateValue(window, '2 days'), [{ rule: 'format' }], 'a wrong text is reported once')
+  t.match(validateValue(key.bytes({ title: 'x', maximum: '1MiB' }), '1025KiB'), [{ rule: 'formatMaximum' }])
+})
+
+t.test('messages state the rule, an example and the value', async (t) => {
+  const message = (declaration: KeyDeclaration, value: JsonValue) => validateValue(declaration, value)[0]?.message
+  t.equal(
+    message(key.integer({ title: 'x', examples: [60] }), 'x'),
+    'must be a whole number within plus or minus 2^53 - 1, for example 60; it is "x"',
+  )
+  t.equal(
+    message(key.host({ title: 'x', default: 'db.local' }), 'a b'),
+    'must be a host name or an IP address, for example "db.local"; it is "a b"',
+  )
+  t.equal(message(key.enum({ title: 'x', values: ['a', 'b'] }), 'c'), 'must be one of "a", "b"; it is "c"')
+  t.equal(message(key.string({ title: 'x', minLength: 1 }), ''), 'must have at least 1 character; it is ""')
+  t.equal(
+    message(key.cidrList({ title: 'x' }), ['::1', 'x']),
+    'at /1 must be an IP address or a CIDR range, for example "10.0.0.0/8"; it is "x"',
+  )
+  const shape = key.object({
+    title: 'x',
+    schema: { properties: { a: { type: 'integer' } }, additionalProperties: false },
+  })
+  t.equal(message(shape, { b: 1 }), 'at /b must not be there: the schema knows no such property; it is 1')
+  t.match(message(shape, { a: '1' }), /^at \/a must be a whole number .*; it is "1"$/)
+  t.ok((message(key.integer({ title: 'x' }), 'x'.repeat(500)) ?? '').length < 200, 'a long value is cut')
+  const notJson = [10n, Symbol('x'), undefined, Number.NaN, () => 1] as unknown as readonly JsonValue[]
+  for (const value of notJson) t.equal(validateValue(key.string({ title: 'x' }), value).length, 1, String(value))
+  t.match(
+    validateValue(declare({ type: 'string', minLength: -1 }), 'x'),
+    [{ rule: 'schema' }],
+    'a broken schema lets nothing pass',
+  )
+})
+
+t.test('no message about a sensitive key repeats its value, its default or a name from it', async (t) => {
+  const secret = 'hunter2-secret'
+  const options = { title: 'x', sensitive: true } as const
+  const shape = { properties: { a: { type: 'integer' } }, additionalProperties: { type: 'integer' } }
+  const declarations = [
+    ...[key.integer(options), key.boolean(options), key.duration(options), key.host({ ...options, default: secret })],
+    ...[key.string({ ...options, minLength: 99, default: secret }), key.url(options), key.cidrList(options)],
+    ...[key.enum({ ...options, values: ['a'] }), key.stringList({ ...options, items: { maxLength: 3 } })],
+    ...[key.object({ ...options, schema: shape }), key.object({ ...options, schema: { additionalProperties: false } })],
+    key.object({ ...options, schema: { propertyNames: { maxLength: 3 } } }),
+  ]
+  const values: readonly JsonValue[] = [secret, [secret], { [secret]: secret }, { a: secret }, [[secret]]]
+  let problems = 0
+  for (const declaration of declarations) {
+    const reading = readText(declaration, `${secret},,`)
+    t.notMatch(JSON.stringify(reading.ok ? '' : reading), 'hunter2')
+    for (const value of values) {
+      const found = validateValue(declaration, value)
+      problems += found.length
+      t.notMatch(JSON.stringify(found), 'hunter2')
+    }
+  }
+  t.ok(problems > 40, 'the values were refused')
+})
+
+t.test('the keyword table and ajv agree on every plain schema, in verdict and words', async () => {
+  const count = fc.nat(4)
+  const small = fc.integer({ min: -4, max: 4 })
+  const words = fc.constantFrom('', 'a', 'ab', 'abc', '😀', '1s', '5m', 'PT1H', '10.0.0.0/8', 'a@b.c', 'http://a')
+  const some = { requiredKeys: ['type'] } as const
+  const text = fc.record(
+    {
+      type: fc.constant('string'),
+      minLength: count,
+      maxLength: count,
+      pattern: fc.constantFrom('^a', 'b$', '^\\p{L}*$'),
+      enum: fc.uniqueArray(words, { minLength: 1 }),
+    },
+    some as { requiredKeys: ['type'] },
+  )
+  const format = fc.record(
+    { type: fc.constant('string'), format: fc.constantFrom('cidr', 'url', 'host', 'email', 'bytes'), maxLength: count },
+    { requiredKeys: ['type', 'format'] },
+  )
+  const duration = fc.record(
+    {
+      type: fc.constant('string'),
+      format: fc.constant('duration'),
+      formatMinimum: fc.constantFrom('1s', '2m'),
+      formatMaximum: fc.constantFrom('5m', '59m'),
+    },
+    { requiredKeys: ['type', 'format'] },
+  )
+  const number = fc.record(
+    {
+      type: fc.constantFrom('integer', 'number'),
+      minimum: small,
+      maximum: small,
+      exclusiveMinimum: small,
+      exclusiveMaximum: small,
+      multipleOf: fc.constantFrom(1, 2, 0.5),
+    },
+    { requiredKeys: ['type'] },
+  )
+  const scalar: fc.Arbitrary<JsonSchema> = fc.oneof(text, format, duration, number, fc.constant({ type: 'boolean' }))
+  const list = fc.record(
+    { type: fc.constant('array'), items: scalar, minItems: count, maxItems: count, uniqueItems: fc.boolean() },
+    { requiredKeys: ['type'] },
+  )
+  const leaf: fc.Arbitrary<JsonValue> = fc.oneof(
+    words,
+    small,
+    fc.constantFrom(0.5, 1.25),
+    fc.boolean(),
+    fc.constant(null),
+  )
+  const value: fc.Arbitrary<JsonValue> = fc.oneof(
+    leaf,
+    fc.array(leaf, { maxLength: 5 }),
+    fc.dictionary(words, leaf, { maxKeys: 2 }),
+  )
+  fc.assert(
+    fc.property(fc.oneof(scalar, list), fc.array(value, { minLength: 5, maxLength: 20 }), (schema, values) => {
+      // A keyword that the table does not know sends the schema to ajv.
+      const [plain, viaAjv] = [declare(schema), declare({ ...schema, $comment: 'by ajv' })]
+      const verdict = (declaration: KeyDeclaration, one: JsonValue) => {
+        const problems = validateValue(declaration, one)
+        // ajv looks for equal items among those of the right type only.
+        const mistyped = problems.some(({ rule }) => rule === 'type')
+        return problems.flatMap(({ rule, message }) => (mistyped && rule === 'uniqueItems' ? [] : message)).sort()
+      }
+      return values.every((one) => JSON.stringify(verdict(plain, one)) === JSON.stringify(verdict(viaAjv, one)))
+    }),
+    { numRuns: 300 },
+  )
+})
