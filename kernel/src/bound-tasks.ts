@@ -1,0 +1,43 @@
+import { orderByDependency } from './dependency-graph.ts'
+import type { BoundInstallTask, BoundScheduledTask } from './kernel-service.ts'
+import type { PluginHost } from './plugin-host.ts'
+
+/** Install tasks of all plugins in the order in which they run: by base order and code, dependencies first. */
+export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundInstallTask[] {
+  const bound = hosts.flatMap((host) =>
+    (host.plugin.installTasks ?? []).map((task): BoundInstallTask => {
+      const context = (signal: AbortSignal, note: (text: string) => void = () => {}) => ({
+        ...host.runtime,
+        signal,
+        note,
+      })
+      return {
+        ...task,
+        plugin: host.plugin.id,
+        isCompleted: async (signal, note) => task.isCompleted(context(signal, note)),
+        run: async (signal, note) => task.run(context(signal, note)),
+      }
+    }),
+  )
+  bound.sort((a, b) => a.order - b.order || (a.code < b.code ? -1 : 1))
+  const byCode = new Map(bound.map((task) => [task.code, task]))
+  const { order } = orderByDependency([...byCode.keys()], (code) => byCode.get(code)?.dependencies ?? [])
+  return order.flatMap((code) => byCode.get(code) ?? [])
+}
+
+/** Scheduled tasks of all plugins, with the values of their keys behind functions so that a live change counts. */
+export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly BoundScheduledTask[] {
+  return hosts.flatMap((host) =>
+    (host.plugin.scheduledTasks ?? []).map((task): BoundScheduledTask => {
+      const current = (member: unknown) => (typeof member === 'string' ? host.runtime.config.get(member) : member)
+      return {
+        plugin: host.plugin.id,
+        name: task.name,
+        displayName: task.displayName,
+        fixedDelayMs: () => current(task.fixedDelay) as number,
+        autoStartup: () => current(task.autoStartup) as boolean,
+        run: async (signal) => task.run({ ...host.runtime, signal }),
+      }
+    }),
+  )
+}

@@ -1,0 +1,110 @@
+import { type CatalogueEntry, type JsonValue, localize } from '@plinth/config-schema'
+import type { Command } from 'commander'
+import type { Explanation, SourcedValue } from '../config-values.ts'
+import { didYouMean, kernelError, reasonOf } from '../errors.ts'
+import { type PreparedProduct, prepareProduct } from '../product.ts'
+import { startProduct } from '../running-product.ts'
+import { table } from './output.ts'
+import type { CommandScope } from './scope.ts'
+
+/** What these commands answer for one key. */
+type Described = CatalogueEntry & Omit<Explanation, 'key' | 'plugin'>
+
+export function addConfigCommands(program: Command, scope: CommandScope): void {
+  const config = program.command('config').summary('show configuration keys and where their values come from')
+
+  config
+    .command('list')
+    .summary('every key of every listed plugin with its value')
+    .option('--group <group>', 'only keys of this group')
+    .option('--plugin <id>', 'only keys of this plugin')
+    .option('--modified', 'only keys whose value is not the default')
+    .action(async (options: { group?: string; plugin?: string; modified?: boolean }) => {
+      const keys = (await describeKeys(scope)).filter(
+        (entry) =>
+          (options.group === undefined || entry.group === options.group) &&
+          (options.plugin === undefined || entry.plugin === options.plugin) &&
+          (options.modified !== true || entry.effective.source !== 'default'),
+      )
+      const rows = keys.map((entry) => [entry.key, shown(entry.effective), entry.effective.place, entry.plugin])
+      scope.output.result(keys, table([['KEY', 'VALUE', 'FROM', 'PLUGIN'], ...rows]))
+    })
+
+  config
+    .command('get')
+    .summary('the value of one key; a sensitive one is masked')
+    .argument('<key>')
+    .action(async (key: string) => {
+      const entry = await find(scope, key)
+      scope.output.result({ key, ...entry.effective }, shown(entry.effective))
+    })
+
+  config
+    .command('explain')
+    .summary('everything about one key: meaning, rule, every source, what wins')
+    .argument('<key>')
+    .action(async (key: string) => {
+      const entry = await find(scope, key)
+      scope.output.result(entry, explanation(entry))
+    })
+}
+
+async function describeKeys(scope: CommandScope): Promise<readonly Described[]> {
+  const prepared = prepareProduct(scope.product(), { ...scope.options(), roles: ['cli'] })
+  for (const { place, message } of prepared.problems) scope.output.progress(`${place}: ${message}`)
+  const explanations = await explainAll(prepared, scope)
+  return prepared.catalogue().flatMap((entry) => {
+    const explained = explanations.get(entry.key)
+    return explained === undefined ? [] : [{ ...entry, ...explained }]
+  })
+}
+
+/** With a plugin that supplies stored values the product is set up to have them; a wrong value would be worse than none. */
+async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
+  const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
+  const suppliesValues = prepared.plan.plugins.some(({ early }) => early === true)
+  if (!suppliesValues || prepared.problems.length > 0) return byKey(prepared.config.list())
+  const running = await startProduct(scope.product(), { ...scope.options(), roles: ['cli'] }).catch(
+    (error: unknown) => {
+      scope.output.progress(`Stored values could not be read, so they are missing here. ${reasonOf(error)}`)
+      return undefined
+    },
+  )
+  if (running === undefined) return byKey(prepared.config.list())
+  const explanations = byKey(running.config.list())
+  await running.stop('command ended').catch((error: unknown) => scope.output.progress(reasonOf(error)))
+  return explanations
+}
+
+async function find(scope: CommandScope, key: string): Promise<Described> {
+  const keys = await describeKeys(scope)
+  const entry = keys.find((candidate) => candidate.key === key)
+  if (entry !== undefined) return entry
+  const nearest = didYouMean(
+    key,
+    keys.map((candidate) => candidate.key),
+  )
+  throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest })
+}
+
+const shown = ({ value }: SourcedValue) => (value === undefined ? '(none)' : text(value))
+const text = (value: JsonValue) => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))
+
+function explanation(entry: Described): string {
+  const { schema, effective } = entry
+  const lines = [
+    `${entry.key}  (plugin ${entry.plugin}, group ${entry.group})`,
+    `  ${localize(entry.title, 'en')}`,
+    ...(entry.description === undefined ? [] : [`  ${localize(entry.description, 'en')}`]),
+    `  Rule:        ${JSON.stringify(schema)}`,
+    `  Variable:    ${entry.env}`,
+    `  Takes effect ${entry.reload === 'live' ? 'at once' : 'at the next start'}${entry.sensitive ? '; sensitive' : ''}`,
+    ...(entry.deprecated === undefined
+      ? []
+      : [`  Deprecated since ${entry.deprecated.since}; use ${entry.deprecated.replacement ?? 'no replacement'}`]),
+    `  Value:       ${shown(effective)}  from ${effective.place}`,
+    '  Sources, weakest first:',
+    ...entry.sources.map(({ source, place, value }) => `    ${source}: ${shown({ source, place, value })}  (${place})`),
+  ]
+  return lines.join('\n')
+}

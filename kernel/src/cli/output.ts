@@ -1,0 +1,63 @@
+import type { BusinessError } from '../business-error.ts'
+import type { CommandOutput } from '../contracts/command.ts'
+import { isPlinthError, kernelError, type PlinthError, reasonOf, StartRefusedError } from '../errors.ts'
+
+export interface Streams {
+  readonly stdout: { write(text: string): unknown }
+  readonly stderr: { write(text: string): unknown }
+}
+
+export interface Output extends CommandOutput {
+  /** Prints what went wrong and what to do: on standard error, with `--json` as the one document on standard output. */
+  failure(error: unknown): void
+}
+
+export function createOutput({ stdout, stderr }: Streams, json: boolean): Output {
+  let isAnswered = false
+  return {
+    json,
+    result: (value, text) => {
+      isAnswered = true
+      stdout.write(json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`)
+    },
+    progress: (text) => {
+      stderr.write(`${text}\n`)
+    },
+    failure: (error) => {
+      if (json) (isAnswered ? stderr : stdout).write(`${JSON.stringify({ error: failureOf(error) })}\n`)
+      else stderr.write(`${describe(error)}\n`)
+      isAnswered = true
+    },
+  }
+}
+
+function failureOf(error: unknown): object {
+  const { code, message, fix } = explained(error)
+  if (error instanceof StartRefusedError) return { code, message, fix, problems: error.problems }
+  return isBusinessError(error) ? { code, message, fix, reason: error.reason } : { code, message, fix }
+}
+
+function describe(error: unknown): string {
+  const { code, message, fix } = explained(error)
+  const stack = code === 'PLINTH_UNEXPECTED' && error instanceof Error ? `\n${error.stack}` : ''
+  return `${code}: ${message}\nFix: ${fix}${stack}`
+}
+
+/** Every error with a code and a fix: a business error is an answer, anything else without them a defect. */
+function explained(error: unknown): PlinthError {
+  if (isPlinthError(error)) return error
+  return kernelError(isBusinessError(error) ? 'PLINTH_COMMAND_REFUSED' : 'PLINTH_UNEXPECTED', {
+    reason: reasonOf(error),
+  })
+}
+
+/** By name, because another copy of the kernel may have made it. */
+const isBusinessError = (error: unknown): error is BusinessError =>
+  error instanceof Error && error.name === 'BusinessError'
+
+/** Rows in aligned columns, the first row being the heading. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
+  return rows.map((row) => line(row).trimEnd()).join('\n')
+}

@@ -1,0 +1,149 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import type { CommandDeclaration } from '../contracts/command.ts'
+import { kernelError, type PlinthError } from '../errors.ts'
+import { isPlugin, type Unchecked } from '../plugin.ts'
+import { kernelVersion, loadProduct, type PrepareOptions, type Product } from '../product.ts'
+import { redactError } from '../redaction.ts'
+import { startProduct } from '../running-product.ts'
+import { addConfigCommands } from './config-commands.ts'
+import { addDoctorCommand } from './doctor-command.ts'
+import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { interruptible } from './interruptible.ts'
+import { createOutput, type Streams } from './output.ts'
+import { addPluginsCommands } from './plugins-commands.ts'
+import type { CommandScope, ProgramEnvironment } from './scope.ts'
+import { addStartCommand } from './start-command.ts'
+
+const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs']
+
+/** Runs one `plinth` command line and answers its exit code; never throws. */
+export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
+  let exitCode: number = exitCodes.ok
+  const output = createOutput(surroundings, argv.includes('--json'))
+  const found = await findProduct(argv, surroundings.directory)
+  const program = createProgram(surroundings)
+  const scope: CommandScope = {
+    output,
+    product: () => {
+      if (found.product === undefined) throw found.error
+      return found.product
+    },
+    options: () => prepareOptions(program, surroundings),
+    exit: (code) => {
+      exitCode = code
+    },
+  }
+  try {
+    addStartCommand(program, scope)
+    addConfigCommands(program, scope)
+    addPluginsCommands(program, scope)
+    addDoctorCommand(program, scope)
+    for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
+      for (const command of plugin.commands ?? []) addContributedCommand(program, plugin.id, command, scope)
+    }
+    await program.parseAsync([...argv], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof CommanderError)) {
+      output.failure(error)
+      return exitCodeOf(error)
+    }
+    if (error.exitCode === 0) return exitCodes.ok
+    // The command may belong to a plugin of the product that could not be loaded.
+    if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
+    // Help was shown because no command was named.
+    else if (error.code !== 'commander.help') output.failure(usageError(error.message.replace(/^error: /, '')))
+    else if (output.json) output.failure(usageError('No command was named.'))
+    return exitCodes.usage
+  }
+}
+
+const usageError = (reason: string) => kernelError('PLINTH_CLI_USAGE', { reason })
+
+/** The product decides which commands there are, so its file is looked up before the command line is parsed. */
+async function findProduct(
+  argv: readonly string[],
+  directory: string,
+): Promise<{ product: Product; error?: never } | { product?: never; error: PlinthError }> {
+  const at = argv.findIndex((word) => word === '--product' || word.startsWith('--product='))
+  const named = at === -1 ? undefined : argv[at]?.startsWith('--product=') ? argv[at]?.slice(10) : argv[at + 1]
+  const found = productFiles.map((name) => join(directory, name)).find((file) => existsSync(file))
+  const path = named === undefined ? (found ?? join(directory, 'plinth.config.ts')) : resolve(directory, named)
+  try {
+    return { product: await loadProduct(path) }
+  } catch (error) {
+    return { error: error as PlinthError }
+  }
+}
+
+function createProgram({ stdout, stderr }: Streams): Command {
+  return new Command('plinth')
+    .description('Runs and inspects a Plinth product.')
+    .version(kernelVersion)
+    .addOption(new Option('--product <file>', 'product file (default: plinth.config.ts in this directory)'))
+    .addOption(
+      new Option('--set <key=value>', 'configuration value for this run only; may be repeated')
+        .argParser(parseSetting)
+        .default({}, 'none'),
+    )
+    .addOption(new Option('--env-file <file>', 'instead of .env beside the product file'))
+    .addOption(new Option('--json', 'answer with one JSON document'))
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: () => {},
+    })
+    .showSuggestionAfterError()
+    .exitOverride()
+}
+
+function parseSetting(text: string, previous: Record<string, string>): Record<string, string> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Write it as key=value.')
+  return { ...previous, [text.slice(0, at)]: text.slice(at + 1) }
+}
+
+function prepareOptions(program: Command, { environment, directory }: ProgramEnvironment): PrepareOptions {
+  const { set, envFile } = program.opts<{ set: Record<string, string>; envFile?: string }>()
+  return { environment, set, ...(envFile === undefined ? {} : { envFile: resolve(directory, envFile) }) }
+}
+
+/** The group of that name: one of the kernel, or one that the first command in it brings about. */
+function subcommandOf(group: Command, name: string): Command {
+  return group.commands.find((command) => command.name() === name) ?? group.command(name).summary(`${name} commands`)
+}
+
+function addContributedCommand(
+  program: Command,
+  plugin: string,
+  { name, summary, arguments: parameters = [], options = [], run }: CommandDeclaration<Unchecked, Unchecked>,
+  scope: CommandScope,
+): void {
+  const words = name.split(' ')
+  const word = words.pop() ?? ''
+  const group = words.reduce(subcommandOf, program)
+  // A name that is taken is a problem of the plan; whatever runs will say so.
+  if (group.commands.some((command) => command.name() === word)) return
+  const command = group.command(word).summary(summary).description(summary)
+  for (const { name, description } of parameters) command.argument(name, description)
+  for (const { flags, description } of options) command.option(flags, description)
+  command.action(() =>
+    interruptible(async (signal) => {
+      const running = await startProduct(scope.product(), { ...scope.options(), roles: ['cli'], signal })
+      try {
+        const runtime = running.runtimeOf(plugin)
+        if (runtime === undefined) throw usageError(`Plugin "${plugin}" does not load in the role cli.`)
+        const invocation = { args: command.args, options: command.opts(), output: scope.output, signal }
+        scope.exit((await run(runtime, invocation)) ?? (signal.aborted ? exitCodes.interrupted : exitCodes.ok))
+      } catch (error) {
+        redactError(error, (text) => running.config.redact(text))
+        scope.output.failure(error)
+        scope.exit(signal.aborted ? exitCodes.interrupted : exitCodeOf(error))
+      } finally {
+        await running.stop('command ended')
+      }
+    }),
+  )
+}

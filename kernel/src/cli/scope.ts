@@ -1,0 +1,31 @@
+import { InvalidArgumentError } from 'commander'
+import type { Role } from '../plugin.ts'
+import type { PrepareOptions, Product } from '../product.ts'
+import type { Output, Streams } from './output.ts'
+
+/** What the program sees of its process. */
+export interface ProgramEnvironment extends Streams {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Directory to look for the product file in. */
+  readonly directory: string
+}
+
+/** What every command works with. */
+export interface CommandScope {
+  readonly output: Output
+  /** Throws when there is no usable product file. */
+  readonly product: () => Product
+  readonly options: () => PrepareOptions
+  /** Sets the exit code of the program. */
+  readonly exit: (code: number) => void
+}
+
+/** Reads `--role web,worker`. */
+export function parseRoles(allowed: readonly Role[]): (text: string) => readonly Role[] {
+  return (text) => {
+    const chosen = text.split(',') as Role[]
+    const unknown = chosen.find((role) => !allowed.includes(role))
+    if (unknown !== undefined) throw new InvalidArgumentError(`"${unknown}" is not one of ${allowed.join(', ')}.`)
+    return chosen
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * Conformance kit: the contracts of extension points as test cases for whoever implements them. Needs no test runner.
+ */
+export { type ConformanceCase, ConformanceError } from './conformance-case.ts'
+export { type InstallTaskCaseOptions, type InstallTaskHarness, installTaskCases } from './install-task-cases.ts'
+export {
+  type NotificationChannelCaseOptions,
+  type NotificationChannelHarness,
+  notificationChannelCases,
+} from './notification-channel-cases.ts'
+export {
+  type RateLimitStoreCaseOptions,
+  type RateLimitStoreHarness,
+  rateLimitStoreCases,
+} from './rate-limit-store-cases.ts'

@@ -1,0 +1,40 @@
+import type { KeyDeclarations } from '@plinth/config-schema'
+import type { PluginRuntime } from '../plugin.ts'
+import type { Requirements } from '../refs.ts'
+
+/** Where a command writes. With `--json` exactly one JSON document goes to standard output, through `result`. */
+export interface CommandOutput {
+  readonly json: boolean
+  /** The answer: printed as JSON with `--json`, otherwise as the given text. */
+  result(value: unknown, text: string): void
+  /** Progress and remarks for people: standard error. */
+  progress(text: string): void
+}
+
+export interface CommandInvocation {
+  readonly args: readonly string[]
+  /** By long option name in camelCase. */
+  readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly output: CommandOutput
+  readonly signal: AbortSignal
+}
+
+/**
+ * A command of the `plinth` program that a plugin brings. The product is set up in the role `cli` first: services are
+ * there, nothing listens and nothing migrates by itself.
+ */
+export interface CommandDeclaration<
+  R extends Requirements = Requirements,
+  K extends KeyDeclarations = KeyDeclarations,
+> {
+  /** Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may be one of the kernel. */
+  readonly name: string
+  readonly summary: string
+  /** Commander syntax: `[name]`, `<name>`. */
+  readonly arguments?: readonly { readonly name: string; readonly description: string }[]
+  /** Commander syntax: `--dry-run`, `--to <name>`. */
+  readonly options?: readonly { readonly flags: string; readonly description: string }[]
+  /** Answers the exit code; nothing means 0. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands end without a word
+  run(runtime: PluginRuntime<R, K>, invocation: CommandInvocation): number | void | Promise<number | void>
+}

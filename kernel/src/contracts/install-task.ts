@@ -1,0 +1,30 @@
+import type { KeyDeclarations, LocalizedText } from '@plinth/config-schema'
+import type { PluginRuntime } from '../plugin.ts'
+import type { Requirements } from '../refs.ts'
+
+export interface InstallTaskContext<R extends Requirements, K extends KeyDeclarations> extends PluginRuntime<R, K> {
+  readonly signal: AbortSignal
+  /** Shows progress to the operator. Never secrets. */
+  note(text: string): void
+}
+
+/**
+ * One step of the installation (document 3, "Install task contract"). A task may be killed at any moment and run again:
+ * `run` must end in the same state however often it was started.
+ */
+export interface InstallTask<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations> {
+  /** Globally unique step code, kebab-case. */
+  readonly code: string
+  readonly displayName: LocalizedText
+  /** Base order; smaller runs earlier. */
+  readonly order: number
+  /** Codes of tasks that run before this one when they are registered. */
+  readonly dependencies?: readonly string[]
+  /** A failed required task stops the installation; a failed optional one is logged. */
+  readonly required: boolean
+  /** Whether the operator may be offered another try. */
+  readonly retryable: boolean
+  /** True when nothing is left to do; the task is skipped then. Writes nothing. */
+  isCompleted(context: InstallTaskContext<R, K>): boolean | Promise<boolean>
+  run(context: InstallTaskContext<R, K>): void | Promise<void>
+}

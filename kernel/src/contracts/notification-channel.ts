@@ -1,0 +1,88 @@
+import type { LocalizedText } from '@plinth/config-schema'
+import { extensionPoint } from '../refs.ts'
+
+/** Who a message is for (document 2, "Recipient kinds"). */
+export type Recipient =
+  | { readonly kind: 'user'; readonly userId: number }
+  | { readonly kind: 'email'; readonly address: string }
+  | { readonly kind: 'mobile'; readonly number: string }
+  | { readonly kind: 'websocket-user'; readonly userId: number }
+  | { readonly kind: 'websocket-session'; readonly sessionId: string }
+  | { readonly kind: 'websocket-group'; readonly group: string }
+  | { readonly kind: 'websocket-guest' }
+  | { readonly kind: 'social-openid'; readonly openId: string }
+  | { readonly kind: 'topic'; readonly topic: string }
+
+export type RecipientKind = Recipient['kind']
+
+/** One message, ready to be sent (document 2, "Message"). */
+export interface NotificationMessage {
+  /** Assigned by the facade, unique per message. */
+  readonly id: string
+  readonly subject: string
+  readonly content: string
+  readonly template?: string
+  readonly variables: Readonly<Record<string, string | number | boolean | null>>
+  readonly recipients: readonly Recipient[]
+  /** Channel-private data. May end up in send records: never keys, tokens or passwords. */
+  readonly attributes: Readonly<Record<string, unknown>>
+  /** BCP 47 language tag. */
+  readonly locale?: string
+}
+
+export interface SendContext {
+  /** Aborts when the caller's deadline passes or the product stops; the channel must give up then. */
+  readonly signal: AbortSignal
+  /** Same key, same message: an idempotent channel sends it once. */
+  readonly idempotencyKey: string
+  /** 1 for the first try. */
+  readonly attempt: number
+}
+
+/** What a provider said, for the operator. Never signing secrets, tokens or request headers. */
+export interface ProviderAnswer {
+  readonly provider?: string
+  readonly providerCode?: string
+  readonly providerMessage?: string
+  /** What the operator can do about it. */
+  readonly hint?: string
+}
+
+/**
+ * - `accepted`: the next hop took responsibility.
+ * - `rejected`: it will never be sent as it is; trying again is useless.
+ * - `deferred`: not sent, try again later.
+ * - `unknown`: it may or may not have been sent (a timeout); only an idempotent channel may try again.
+ */
+export type DeliveryOutcome =
+  | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderAnswer)
+  | ({ readonly outcome: 'rejected'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
+  | ({
+      readonly outcome: 'deferred'
+      readonly errorCode: string
+      readonly errorMessage: string
+      /** Milliseconds to wait, when the provider said so. */
+      readonly retryAfterMs?: number
+    } & ProviderAnswer)
+  | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
+
+/** A way to deliver messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel, 'acme', channel)`. */
+export interface NotificationChannel {
+  readonly displayName: LocalizedText
+  /** Kinds that it can reach; an empty list means that it needs no recipient. */
+  readonly recipientKinds: readonly RecipientKind[]
+  readonly traits: {
+    /** True when the same idempotency key never sends twice, so that an `unknown` outcome may be tried again. */
+    readonly idempotent: boolean
+  }
+  /** False while the operator has switched the channel off; absent means always on. Asked before every send. */
+  enabled?(): boolean
+  /** Sends one message. A delivery failure is an outcome, not an exception. */
+  send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
+  /** Proves that the current configuration can reach the next hop. Throws with a reason when it cannot; sends nothing. */
+  verify?(signal: AbortSignal): Promise<void>
+}
+
+export const notificationChannel = extensionPoint<NotificationChannel>('notification.channel', {
+  from: '@plinth/notification',
+})

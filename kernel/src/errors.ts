@@ -1,0 +1,187 @@
+import { nearest } from '@plinth/config-schema'
+
+/**
+ * Every error that the kernel raises: on the first line what happened, on the second what to do about it. `{name}` marks
+ * a detail that the place of the error fills in.
+ */
+const table = {
+  PLINTH_PLAN_INVALID_PLUGIN: `{reason}
+    Export the result of definePlugin({ id, version, kernel, ... }) and list it in the product file.`,
+  PLINTH_PLAN_DUPLICATE_PLUGIN: `Plugin id "{id}" is listed more than once.
+    List it once, or give one of the two plugins another id.`,
+  PLINTH_PLAN_KERNEL_VERSION: `Needs kernel {range}, this is {version}.
+    Install a version of the plugin that fits the kernel, or the kernel that the plugin needs.`,
+  PLINTH_PLAN_MISSING_SERVICE: `Requires service "{service}", which no loaded plugin provides.{nearest}
+    Add {provider} to the product file, or remove "{plugin}".`,
+  PLINTH_PLAN_SERVICE_NOT_IN_ROLE: `Requires service "{service}"; its provider "{provider}" does not load in the roles {roles}.
+    Limit the roles of "{plugin}" to those of "{provider}", or make the requirement optional().`,
+  PLINTH_PLAN_DUPLICATE_SERVICE: `Provides service "{service}", which "{other}" provides too.
+    Remove one of the two plugins from the product file.`,
+  PLINTH_PLAN_DEPENDENCY_CYCLE: `{kind} wait for each other: {path}.
+    Break the circle: contribute to an extension point of the other plugin instead of calling it, or listen to an event.`,
+  PLINTH_PLAN_DUPLICATE_EXTENSION_POINT: `Owns extension point "{point}", which "{other}" owns too.
+    Remove one of the two plugins from the product file.`,
+  PLINTH_PLAN_UNKNOWN_EXTENSION_POINT: `Contributes to extension point "{point}", which no loaded plugin owns.{nearest}
+    Add {owner} to the product file, or remove "{plugin}".`,
+  PLINTH_PLAN_INVALID_KEY: `Key "{key}" is declared wrongly: {reason}.
+    Declare keys with the builders of \`key\`, for example key.duration({ title, default: "1m" }).`,
+  PLINTH_PLAN_INVALID_DEFAULT: `Default of key "{key}" breaks its own rule: {reason}.
+    Correct the default or the rule.`,
+  PLINTH_PLAN_KEY_PREFIX: `Key "{key}" is not a lower-case dotted key that starts with "platform.".
+    Name it "platform.<area>.<name>", with a-z, 0-9 and "-" in each part.`,
+  PLINTH_PLAN_DUPLICATE_KEY: `Key "{key}" belongs to plugin "{other}".
+    A key has one owner: rename it, or read the value through a service of "{other}".`,
+  PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME: `Keys "{key}" and "{other}" share the environment variable {env}.
+    Rename one key, or give it a variable of its own with \`env\`.`,
+  PLINTH_PLAN_DUPLICATE_DECLARATION: `The {kind} "{name}" is declared by "{other}" too.
+    Rename one of the two.`,
+  PLINTH_PLAN_TASK_KEY: `Scheduled task "{task}" takes its {member} from key "{key}", which the plugin does not declare.
+    Declare the key in \`config\`, or write the value itself.`,
+  PLINTH_PLAN_TABLES_IN_ROLES: `Brings tables, but loads in the roles {roles} only.
+    Load it in every role and look at \`context.roles\` in set-up: any process may be the one that migrates.`,
+  PLINTH_CONFIG_UNKNOWN_KEY: `"{name}" is not a key of any loaded plugin.{nearest}
+    Correct the name, delete the entry, or load the plugin that declares it. \`plinth config list\` shows all keys.`,
+  PLINTH_CONFIG_INVALID_VALUE: `Value of "{key}" {reason}.
+    Correct the value. \`plinth config explain {key}\` shows the rule and every source.`,
+  PLINTH_CONFIG_REQUIRED: `Key "{key}" has no value and no default.
+    Set it in the product file, in .env as {env}=..., or in the environment.`,
+  PLINTH_CONFIG_DEPRECATED: `Key "{key}" is deprecated since {since}.
+    Use {replacement}.`,
+  PLINTH_CONFIG_SOURCE: `Cannot be read: {reason}.
+    Correct the path or the file; each line is NAME=value.`,
+  PLINTH_CONFIG_UNDECLARED: `Plugin "{plugin}" read key "{key}", which it does not declare.
+    Declare the key in the plugin's \`config\`, or ask the plugin that owns it.`,
+  PLINTH_PRODUCT_NOT_FOUND: `No product file at {path}.
+    Name it with --product, or run the command in a directory with a plinth.config.ts.`,
+  PLINTH_PRODUCT_INVALID: `The product file {path} cannot be used: {reason}.
+    Correct the file. Its default export is defineProduct({ name, plugins: [...] }).`,
+  PLINTH_START_REFUSED: `The product cannot start: {count} problem(s).
+    Correct every problem above; nothing was started.`,
+  PLINTH_START_FAILED: `Plugin "{plugin}" failed in {phase}: {reason}.
+    Correct the cause; everything that was started before it has been stopped.`,
+  PLINTH_DEADLINE_PASSED: `Plugin "{plugin}" did not finish {phase} within {ms} ms.
+    Find what it waits for, or raise platform.kernel.{deadline}-deadline or the plugin's own deadline.`,
+  PLINTH_START_CANCELLED: `The start was given up: {reason}.
+    Start again; everything that was started has been stopped.`,
+  PLINTH_SERVICE_UNDECLARED: `Plugin "{plugin}" offered or took as its own the service "{service}" without declaring it.
+    Add it to \`provides\`.`,
+  PLINTH_SERVICE_NOT_PROVIDED: `Plugin "{plugin}" declares service "{service}" but did not provide it in set-up.
+    Call context.provide() in set-up, or take it out of \`provides\`.`,
+  PLINTH_SERVICE_PROVIDED_TWICE: `Plugin "{plugin}" provided service "{service}" twice.
+    Provide it once.`,
+  PLINTH_SERVICE_UNKNOWN: `No loaded plugin provides service "{service}".
+    Add {provider} to the product file.`,
+  PLINTH_CONTRIBUTION_UNDECLARED: `Plugin "{plugin}" used extension point "{point}" without declaring it.
+    Add it to \`contributes\` to hang something on it, or to \`extensionPoints\` to own it.`,
+  PLINTH_CONTRIBUTION_DUPLICATE: `Plugin "{plugin}" contributed "{name}" to "{point}", where "{other}" has that name.
+    Use another name, or remove one of the two plugins.`,
+  PLINTH_CONTEXT_CLOSED: `Plugin "{plugin}" called {member}() after its set-up had ended.
+    Call it before setup() returns, and await everything that setup() starts.`,
+  PLINTH_STOP_FAILED: `The product stopped with {count} error(s).
+    Correct the hooks named above; every other resource was released.`,
+  PLINTH_CLI_USAGE: `{reason}
+    Run \`plinth --help\`.`,
+  PLINTH_COMMAND_REFUSED: `{reason}
+    Correct the arguments, or the state that the message speaks of.`,
+  PLINTH_UNEXPECTED: `{reason}
+    Correct the cause, or report it with the stack to whoever wrote the code that it names.`,
+} as const
+
+export type KernelErrorCode = keyof typeof table
+export type ErrorDetails = Readonly<Record<string, string | number>>
+
+/** What happened and what to do, by code. The error reference in `docs/` is generated from here. */
+export const errors = Object.fromEntries(
+  Object.entries(table).map(([code, lines]) => {
+    const [text, fix] = lines.split('\n    ')
+    return [code, { text, fix }]
+  }),
+) as Readonly<Record<KernelErrorCode, { readonly text: string; readonly fix: string }>>
+
+/** An error with a stable code and a line that says what to do. Plugins raise it for faults that an operator must mend. */
+export class PlinthError extends Error {
+  override readonly name: string = 'PlinthError'
+  readonly code: string
+  readonly fix: string
+
+  constructor(code: string, message: string, fix: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.fix = fix
+  }
+}
+
+/** True for every error with a code and a fix, also for one that another copy of the kernel made. */
+export function isPlinthError(error: unknown): error is PlinthError {
+  const { code, fix } = error instanceof Error ? (error as Partial<PlinthError>) : {}
+  return typeof code === 'string' && typeof fix === 'string'
+}
+
+/** One thing that is wrong with a product: found by the planner or the configuration, reported with all others. */
+export interface Problem {
+  readonly code: KernelErrorCode
+  /** Plugin that has to change, when one is known. */
+  readonly plugin?: string
+  /** Where: a member of the declaration, or a file and line, a variable, an argument. */
+  readonly place: string
+  readonly message: string
+  readonly fix: string
+}
+
+function fill(code: KernelErrorCode, details: ErrorDetails): { readonly message: string; readonly fix: string } {
+  const filled = (template: string) =>
+    template.replace(/\{(\w+)\}/g, (whole, name: string) => String(details[name] ?? whole))
+  return { message: filled(errors[code].text), fix: filled(errors[code].fix) }
+}
+
+/** The kernel's error of that code. */
+export function kernelError(code: KernelErrorCode, details: ErrorDetails = {}, cause?: unknown): PlinthError {
+  const { message, fix } = fill(code, details)
+  return new PlinthError(code, message, fix, { cause })
+}
+
+export function problem(code: KernelErrorCode, place: string, details: ErrorDetails, plugin?: string): Problem {
+  return plugin === undefined
+    ? { code, place, ...fill(code, details) }
+    : { code, plugin, place, ...fill(code, { plugin, ...details }) }
+}
+
+/** The product was refused before anything started. */
+export class StartRefusedError extends PlinthError {
+  override readonly name = 'StartRefusedError'
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    const { message, fix } = fill('PLINTH_START_REFUSED', { count: problems.length })
+    super('PLINTH_START_REFUSED', [message, ...problems.map(describeProblem)].join('\n'), fix)
+    this.problems = problems
+  }
+}
+
+export function describeProblem({ code, plugin, place, message, fix }: Problem): string {
+  return `  ${code}${plugin === undefined ? '' : ` in plugin "${plugin}"`} at ${place}\n    ${message}\n    Fix: ${fix}`
+}
+
+/** One or more hooks failed while the product stopped; everything else was released all the same. */
+export class StopFailedError extends PlinthError {
+  override readonly name = 'StopFailedError'
+  readonly errors: readonly unknown[]
+
+  constructor(failures: readonly { readonly plugin: string; readonly phase: string; readonly error: unknown }[]) {
+    const list = failures.map(({ plugin, phase, error }) => `  ${plugin} in ${phase}: ${reasonOf(error)}`)
+    const { message, fix } = fill('PLINTH_STOP_FAILED', { count: failures.length })
+    super('PLINTH_STOP_FAILED', [message, ...list].join('\n'), fix)
+    this.errors = failures.map(({ error }) => error)
+  }
+}
+
+/** Message of anything that was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** A remark for messages that name something unknown; empty when nothing comes near. */
+export function didYouMean(name: string, candidates: Iterable<string>): string {
+  const near = nearest(name, candidates)
+  return near === undefined ? '' : ` Did you mean "${near}"?`
+}

@@ -1,0 +1,31 @@
+export * from '@plinth/config-schema'
+export type { Logger } from 'pino'
+export * from './business-error.ts'
+export * from './clock.ts'
+export type { ConfigEntry, SourceName } from './config-sources.ts'
+export type * from './config-values.ts'
+export type * from './contracts/command.ts'
+export * from './contracts/health-check.ts'
+export type * from './contracts/install-task.ts'
+export * from './contracts/notification-channel.ts'
+export type * from './contracts/permission.ts'
+export * from './contracts/quickstart-cleanup.ts'
+export * from './contracts/rate-limit-store.ts'
+export type * from './contracts/scheduled-task.ts'
+export * from './deadline.ts'
+export {
+  isPlinthError,
+  type KernelErrorCode,
+  PlinthError,
+  type Problem,
+  reasonOf,
+  StartRefusedError,
+  StopFailedError,
+} from './errors.ts'
+export * from './kernel-service.ts'
+export { type Dependency, type Plan, planProduct } from './plan.ts'
+export * from './plugin.ts'
+export * from './product.ts'
+export { redact } from './redaction.ts'
+export * from './refs.ts'
+export * from './running-product.ts'

@@ -1,0 +1,55 @@
+import type { CatalogueEntry } from '@plinth/config-schema'
+import type { ConfigValues } from './config-values.ts'
+import type { InstallTask } from './contracts/install-task.ts'
+import type { ScheduledTask } from './contracts/scheduled-task.ts'
+import type { Plugin } from './plugin.ts'
+import { type ExtensionPoint, service } from './refs.ts'
+
+/** `starting` -> `ready` -> `draining` -> `stopped`. */
+export type ProductState = 'starting' | 'ready' | 'draining' | 'stopped'
+
+/** One line of the boot timeline. */
+export interface TimelineEntry {
+  readonly plugin: string
+  readonly phase: 'setup' | 'ready' | 'drain' | 'stop'
+  /** Milliseconds since the start of the product. */
+  readonly startedAtMs: number
+  readonly durationMs: number
+  readonly outcome: 'ok' | 'failed'
+}
+
+/** A task together with the plugin that declared it; `run` and `isCompleted` already have their context. */
+export interface BoundInstallTask extends Omit<InstallTask, 'run' | 'isCompleted'> {
+  readonly plugin: string
+  isCompleted(signal: AbortSignal, note?: (text: string) => void): Promise<boolean>
+  run(signal: AbortSignal, note?: (text: string) => void): Promise<void>
+}
+export interface BoundScheduledTask {
+  readonly plugin: string
+  readonly name: string
+  readonly displayName: ScheduledTask['displayName']
+  readonly fixedDelayMs: () => number
+  readonly autoStartup: () => boolean
+  run(signal: AbortSignal): Promise<void>
+}
+
+/** What the kernel tells plugins about the product they are part of. Every plugin may require it. */
+export interface Kernel {
+  readonly product: { readonly name: string; readonly version: string; readonly root: string }
+  /** Loaded plugins in set-up order. */
+  readonly plugins: readonly Plugin[]
+  readonly catalogue: readonly CatalogueEntry[]
+  readonly config: ConfigValues
+  readonly state: ProductState
+  readonly timeline: readonly TimelineEntry[]
+  /** In the order in which they run: by base order, dependencies first. */
+  readonly installTasks: readonly BoundInstallTask[]
+  readonly scheduledTasks: readonly BoundScheduledTask[]
+  /** Live view of what hangs on a point, by name. */
+  contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
+  /** Asks the product to stop; answers when it has. */
+  stop(reason: string): Promise<void>
+}
+
+/** The kernel itself. */
+export const kernel = service<Kernel>('kernel')

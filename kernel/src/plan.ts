@@ -1,0 +1,290 @@
+import { environmentNameOf, type KeyDeclarations, validateDeclaration } from '@plinth/config-schema'
+import satisfies from 'semver/functions/satisfies.js'
+import valid from 'semver/functions/valid.js'
+import validRange from 'semver/ranges/valid.js'
+import type { OwnedKey } from './config-values.ts'
+import { healthCheck } from './contracts/health-check.ts'
+import { orderByDependency } from './dependency-graph.ts'
+import { didYouMean, type ErrorDetails, type KernelErrorCode, type Problem, problem } from './errors.ts'
+import { kernelKeys } from './kernel-keys.ts'
+import { kernel } from './kernel-service.ts'
+import { isPlugin, type Plugin, type Role } from './plugin.ts'
+import type { Requirements } from './refs.ts'
+
+/** Owner name of what the kernel itself declares. */
+export const kernelOwner = 'kernel'
+
+/** Why one plugin comes before another. */
+export interface Dependency {
+  /** Plugin that must be set up first. */
+  readonly on: string
+  readonly via: 'requires' | 'optional' | 'contribution'
+  /** Id of the service or extension point. */
+  readonly ref: string
+}
+
+/** What would be started, and everything that speaks against it. */
+export interface Plan {
+  /** Plugins that load in the given roles, in set-up order. */
+  readonly plugins: readonly Plugin[]
+  /** Listed plugins that load in other roles only. */
+  readonly inactive: readonly Plugin[]
+  /** Keys of all listed plugins and of the kernel. */
+  readonly keys: ReadonlyMap<string, OwnedKey>
+  /** Provider by service id, over all listed plugins. */
+  readonly providers: ReadonlyMap<string, string>
+  /** Owner by extension point id, over all listed plugins. */
+  readonly owners: ReadonlyMap<string, string>
+  /** What each active plugin waits for. */
+  readonly dependencies: ReadonlyMap<string, readonly Dependency[]>
+  readonly problems: readonly Problem[]
+}
+
+const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
+
+/**
+ * Plans a product without running any code of its plugins. Pure: the same list gives the same plan, and every problem of
+ * every plugin is found in one go.
+ */
+export function planProduct(
+  listed: readonly unknown[],
+  options: { readonly kernelVersion: string; readonly roles: readonly Role[] },
+): Plan {
+  const problems: Problem[] = []
+  const report: Report = (code, place, details, plugin) => problems.push(problem(code, place, details, plugin))
+
+  const plugins = usablePlugins(listed, options.kernelVersion, report)
+  const isActive = ({ roles }: Plugin) => roles === undefined || roles.some((role) => options.roles.includes(role))
+  const active = plugins.filter(isActive)
+  const idsOf = (refs: readonly { readonly id: string }[] = []) => refs.map(({ id }) => id)
+  const servicesOf = ({ provides }: Plugin) => idsOf(provides)
+  const providers = collectOwners(plugins, [kernel.id], servicesOf, (service, other, id) =>
+    report('PLINTH_PLAN_DUPLICATE_SERVICE', 'provides', { service, other }, id),
+  )
+  const pointsOf = ({ extensionPoints }: Plugin) => idsOf(extensionPoints)
+  const owners = collectOwners(plugins, [healthCheck.id], pointsOf, (point, other, id) =>
+    report('PLINTH_PLAN_DUPLICATE_EXTENSION_POINT', 'extensionPoints', { point, other }, id),
+  )
+  const dependencies = findDependencies(active, providers, owners, options.roles, report)
+  const keys = collectKeys(plugins, report)
+  checkUnique(plugins, report)
+  checkTasks(plugins, report)
+  checkTables(plugins, report)
+
+  const byId = new Map(active.map((plugin) => [plugin.id, plugin]))
+  const preferred = [...active.filter(({ early }) => early), ...active.filter(({ early }) => !early)].map(
+    ({ id }) => id,
+  )
+  const { order, cycles } = orderByDependency(preferred, (id) => (dependencies.get(id) ?? []).map(({ on }) => on))
+  for (const path of cycles) {
+    const place = `requires or contributes of ${path.slice(0, -1).join(', ')}`
+    const details = { kind: 'Plugins', path: describeCycle(path, dependencies) }
+    report('PLINTH_PLAN_DEPENDENCY_CYCLE', place, details, path[0])
+  }
+
+  return {
+    plugins: order.flatMap((id) => byId.get(id) ?? []),
+    inactive: plugins.filter((plugin) => !isActive(plugin)),
+    keys,
+    providers,
+    owners,
+    dependencies,
+    problems,
+  }
+}
+
+type Report = (code: KernelErrorCode, place: string, details: ErrorDetails, plugin?: string) => void
+
+function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
+  const plugins = new Map<string, Plugin>()
+  const invalid = (place: string, reason: string, id?: string) =>
+    report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)
+  for (const [index, candidate] of listed.entries()) {
+    const listedAt = `plugins[${index}]`
+    if (!isPlugin(candidate)) {
+      invalid(listedAt, `Entry ${index + 1} of the plugin list is not a plugin.`)
+      continue
+    }
+    const { id, version, kernel: range } = candidate
+    if (typeof id !== 'string' || !pluginId.test(id) || id === kernelOwner) {
+      invalid(listedAt, `Plugin id ${JSON.stringify(id)} is not a dotted lower-case name such as "acme.sms".`)
+      continue
+    }
+    if (valid(version) === null) invalid('version', `"${version}" is not a semantic version.`, id)
+    if (validRange(range) === null) invalid('kernel', `"${range}" is not a version range.`, id)
+    else if (!satisfies(kernelVersion, range)) {
+      report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
+    }
+    const broken = brokenReferences(candidate)
+    for (const place of broken) invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
+    if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
+    else if (broken.length === 0) plugins.set(id, candidate)
+  }
+  return [...plugins.values()]
+}
+
+/** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
+function brokenReferences({ requires = {}, provides = [], extensionPoints = [], contributes = [] }: Plugin): string[] {
+  const required = Object.entries(requires as Requirements).map(([name, requirement]) => {
+    return [`requires.${name}`, requirement?.kind === 'optional' ? requirement.ref : requirement, 'service'] as const
+  })
+  const listed = Object.entries({ provides, extensionPoints, contributes }).flatMap(([member, refs]) =>
+    refs.map((ref) => [member, ref, member === 'provides' ? 'service' : 'extension-point'] as const),
+  )
+  return [...required, ...listed].filter(([, ref, kind]) => ref?.kind !== kind).map(([place]) => place)
+}
+
+/** The first plugin that declares each name, the kernel's own names before all; every later one is reported. */
+function collectOwners(
+  plugins: readonly Plugin[],
+  ofKernel: readonly string[],
+  namesOf: (plugin: Plugin) => readonly string[],
+  reportTaken: (name: string, other: string, plugin: string) => void,
+): Map<string, string> {
+  const owners = new Map(ofKernel.map((name) => [name, kernelOwner]))
+  for (const plugin of plugins) {
+    for (const name of namesOf(plugin)) {
+      const other = owners.get(name)
+      if (other === undefined) owners.set(name, plugin.id)
+      else reportTaken(name, other, plugin.id)
+    }
+  }
+  return owners
+}
+
+function findDependencies(
+  active: readonly Plugin[],
+  providers: ReadonlyMap<string, string>,
+  owners: ReadonlyMap<string, string>,
+  roles: readonly Role[],
+  report: Report,
+): Map<string, Dependency[]> {
+  const dependencies = new Map<string, Dependency[]>(active.map(({ id }) => [id, []]))
+  for (const { id, requires = {}, contributes = [] } of active) {
+    for (const [name, requirement] of Object.entries(requires as Requirements)) {
+      const isOptional = requirement.kind === 'optional'
+      const { id: service, from } = isOptional ? requirement.ref : requirement
+      const provider = providers.get(service)
+      if (provider !== undefined && dependencies.has(provider)) {
+        dependencies.get(id)?.push({ on: provider, via: isOptional ? 'optional' : 'requires', ref: service })
+      } else if (provider === undefined && !isOptional) {
+        const details = {
+          service,
+          nearest: didYouMean(service, providers.keys()),
+          provider: from ?? 'a plugin that provides it',
+        }
+        report('PLINTH_PLAN_MISSING_SERVICE', `requires.${name}`, details, id)
+      } else if (provider !== kernelOwner && !isOptional) {
+        const details = { service, provider: provider ?? '', roles: roles.join(', ') }
+        report('PLINTH_PLAN_SERVICE_NOT_IN_ROLE', `requires.${name}`, details, id)
+      }
+    }
+    for (const { id: point, from } of contributes) {
+      const owner = owners.get(point)
+      if (owner === undefined) {
+        const details = { point, nearest: didYouMean(point, owners.keys()), owner: from ?? 'the plugin that owns it' }
+        report('PLINTH_PLAN_UNKNOWN_EXTENSION_POINT', 'contributes', details, id)
+      } else if (owner !== id) {
+        dependencies.get(owner)?.push({ on: id, via: 'contribution', ref: point })
+      }
+    }
+  }
+  return dependencies
+}
+
+const declarationFaults: Readonly<Record<string, KernelErrorCode>> = {
+  name: 'PLINTH_PLAN_KEY_PREFIX',
+  default: 'PLINTH_PLAN_INVALID_DEFAULT',
+}
+
+function collectKeys(plugins: readonly Plugin[], report: Report): Map<string, OwnedKey> {
+  const keys = new Map<string, OwnedKey>()
+  const byVariable = new Map<string, string>()
+  const declared: [string, KeyDeclarations][] = [
+    [kernelOwner, kernelKeys],
+    ...plugins.map(({ id, config = {} }): [string, KeyDeclarations] => [id, config]),
+  ]
+  for (const [plugin, config] of declared) {
+    for (const [key, declaration] of Object.entries(config)) {
+      const place = `config["${key}"]`
+      const other = keys.get(key)
+      if (other !== undefined) {
+        report('PLINTH_PLAN_DUPLICATE_KEY', place, { key, other: other.plugin }, plugin)
+        continue
+      }
+      const faults = validateDeclaration(key, declaration)
+      for (const { rule, message } of faults) {
+        report(declarationFaults[rule] ?? 'PLINTH_PLAN_INVALID_KEY', place, { key, reason: message }, plugin)
+      }
+      if (faults.some(({ rule }) => rule !== 'default')) continue
+      const env = environmentNameOf(key, declaration)
+      const taken = byVariable.get(env)
+      if (taken !== undefined) {
+        report('PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME', place, { key, other: taken, env }, plugin)
+      }
+      byVariable.set(env, key)
+      keys.set(key, { key, plugin, env, declaration })
+    }
+  }
+  return keys
+}
+
+/** Commands of the `plinth` program itself; its groups take in others. */
+const ownCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
+  ['list', 'get', 'explain'].map((word) => `config ${word}`),
+  ['list', 'graph', 'why'].map((word) => `plugins ${word}`),
+)
+
+/** Declarations that must be unique over the product. */
+const uniqueDeclarations: readonly (readonly [string, string, (plugin: Plugin) => readonly string[]])[] = [
+  ['permission', 'permissions', ({ permissions = [] }) => permissions.map(({ code }) => code)],
+  ['install task', 'installTasks', ({ installTasks = [] }) => installTasks.map(({ code }) => code)],
+  ['scheduled task', 'scheduledTasks', ({ scheduledTasks = [] }) => scheduledTasks.map(({ name }) => name)],
+  ['command', 'commands', ({ commands = [] }) => commands.map(({ name }) => name)],
+  ['change set', 'migrations', ({ id, migrations = [] }) => migrations.map((changeSet) => `${id}/${changeSet.id}`)],
+]
+
+function checkUnique(plugins: readonly Plugin[], report: Report): void {
+  for (const [kind, place, namesOf] of uniqueDeclarations) {
+    collectOwners(plugins, kind === 'command' ? ownCommands : [], namesOf, (name, other, id) =>
+      report('PLINTH_PLAN_DUPLICATE_DECLARATION', place, { kind, name, other }, id),
+    )
+  }
+}
+
+function checkTasks(plugins: readonly Plugin[], report: Report): void {
+  for (const { id, config = {}, scheduledTasks = [] } of plugins) {
+    for (const task of scheduledTasks) {
+      for (const member of ['fixedDelay', 'autoStartup'] as const) {
+        const key = task[member]
+        if (typeof key !== 'string' || Object.hasOwn(config, key)) continue
+        report('PLINTH_PLAN_TASK_KEY', 'scheduledTasks', { task: task.name, member, key }, id)
+      }
+    }
+  }
+  const tasks = plugins.flatMap(({ id, installTasks = [] }) => installTasks.map((task) => ({ id, task })))
+  const byCode = new Map(tasks.map(({ id, task }) => [task.code, { id, task }]))
+  const { cycles } = orderByDependency([...byCode.keys()], (code) => byCode.get(code)?.task.dependencies ?? [])
+  for (const path of cycles) {
+    const plugin = byCode.get(path[0] ?? '')?.id
+    report('PLINTH_PLAN_DEPENDENCY_CYCLE', 'installTasks', { kind: 'Install tasks', path: path.join(' -> ') }, plugin)
+  }
+}
+
+/** The database is migrated by whatever process comes first, so every process must know all change sets. */
+function checkTables(plugins: readonly Plugin[], report: Report): void {
+  for (const { id, roles, migrations = [], entities = [] } of plugins) {
+    if (roles === undefined || migrations.length + entities.length === 0) continue
+    report('PLINTH_PLAN_TABLES_IN_ROLES', 'roles', { roles: roles.join(', ') }, id)
+  }
+}
+
+function describeCycle(path: readonly string[], dependencies: ReadonlyMap<string, readonly Dependency[]>): string {
+  return path
+    .map((id, index) => {
+      const next = path[index + 1]
+      const ref = (dependencies.get(id) ?? []).find(({ on }) => on === next)?.ref
+      return ref === undefined ? id : `${id} -(${ref})->`
+    })
+    .join(' ')
+}

@@ -1,0 +1,107 @@
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { buildCatalogue, type CatalogueEntry, type JsonValue } from '@plinth/config-schema'
+import { type ConfigSource, commandLineSource, dotenvSource, environmentSource, fileSource } from './config-sources.ts'
+import { ConfigValues } from './config-values.ts'
+import { kernelError, type Problem, reasonOf } from './errors.ts'
+import { type Plan, planProduct } from './plan.ts'
+import type { Plugin, Role } from './plugin.ts'
+
+const manifest: { version: string } = createRequire(import.meta.url)('../package.json')
+
+/** Version of this kernel; plugins name the range that they work with. */
+export const kernelVersion = manifest.version
+
+export interface ProductDeclaration {
+  /** Shown in logs and in the API description. */
+  readonly name: string
+  /** Version of the product, not of its API. */
+  readonly version?: string
+  /** Every capability of the product. Order does not matter: the planner finds it. */
+  readonly plugins: readonly Plugin[]
+  /** Values of configuration keys; `.env`, the environment, the database and `--set` win over them. */
+  readonly config?: Readonly<Record<string, JsonValue>>
+}
+
+const productBrand: unique symbol = Symbol.for('plinth.product') as never
+
+/** A product: the list of its plugins and where it lives. */
+export interface Product extends Required<ProductDeclaration> {
+  readonly [productBrand]: true
+  /** Directory that relative paths and `.env` are looked up in. */
+  readonly root: string
+  /** The product file, when it was loaded from one. */
+  readonly file: string | undefined
+}
+
+/** Declares a product. Has no side effect. */
+export function defineProduct(declaration: ProductDeclaration): Product {
+  return Object.freeze({
+    version: '0.0.0',
+    config: {},
+    ...declaration,
+    root: process.cwd(),
+    file: undefined,
+    [productBrand]: true as const,
+  })
+}
+
+/** Loads the product that a file exports as default. Throws `PLINTH_PRODUCT_NOT_FOUND` or `PLINTH_PRODUCT_INVALID`. */
+export async function loadProduct(path: string): Promise<Product> {
+  const file = resolve(path)
+  if (!existsSync(file)) throw kernelError('PLINTH_PRODUCT_NOT_FOUND', { path })
+  let loaded: { default?: unknown }
+  try {
+    loaded = await import(pathToFileURL(file).href)
+  } catch (error) {
+    throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: reasonOf(error) }, error)
+  }
+  const product = loaded.default as Product | undefined
+  if (product?.[productBrand] !== true || !Array.isArray(product.plugins)) {
+    throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: 'its default export is not a product' })
+  }
+  return Object.freeze({ ...product, root: dirname(file), file })
+}
+
+export interface PrepareOptions {
+  /** Roles of this process; `web` and `worker` when absent. */
+  readonly roles?: readonly Role[]
+  /** Values of `--set`, by key. */
+  readonly set?: Readonly<Record<string, string>>
+  /** Variables of the process; none when absent. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Path of the `.env` file, `false` for none; `.env` beside the product file when absent. */
+  readonly envFile?: string | false
+}
+
+/** A product with its plan and values: all that can be known without running a plugin. */
+export interface PreparedProduct {
+  readonly product: Product
+  readonly roles: readonly Role[]
+  readonly plan: Plan
+  readonly config: ConfigValues
+  readonly catalogue: () => readonly CatalogueEntry[]
+  /** Of the plan and of the configuration together. */
+  readonly problems: readonly Problem[]
+}
+
+/** Plans and configures a product. Runs no code of any plugin; every problem is in one list. */
+export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
+  const roles = options.roles ?? ['web', 'worker']
+  const plan = planProduct(product.plugins, { kernelVersion, roles })
+  const sources: ConfigSource[] = [fileSource(product.config, product.file)]
+  const { envFile } = options
+  if (envFile !== false) sources.push(dotenvSource(resolve(product.root, envFile ?? '.env'), envFile !== undefined))
+  sources.push(environmentSource(options.environment ?? {}), commandLineSource(options.set ?? {}))
+  const config = new ConfigValues(plan.keys, sources)
+  let built: readonly CatalogueEntry[] | undefined
+  const catalogue = () => {
+    built ??= buildCatalogue(
+      [...plan.keys.values()].map(({ plugin, key, declaration }) => ({ plugin, keys: { [key]: declaration } })),
+    )
+    return built
+  }
+  return { product, roles, plan, config, catalogue, problems: [...plan.problems, ...config.problems] }
+}

@@ -1,0 +1,250 @@
+import type { CatalogueEntry } from '@plinth/config-schema'
+import type { Logger } from 'pino'
+import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
+import { type Clock, systemClock } from './clock.ts'
+import type { ConfigValues } from './config-values.ts'
+import { withinDeadline } from './deadline.ts'
+import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
+import { ExtensionRegistry } from './extension-registry.ts'
+import {
+  type BoundInstallTask,
+  type BoundScheduledTask,
+  type Kernel,
+  kernel,
+  type ProductState,
+  type TimelineEntry,
+} from './kernel-service.ts'
+import { createLogger } from './logger.ts'
+import { kernelOwner, type Plan } from './plan.ts'
+import type { Plugin } from './plugin.ts'
+import { PluginHost } from './plugin-host.ts'
+import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
+import { redactError } from './redaction.ts'
+import type { ExtensionPoint, ServiceRef } from './refs.ts'
+import { ServiceContainer } from './service-container.ts'
+
+export interface StartOptions extends PrepareOptions {
+  readonly clock?: Clock
+  /** Instead of the product's own logger; secrets are not masked then. */
+  readonly logger?: Logger
+  /** Gives the start up when it aborts. */
+  readonly signal?: AbortSignal
+}
+
+type Phase = TimelineEntry['phase']
+type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
+type Hook = (signal: AbortSignal) => void | Promise<void>
+
+/** Errors that already say which plugin held the start up, or that nobody did. */
+const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLINTH_START_CANCELLED'])
+
+/**
+ * Starts a product: plan, configure, set up every plugin in dependency order, then open the doors.
+ *
+ * @throws StartRefusedError with every problem of the plan and the configuration; nothing was started
+ * @throws PlinthError `PLINTH_START_FAILED`, `PLINTH_DEADLINE_PASSED`, `PLINTH_START_CANCELLED`: everything that was
+ *   started has been stopped again; `cause` is what the plugin threw
+ */
+export async function startProduct(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
+  const prepared = prepareProduct(product, options)
+  if (prepared.problems.length > 0) throw new StartRefusedError(prepared.problems)
+  const running = new RunningProduct(prepared, options)
+  await running.start(options.signal)
+  return running
+}
+
+/** A product that was started. */
+export class RunningProduct implements Kernel {
+  readonly product: Kernel['product']
+  readonly plan: Plan
+  readonly plugins: readonly Plugin[]
+  readonly config: ConfigValues
+  readonly log: Logger
+  readonly timeline: TimelineEntry[] = []
+  readonly installTasks: readonly BoundInstallTask[]
+  readonly scheduledTasks: readonly BoundScheduledTask[]
+  /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
+  readonly stopped: Promise<void>
+  readonly #settleStopped: (end: Promise<void>) => void
+  readonly #catalogue: PreparedProduct['catalogue']
+  readonly #clock: Clock
+  readonly #bornAt: number
+  readonly #container = new ServiceContainer()
+  readonly #extensions = new ExtensionRegistry()
+  readonly #hosts: readonly PluginHost[]
+  /** Hosts whose set-up began, in that order. */
+  readonly #begun: PluginHost[] = []
+  /** Aborts when the start is given up. */
+  readonly #startup = new AbortController()
+  #state: ProductState = 'starting'
+
+  constructor({ product, plan, config, roles, catalogue }: PreparedProduct, options: StartOptions) {
+    const { name, version, root } = product
+    this.product = Object.freeze({ name, version, root })
+    this.plan = plan
+    this.plugins = plan.plugins
+    this.config = config
+    this.#catalogue = catalogue
+    this.#clock = options.clock ?? systemClock
+    this.#bornAt = this.#clock.monotonic()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.stopped = promise
+    this.#settleStopped = resolve
+    this.stopped.catch(() => undefined)
+    const isCommand = roles.includes('cli')
+    this.log = options.logger ?? productLogger(config, isCommand)
+    const shared = {
+      config,
+      container: this.#container,
+      extensions: this.#extensions,
+      log: this.log,
+      clock: this.#clock,
+      roles: new Set(roles),
+      root,
+    }
+    this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
+    this.installTasks = bindInstallTasks(this.#hosts)
+    this.scheduledTasks = bindScheduledTasks(this.#hosts)
+    this.#container.register(kernelOwner, kernel.id, this)
+    config.onChange(kernelOwner, 'platform.log.level', (level) => {
+      if (!isCommand) this.log.level = level as string
+    })
+  }
+
+  get state(): ProductState {
+    return this.#state
+  }
+
+  get catalogue(): readonly CatalogueEntry[] {
+    return this.#catalogue()
+  }
+
+  contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
+    return this.#extensions.of(point)
+  }
+
+  /** A service of a loaded plugin. Throws `PLINTH_SERVICE_UNKNOWN`. */
+  service<T>(ref: ServiceRef<T>): T {
+    return this.#container.resolve(ref)
+  }
+
+  /** The context of a loaded plugin that its tasks and commands receive. */
+  runtimeOf(plugin: string): PluginHost['runtime'] | undefined {
+    return this.#hosts.find((host) => host.plugin.id === plugin)?.runtime
+  }
+
+  /** Used by `startProduct` once. */
+  async start(signal: AbortSignal | undefined): Promise<void> {
+    for (const { code, place, message } of this.config.warnings) this.log.warn({ code, place }, message)
+    const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
+    if (signal?.aborted) giveUp()
+    signal?.addEventListener('abort', giveUp)
+    try {
+      for (const host of this.#hosts) {
+        this.#begun.push(host)
+        await this.#startStep(host, 'setup', (late) => host.setUp(late), host.plugin.setupDeadlineMs)
+      }
+      for (const host of this.#hosts.toReversed()) {
+        for (const hook of host.ready) await this.#startStep(host, 'ready', hook)
+      }
+      this.#startup.signal.throwIfAborted()
+    } catch (error) {
+      this.#settleStopped(this.#unwind())
+      await this.stopped.catch((failure: unknown) => this.log.error(reasonOf(failure)))
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', giveUp)
+    }
+    this.#state = 'ready'
+    const durationMs = Math.round(this.#clock.monotonic() - this.#bornAt)
+    this.log.info({ product: this.product.name, plugins: this.plugins.length, durationMs }, 'started')
+  }
+
+  /**
+   * Drains and stops everything; while the product starts, gives the start up. A second call waits for the first. Throws
+   * `StopFailedError` when hooks failed.
+   */
+  stop(reason: string): Promise<void> {
+    if (this.#state === 'starting') this.#giveUp(reason)
+    if (this.#state === 'ready') {
+      this.log.info({ reason }, 'stopping')
+      this.#settleStopped(this.#unwind())
+    }
+    return this.stopped
+  }
+
+  #giveUp(reason: string): void {
+    this.#startup.abort(kernelError('PLINTH_START_CANCELLED', { reason }))
+  }
+
+  async #unwind(): Promise<void> {
+    this.#state = 'draining'
+    const failures: Failure[] = []
+    const attempt = async (host: PluginHost, phase: 'drain' | 'stop', ms: number, hook: Hook) => {
+      try {
+        await this.#step(host, phase, ms, hook)
+      } catch (error) {
+        redactError(error, (text) => this.config.redact(text))
+        failures.push({ plugin: host.plugin.id, phase, error })
+      }
+    }
+    const drainEnd = this.#clock.monotonic() + this.#milliseconds('drain')
+    for (const host of this.#begun) {
+      for (const hook of host.drain) {
+        await attempt(host, 'drain', Math.max(0, drainEnd - this.#clock.monotonic()), hook)
+      }
+    }
+    for (const host of this.#begun.toReversed()) {
+      host.close()
+      for (const hook of host.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)
+    }
+    this.#state = 'stopped'
+    if (failures.length > 0) throw new StopFailedError(failures)
+  }
+
+  /** One step of the start; its error names the plugin, and keeps the advice of an error that brings its own. */
+  async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: Hook, deadlineMs?: number): Promise<void> {
+    try {
+      await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
+    } catch (error) {
+      if (isPlinthError(error) && endsOfStart.has(error.code)) throw error
+      redactError(error, (text) => this.config.redact(text))
+      const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.config.redact(reasonOf(error))
+      const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, '') }
+      const { code, message, fix } = kernelError('PLINTH_START_FAILED', details)
+      throw new PlinthError(code, message, isPlinthError(error) ? error.fix : fix, { cause: error })
+    }
+  }
+
+  /** Runs one hook of a plugin under a deadline and enters it into the timeline. */
+  async #step(host: PluginHost, phase: Phase, ms: number, hook: Hook, outer?: AbortSignal): Promise<void> {
+    const plugin = host.plugin.id
+    const deadline = phase === 'ready' ? 'setup' : phase
+    const late = () => kernelError('PLINTH_DEADLINE_PASSED', { plugin, phase, ms: Math.round(ms), deadline })
+    const startedAt = this.#clock.monotonic()
+    let outcome: TimelineEntry['outcome'] = 'failed'
+    try {
+      await withinDeadline(this.#clock, ms, hook, late, outer)
+      outcome = 'ok'
+    } finally {
+      const durationMs = this.#clock.monotonic() - startedAt
+      this.timeline.push({ plugin, phase, startedAtMs: startedAt - this.#bornAt, durationMs, outcome })
+    }
+  }
+
+  #milliseconds(phase: 'setup' | 'drain' | 'stop'): number {
+    return this.config.get(kernelOwner, `platform.kernel.${phase}-deadline`) as number
+  }
+}
+
+function productLogger(config: ConfigValues, isCommand: boolean): Logger {
+  const format = config.get(kernelOwner, 'platform.log.format') as 'auto' | 'json' | 'pretty'
+  const isTerminal = isCommand ? process.stderr.isTTY : process.stdout.isTTY
+  return createLogger({
+    // A command answers on standard output; only what needs attention belongs beside its answer.
+    level: isCommand ? 'warn' : (config.get(kernelOwner, 'platform.log.level') as string),
+    format: format === 'auto' ? (isTerminal ? 'pretty' : 'json') : format,
+    redact: (line) => config.redact(line),
+    destination: isCommand ? 'stderr' : 'stdout',
+  })
+}

@@ -1,0 +1,460 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { kernelVersion } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { runProgram } from '../src/cli/program.ts'
+
+const fixtures = join(import.meta.dirname, 'fixtures')
+const shop = join(fixtures, 'shop.config.ts')
+const password = 'Pass "word" 1'
+const environment = { PLATFORM_SHOP_PASSWORD: password }
+
+interface Surroundings {
+  readonly directory?: string
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Runs a command line in this process. */
+async function plinth(words: readonly string[], surroundings: Surroundings = {}) {
+  let stdout = ''
+  let stderr = ''
+  const code = await runProgram(words, {
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+    environment,
+    directory: fixtures,
+    ...surroundings,
+  })
+  return { code, stdout, stderr }
+}
+const onShop = (...words: string[]) => plinth(['--product', shop, ...words])
+const product = (source: string) => ({
+  'plinth.config.ts': `import { definePlugin, defineProduct } from '@plinth/kernel'\n${source}`,
+})
+
+/** The one JSON document on standard output. */
+async function answerOf(t: Test, words: readonly string[], surroundings?: Surroundings) {
+  const { code, stdout } = await plinth([...words, '--json'], surroundings)
+  try {
+    return { code, answer: JSON.parse(stdout) }
+  } catch {
+    t.fail(`no single JSON document: ${stdout}`)
+    return { code, answer: undefined }
+  }
+}
+
+t.test('K-008 config list, get and explain show values, origins and rules, in text and in JSON', async (t) => {
+  const list = await onShop('config', 'list', '--set', 'platform.log.level=warn')
+  t.equal(list.code, 0)
+  t.match(list.stdout, /^KEY +VALUE +FROM +PLUGIN\n/)
+  t.match(list.stdout, /^platform\.log\.level +warn +--set platform\.log\.level +kernel$/m)
+  t.match(list.stdout, /^platform\.shop\.greeting +Good morning +shop\.config\.ts:\d+ +shop\.till$/m)
+  t.match(list.stdout, /^platform\.shop\.password +\*{6} +environment variable PLATFORM_SHOP_PASSWORD +shop\.till$/m)
+  t.equal(list.stderr, '')
+
+  const filtered = async (...words: string[]) => {
+    const { answer } = await answerOf(t, ['--product', shop, 'config', 'list', ...words])
+    return answer.map((entry: { key: string }) => entry.key)
+  }
+  t.strictSame(await filtered('--modified'), ['platform.shop.greeting', 'platform.shop.password'])
+  t.strictSame(await filtered('--group', 'front'), ['platform.shop.greeting'])
+  t.strictSame(await filtered('--plugin', 'shop.counter'), ['platform.shop.fault'])
+  t.strictSame(await filtered('--plugin', 'shop.counter', '--modified'), [])
+
+  t.strictSame(await onShop('config', 'get', 'platform.shop.greeting'), {
+    code: 0,
+    stdout: 'Good morning\n',
+    stderr: '',
+  })
+  t.equal((await onShop('config', 'get', 'platform.shop.salute')).stdout, '(none)\n')
+  t.strictSame(await answerOf(t, ['--product', shop, 'config', 'get', 'platform.shop.healthy']), {
+    code: 0,
+    answer: { key: 'platform.shop.healthy', source: 'default', place: 'default of shop.till', value: true },
+  })
+  const { stdout } = await onShop('config', 'explain', 'platform.shop.greeting', '--set', 'platform.shop.salute=Servus')
+  t.match(stdout, 'platform.shop.greeting  (plugin shop.till, group front)')
+  t.match(stdout, 'What every customer hears.')
+  t.match(stdout, 'Variable:    PLATFORM_SHOP_GREETING')
+  t.match(stdout, 'Takes effect at once')
+  t.match(stdout, 'Value:       Servus  from --set platform.shop.salute')
+  t.match(stdout, /default: Hello .*\n +file: Good morning .*\n +command-line: Servus/)
+  t.match((await onShop('config', 'explain', 'platform.shop.salute')).stdout, 'use platform.shop.greeting')
+  t.match((await onShop('config', 'explain', 'platform.shop.password')).stdout, 'at the next start; sensitive')
+
+  const misspelt = await onShop('config', 'get', 'platform.shop.greting')
+  t.match(misspelt, { code: 1, stdout: '', stderr: 'Did you mean "platform.shop.greeting"?\nFix: Correct the name' })
+  t.match(await answerOf(t, ['--product', shop, 'config', 'explain', 'platform.shop.greting']), {
+    code: 1,
+    answer: { error: { code: 'PLINTH_CONFIG_UNKNOWN_KEY', fix: /^Correct the name/ } },
+  })
+  const broken = await onShop('config', 'list', '--set', 'platform.shop.healthy=yes')
+  t.match(
+    broken,
+    { code: 0, stderr: /^--set platform\.shop\.healthy: Value of "platform\.shop\.healthy" must/ },
+    'faults do not hide the list',
+  )
+})
+
+t.test('K-008 --env-file is looked up from the directory of the program, and must exist', async (t) => {
+  const directory = t.testdir({ 'staging.env': 'PLATFORM_SHOP_GREETING=from staging' })
+  const get = (file: string) =>
+    plinth(['--product', shop, 'config', 'get', 'platform.shop.greeting', '--env-file', file, '--json'], { directory })
+  t.match(JSON.parse((await get('staging.env')).stdout), { value: 'from staging', place: 'staging.env:1' })
+  t.match((await get('nowhere.env')).stderr, 'nowhere.env: Cannot be read: ENOENT.')
+})
+
+t.test('C-002 plugins list, graph and why tell who is there and for whose sake', async (t) => {
+  const list = await onShop('plugins', 'list')
+  t.equal(list.code, 0)
+  t.strictSame(
+    list.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/)),
+    [
+      ['PLUGIN', 'VERSION', 'STATE', 'PROVIDES'],
+      ['shop.till', '1.2.0', 'loads', 'till'],
+      ['shop.counter', '1.0.0', 'loads'],
+      ['shop.shelf', '1.0.0', 'loads'],
+      ['shop.night', '1.0.0', 'loads'],
+    ],
+  )
+  const { answer } = await answerOf(t, ['--product', shop, 'plugins', 'list', '--role', 'cli'])
+  t.match(answer, [
+    { id: 'shop.till', state: 'loads', provides: ['till'] },
+    { id: 'shop.shelf', state: 'loads' },
+    { id: 'shop.counter', state: 'only in role web, worker' },
+    { id: 'shop.night', state: 'only in role worker' },
+  ])
+  const graph = await answerOf(t, ['--product', shop, 'plugins', 'graph', '--role', 'web'])
+  t.strictSame(graph.answer, {
+    order: ['shop.till', 'shop.counter', 'shop.shelf'],
+    edges: [
+      { plugin: 'shop.counter', on: 'shop.till', via: 'requires', ref: 'till' },
+      { plugin: 'shop.shelf', on: 'shop.till', via: 'requires', ref: 'till' },
+    ],
+  })
+  t.match((await onShop('plugins', 'graph')).stdout, 'shop.counter\n  <- shop.till  (requires till)\n')
+
+  const why = async (name: string, ...words: string[]) => {
+    const { answer, code } = await answerOf(t, ['--product', shop, 'plugins', 'why', name, ...words])
+    t.equal(code, 0, name)
+    t.equal(answer.name, name)
+    return [answer.kind, ...answer.lines]
+  }
+  t.strictSame(await why('shop.till', '--role', 'cli'), [
+    'plugin',
+    'shop.till 1.2.0 loads.',
+    'needed by shop.shelf (requires till)',
+    'without it, shop.shelf is refused: Requires service "till", which no loaded plugin provides.',
+  ])
+  t.strictSame(await why('shop.night', '--role', 'web'), [
+    'plugin',
+    'shop.night loads in other roles only.',
+    'The product would start without it.',
+  ])
+  t.strictSame(await why('till'), [
+    'service',
+    'provided by shop.till',
+    'used by shop.counter (requires)',
+    'used by shop.shelf (requires)',
+  ])
+  t.strictSame(await why('kernel.health-check'), ['extension point', 'owned by kernel', 'contributed to by shop.till'])
+  t.strictSame(await why('platform.shop.fault'), ['key', 'owned by shop.counter', 'value from default of shop.counter'])
+  t.match(await onShop('plugins', 'why', 'shop.tll'), { code: 2, stderr: 'Did you mean "shop.till"?' })
+})
+
+t.test('K-009 K-018 doctor checks plan, values and health without serving, and shows no secret', async (t) => {
+  t.match(await answerOf(t, ['--product', shop, 'doctor', '--set', 'platform.shop.salute=Servus']), {
+    code: 0,
+    answer: {
+      healthy: true,
+      findings: [
+        { check: 'Node.js', outcome: 'ok', detail: process.version },
+        { check: 'plan', outcome: 'ok', detail: /^2 plugins, \d+ keys$/ },
+        {
+          check: '--set platform.shop.salute',
+          outcome: 'warning',
+          detail: /deprecated since 1.1.0. Use platform.shop.greeting./,
+        },
+        { check: 'health of till', outcome: 'ok' },
+        { check: 'stop', outcome: 'ok' },
+      ],
+    },
+  })
+  const sick = await onShop('doctor', '--set', 'platform.shop.healthy=false')
+  t.match(sick, { code: 1, stdout: /^failed +health of till +the till refuses \*{6}$/m })
+  const refused = await plinth(['--product', shop, 'doctor'], { environment: {} })
+  t.match(refused, {
+    code: 1,
+    stdout: /^failed +platform\.shop\.password +PLINTH_CONFIG_REQUIRED in plugin "shop\.till"/m,
+  })
+  const directory = t.testdir(
+    product(`const failing = definePlugin({ id: 'failing', version: '1.0.0', kernel: '^1.0.0', setup() { throw new Error('no paper') } })
+export default defineProduct({ name: 'x', plugins: [failing] })`),
+  )
+  t.match(await plinth(['doctor'], { directory, environment: {} }), {
+    code: 1,
+    stdout: /^failed +set-up +Plugin "failing" failed in setup: no paper\. Correct the cause/m,
+  })
+})
+
+t.test('C-002 K-009 commands of plugins run with arguments, options, groups and exit codes of their own', async (t) => {
+  t.strictSame(await onShop('greet', 'Ada', '--loud'), {
+    code: 0,
+    stdout: 'HELLO ADA\n',
+    stderr: `with ${password.length} characters\n`,
+  })
+  t.match(await answerOf(t, ['--product', shop, 'greet', 'Ada']), {
+    code: 0,
+    answer: { answer: 'Hello Ada', roles: ['cli'], plugin: 'shop.shelf' },
+  })
+  t.equal((await onShop('orders', 'count')).code, 7)
+  t.match((await onShop('--help')).stdout, /greet \[options\] <who> +greet somebody/)
+  t.match((await onShop('orders', '--help')).stdout, /count +count the orders/)
+  t.match(await onShop('greet'), { code: 2, stderr: "missing required argument 'who'\nFix: Run `plinth --help`." })
+  t.match(await onShop('greet', 'Ada', '--lowd'), {
+    code: 2,
+    stderr: /unknown option '--lowd'\n\(Did you mean --loud\?\)/,
+  })
+  t.match(await onShop('patrol'), { code: 2, stderr: 'Plugin "shop.night" does not load in the role cli.' })
+
+  const defect = await onShop('orders', 'fail')
+  t.match(defect, {
+    code: 1,
+    stdout: '',
+    stderr: /^PLINTH_UNEXPECTED: no database with \*{6}\nFix: .*\nError: no data[\s\S]* at /,
+  })
+  const refusal = await onShop('orders', 'fail', '--business')
+  t.match(refusal, { code: 1, stdout: '', stderr: /^PLINTH_COMMAND_REFUSED: no order of \*{6}\nFix: .*\n$/ })
+  t.notMatch(defect.stderr + refusal.stderr, 'Pass')
+  t.match(await answerOf(t, ['--product', shop, 'orders', 'fail']), {
+    code: 1,
+    answer: { error: { code: 'PLINTH_UNEXPECTED', message: 'no database with ******', fix: /.+/ } },
+  })
+  t.match(await answerOf(t, ['--product', shop, 'orders', 'fail', '--business']), {
+    code: 1,
+    answer: { error: { code: 'PLINTH_COMMAND_REFUSED', message: 'no order of ******', reason: 'shop.no-order' } },
+  })
+  t.match(await plinth(['--product', shop, 'greet', 'Ada'], { environment: {} }), {
+    code: 3,
+    stderr: /PLINTH_START_REFUSED: .*1 problem[\s\S]*platform\.shop\.password/,
+  })
+})
+
+t.test('C-002 a command name that is taken is a problem of the plan, not a crash', async (t) => {
+  const command = (id: string, name: string) =>
+    `definePlugin({ id: '${id}', version: '1.0.0', kernel: '^1.0.0', commands: [{ name: '${name}', summary: 'x', run() {} }] })`
+  const listOf = (...plugins: string[]) => product(`export default defineProduct({ name: 'x', plugins: [${plugins}] })`)
+  const taken = [
+    ...['start', 'doctor', 'help', 'config', 'config list', 'plugins', 'plugins why'].map((name) => [name, 'kernel']),
+    ['greet', 'a'],
+  ] as [name: string, owner: string][]
+  const directory = t.testdir({
+    ...Object.fromEntries(
+      taken.map(([name, owner]) => [name, listOf(command('a', owner === 'a' ? name : 'other'), command('b', name))]),
+    ),
+    sound: listOf(command('a', 'config mend')),
+    twice: listOf(command('a', 'greet'), command('a', 'greet'), 'undefined as never'),
+    malformed: listOf(command('a', 'x').replace('summary', "options: [{ flags: '--', description: 'x' }], summary")),
+  })
+  const inside = (name: string) => ({ directory: join(directory, name), environment: {} })
+  for (const [name, owner] of taken) {
+    const { code, answer } = await answerOf(t, ['start'], inside(name))
+    t.equal(code, 3, name)
+    t.match(answer.error.problems, [
+      { code: 'PLINTH_PLAN_DUPLICATE_DECLARATION', plugin: 'b', message: `declared by "${owner}" too` },
+    ])
+    t.equal((await plinth(['plugins', 'list'], inside(name))).code, 0, 'what only looks still works')
+  }
+  t.equal((await plinth(['config', 'mend'], inside('sound'))).code, 0, 'a group of the kernel takes in more')
+  t.match(await plinth(['greet'], inside('twice')), { code: 3, stderr: 'PLINTH_PLAN_DUPLICATE_PLUGIN' })
+  t.match(await plinth(['x'], inside('malformed')), { code: 1, stderr: 'PLINTH_UNEXPECTED' })
+})
+
+t.test('C-002 whatever is wrong with the command line, the answer says what to do', async (t) => {
+  const empty = t.testdir({})
+  const cases: [words: string[], code: number, error: string, message: RegExp, surroundings?: Surroundings][] = [
+    [['--product', shop, 'strat'], 2, 'PLINTH_CLI_USAGE', /unknown command 'strat'\n\(Did you mean start\?\)/],
+    [['--product', shop, 'config', 'lst'], 2, 'PLINTH_CLI_USAGE', /unknown command 'lst'/],
+    [['--product', shop, 'config', 'get'], 2, 'PLINTH_CLI_USAGE', /missing required argument 'key'/],
+    [['--product', shop, 'config', 'list', '--modifed'], 2, 'PLINTH_CLI_USAGE', /Did you mean --modified\?/],
+    [['--product', shop, 'start', '--set', 'platform.log.level'], 2, 'PLINTH_CLI_USAGE', /Write it as key=value/],
+    [['--product', shop, 'start', '--role', 'cli'], 2, 'PLINTH_CLI_USAGE', /"cli" is not one of web, worker/],
+    [['--product', shop, 'plugins', 'list', '--role', 'boss'], 2, 'PLINTH_CLI_USAGE', /not one of web, worker, cli/],
+    [['start'], 3, 'PLINTH_PRODUCT_NOT_FOUND', /No product file at .*plinth\.config\.ts/, { directory: empty }],
+    [['greet'], 2, 'PLINTH_PRODUCT_NOT_FOUND', /No product file/, { directory: empty }],
+    [['--product=nowhere.ts', 'doctor'], 3, 'PLINTH_PRODUCT_NOT_FOUND', /nowhere\.ts/],
+    [['--product', join(fixtures, '..', 'sample-plugin.ts'), 'start'], 3, 'PLINTH_PRODUCT_INVALID', /is not a product/],
+  ]
+  for (const [words, code, error, message, surroundings] of cases) {
+    const name = words.filter((word) => word !== shop).join(' ')
+    const said = await plinth(words, surroundings)
+    t.equal(said.code, code, name)
+    t.equal(said.stdout, '')
+    t.match(said.stderr, message)
+    t.match(said.stderr, new RegExp(`^${error}: [\\s\\S]*\\nFix: .+`))
+    const { code: codeOfJson, answer } = await answerOf(t, words, surroundings)
+    t.equal(codeOfJson, code)
+    t.match(answer, { error: { code: error, message, fix: /.{10}/ } })
+    t.equal((await plinth([...words, '--json'], surroundings)).stderr, '', 'nothing beside the document')
+  }
+  const broken = t.testdir({ 'plinth.config.js': "import 'no-such-package'" })
+  t.match(await plinth(['start'], { directory: broken }), {
+    code: 3,
+    stderr: /PLINTH_PRODUCT_INVALID: .*no-such-package/,
+  })
+
+  t.match(await plinth([]), { code: 2, stderr: /^Usage: plinth/ })
+  t.match(await answerOf(t, []), { code: 2, answer: { error: { message: 'No command was named.' } } })
+  t.match(await plinth(['--help']), { code: 0, stdout: /^Usage: plinth/ })
+  t.match(await plinth(['config', '--help']), { code: 0, stdout: /explain <key>/ })
+  t.strictSame(await plinth(['--version']), { code: 0, stdout: `${kernelVersion}\n`, stderr: '' })
+})
+
+/** `plinth` as a process of its own. */
+function spawned(words: readonly string[], settings: Readonly<Record<string, string>> = {}, file = shop) {
+  const set = Object.entries({ 'platform.log.format': 'json', ...settings }).flatMap(([key, value]) => [
+    '--set',
+    `${key}=${value}`,
+  ])
+  const main = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
+  const child: ChildProcess = spawn(process.execPath, [main, '--product', file, ...words, ...set], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], ...environment },
+  })
+  let output = ''
+  let stdout = ''
+  let listener = () => {}
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      listener()
+    })
+  }
+  child.stdout?.on('data', (text: string) => {
+    stdout += text
+  })
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, output, stdout }))
+  const said = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      listener = () => {
+        if (output.includes(text)) resolve()
+      }
+      listener()
+      ended.then(() => reject(new Error(`ended without saying "${text}":\n${output}`)))
+    })
+  return { child, ended, said }
+}
+
+t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no handle', async (t) => {
+  const { child, ended, said } = spawned(['start'], { 'platform.shop.loud': 'true' })
+  await said('"started"')
+  child.kill('SIGTERM')
+  const { code, signal, output } = await ended
+  t.strictSame([code, signal], [0, null])
+  const lines = output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).msg)
+  t.strictSame(lines, [
+    'counter is being set up',
+    'counter open',
+    'started',
+    'stopping',
+    ...['shelf closed', 'counter closed'],
+  ])
+  t.match(output, /"reason":"SIGTERM received","msg":"stopping"/)
+})
+
+t.test('K-018 K-019 a product that holds nothing still runs until it is told to stop', async (t) => {
+  const directory = t.testdir(product("export default defineProduct({ name: 'idle', plugins: [] })"))
+  const { child, ended, said } = spawned(['start', '--role', 'worker'], {}, join(directory, 'plinth.config.ts'))
+  await said('"started"')
+  child.kill('SIGINT')
+  t.match(await ended, { code: 0, output: /"SIGINT received"/ })
+})
+
+t.test('K-018 a second signal ends a stop that hangs', async (t) => {
+  const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'deaf' })
+  await said('"started"')
+  child.kill('SIGTERM')
+  await said('"stopping"')
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 130, signal: null })
+})
+
+t.test('K-018 a signal during the start unwinds it', async (t) => {
+  const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'slow' })
+  await said('counter is being set up')
+  child.kill('SIGTERM')
+  const { code, output } = await ended
+  t.equal(code, 0)
+  t.match(output, 'The start was given up: SIGTERM received.')
+  t.match(output, 'counter closed')
+  t.notMatch(output, '"started"')
+})
+
+t.test(
+  'K-009 K-018 a start or a stop that fails exits with 1, names the plugin, and the process ends by itself',
+  async (t) => {
+    const failing = spawned(['start'], { 'platform.shop.fault': 'setup' })
+    const hanging = spawned(['start'], { 'platform.shop.fault': 'hang', 'platform.kernel.setup-deadline': '50ms' })
+    const stuck = spawned(['start'], { 'platform.shop.fault': 'stop' })
+    const leaking = spawned(['start'], { 'platform.shop.fault': 'leak' })
+    await Promise.all([stuck, leaking].map(({ said }) => said('"started"')))
+    stuck.child.kill('SIGTERM')
+    leaking.child.kill('SIGTERM')
+    const failed = 'PLINTH_START_FAILED: Plugin "shop.counter" failed in setup: no counter for ******.\nFix: '
+    t.match(await failing.ended, { code: 1, signal: null, output: failed })
+    t.match((await failing.ended).output, 'counter closed')
+    const late = 'PLINTH_DEADLINE_PASSED: Plugin "shop.counter" did not finish setup within 50 ms.\nFix: '
+    t.match(await hanging.ended, { code: 1, signal: null, output: late })
+    t.match(await stuck.ended, { code: 1, output: 'shop.counter in stop: the door is stuck, says ******' })
+    t.match((await stuck.ended).output, 'counter closed')
+    t.match(await leaking.ended, { code: 0, output: 'Ended although something is still open: Timeout.' })
+    for (const { ended } of [failing, hanging, stuck, leaking]) t.notMatch((await ended).output, 'Pass')
+  },
+)
+
+t.test('K-009 no log line of a running product shows a secret, however it is written', async (t) => {
+  const { child, ended, said } = spawned(['start'], { 'platform.shop.fault': 'chatty' })
+  await said('"started"')
+  child.kill('SIGTERM')
+  const { output } = await ended
+  const [line = '{}', error = '{}'] = output.split('\n').filter((text) => text.includes('open'))
+  t.match(JSON.parse(line), { msg: 'opened with ******', password: '******', body: '{"password":"******"}' })
+  t.match(JSON.parse(error), { level: 'error', msg: 'cannot open with ******' })
+  t.notMatch(output, 'Pass')
+  const { basic } = JSON.parse(line)
+  t.notMatch(Buffer.from(String(basic).replace('Basic ', ''), 'base64').toString(), 'Pass')
+})
+
+t.test('K-018 a signal ends a waiting command, which unwinds and exits with 130', async (t) => {
+  for (const words of [['wait'], ['wait', '--throw']]) {
+    const { child, ended, said } = spawned(words, { 'platform.shop.loud': 'true' })
+    await said('"waiting"')
+    child.kill('SIGINT')
+    const { code, output, stdout } = await ended
+    t.equal(code, 130, words.join(' '))
+    t.match(output, 'shelf closed')
+    t.equal(stdout, '', 'the log of a command is no answer')
+  }
+})
+
+t.test('a reader that leaves early is no failure', async (t) => {
+  const program = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
+  const child = spawn(process.execPath, [program, 'config', 'list', '--json', '--product', shop], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], ...environment },
+  })
+  child.stdout.destroy()
+  let complaint = ''
+  child.stderr.on('data', (text) => {
+    complaint += text
+  })
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
+  t.notMatch(complaint, 'EPIPE')
+})

@@ -1,0 +1,521 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import {
+  type ConfigEntry,
+  defineProduct,
+  type JsonValue,
+  key,
+  loadProduct,
+  type PrepareOptions,
+  type Problem,
+  prepareProduct,
+  StartRefusedError,
+} from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import t from 'tap'
+import { plugin, productOf } from './sample-plugin.ts'
+
+const shopKeys = {
+  'platform.shop.name': key.string({ title: 'Name', default: 'from default' }),
+  'platform.shop.timeout': key.duration({ title: 'Timeout', default: '10s', minimum: '1s', reload: 'live' }),
+  'platform.shop.password': key.string({ title: 'Password', sensitive: true, minLength: 6 }),
+}
+const shop = plugin('shop', { config: shopKeys })
+const row = (name: string, written: JsonValue, place = 'sys_config row 7'): ConfigEntry => ({
+  name,
+  by: 'key',
+  written,
+  place,
+})
+const summary = (problems: readonly Problem[]) => problems.map(({ code, place, message }) => [code, place, message])
+
+t.test('K-008 each source wins over the weaker ones, and every value says where it stands', async (t) => {
+  const root = t.testdir({
+    'plinth.config.ts': [
+      "import { defineProduct } from '@plinth/kernel'",
+      'export default defineProduct({',
+      "  name: 'shop',",
+      '  plugins: [],',
+      "  config: { 'platform.shop.name': 'from file' },",
+      '})',
+    ].join('\n'),
+    '.env': ['# names', '# PLATFORM_SHOP_NAME=commented out', '', "export PLATFORM_SHOP_NAME='from .env'"].join('\n'),
+  })
+  const loaded = await loadProduct(join(root, 'plinth.config.ts'))
+  const product = { ...loaded, plugins: [shop] }
+  const steps: [name: string, place: string, options: PrepareOptions, rows?: ConfigEntry[]][] = [
+    ['default', 'default of shop', { envFile: false }],
+    ['file', 'plinth.config.ts:5', { envFile: false }],
+    ['dotenv', '.env:4', {}],
+    [
+      'environment',
+      'environment variable PLATFORM_SHOP_NAME',
+      { environment: { PLATFORM_SHOP_NAME: 'from environment' } },
+    ],
+    ['database', 'sys_config row 7', {}, [row('platform.shop.name', 'from database')]],
+    ['command-line', '--set platform.shop.name', { set: { 'platform.shop.name': 'from command-line' } }],
+  ]
+  let options: PrepareOptions = {}
+  let rows: ConfigEntry[] = []
+  for (const [index, [source, place, added, stored]] of steps.entries()) {
+    options = { ...options, ...added, envFile: index < 2 ? false : undefined } as PrepareOptions
+    if (index >= 2) delete (options as { envFile?: unknown }).envFile
+    rows = stored ?? rows
+    const { config, problems } = prepareProduct({ ...product, config: index === 0 ? {} : product.config }, options)
+    await config.apply(rows)
+    t.strictSame(problems, [], source)
+    const value = source === 'dotenv' ? 'from .env' : `from ${source}`
+    t.equal(config.get('shop', 'platform.shop.name'), value)
+    const explained = config.explain('platform.shop.name')
+    t.strictSame(explained?.effective, { source, place, value })
+    t.strictSame(
+      explained?.sources.map((layer) => layer.source),
+      steps.slice(0, index + 1).map(([name]) => name),
+      'every source is shown, the weakest first',
+    )
+  }
+})
+
+t.test('K-008 resolution over random sources equals a model that asks the strongest first', async (t) => {
+  const directory = t.testdir({})
+  const names = ['platform.a.new', 'platform.a.old', 'platform.a.other'] as const
+  const sources = ['file', 'dotenv', 'environment', 'database', 'command-line'] as const
+  const integer = { title: 'x', minimum: 0 }
+  const owner = plugin('a', {
+    config: {
+      'platform.a.new': key.integer({ ...integer, default: 1 }),
+      'platform.a.old': key.integer({ ...integer, deprecated: { since: '1.0.0', replacement: 'platform.a.new' } }),
+      'platform.a.other': key.integer(integer),
+    },
+  })
+  const value = fc.oneof(fc.nat(9), fc.constant(-1))
+  const layer = fc.dictionary(fc.constantFrom(...names), value)
+  await fc.assert(
+    fc.asyncProperty(fc.record(Object.fromEntries(sources.map((name) => [name, layer]))), async (layers) => {
+      const of = (source: (typeof sources)[number]) => Object.entries(layers[source] ?? {})
+      const asVariables = (source: 'dotenv' | 'environment') =>
+        of(source).map(([name, number]) => [name.replaceAll('.', '_').toUpperCase(), String(number)] as const)
+      const envFile = join(directory, '.env')
+      writeFileSync(
+        envFile,
+        asVariables('dotenv')
+          .map(([name, number]) => `${name}=${number}\n`)
+          .join(''),
+      )
+      const product = defineProduct({ name: 'a', plugins: [owner], config: Object.fromEntries(of('file')) })
+      const { config, problems } = prepareProduct(product, {
+        envFile,
+        environment: Object.fromEntries(asVariables('environment')),
+        set: Object.fromEntries(of('command-line').map(([name, number]) => [name, String(number)])),
+      })
+      const report = await config.apply(of('database').map(([name, number]) => row(name, number)))
+
+      const valid = (name: string) => (source: (typeof sources)[number]) => {
+        const number = layers[source]?.[name]
+        return number !== undefined && number >= 0 ? [number] : []
+      }
+      const strongest = sources.toReversed()
+      const expected = {
+        'platform.a.new':
+          strongest.flatMap((source) => [...valid('platform.a.new')(source), ...valid('platform.a.old')(source)])[0] ??
+          1,
+        'platform.a.old': undefined,
+        'platform.a.other': strongest.flatMap(valid('platform.a.other'))[0],
+      }
+      for (const name of names) assert.equal(config.get('a', name), expected[name], name)
+      const invalid = (some: readonly (typeof sources)[number][]) =>
+        some.flatMap((source) => of(source).filter(([, number]) => number < 0)).length
+      const isInvalid = ({ code }: Problem) => code === 'PLINTH_CONFIG_INVALID_VALUE'
+      assert.equal(problems.filter(isInvalid).length, invalid(['file', 'dotenv', 'environment', 'command-line']))
+      assert.equal(report.problems.filter(isInvalid).length, invalid(['database']))
+    }),
+    { numRuns: 150 },
+  )
+})
+
+t.test('K-008 a name that nobody declared is a problem, a warning or an orphan, by its source', async (t) => {
+  const root = t.testdir({
+    'shop.env': ['PLATFORM_SHOP_TIMEOT=3s', 'OTHER_TOOL=1', 'PLATFORM_SHOP_NAME=x'].join('\n'),
+  })
+  const product = defineProduct({ name: 'shop', plugins: [shop], config: { 'platform.shop.nmae': 'x' } })
+  const { config, problems } = prepareProduct(product, {
+    envFile: join(root, 'shop.env'),
+    environment: { PLATFORM_SHOP_NAM: 'x', HOME: '/root', PLATFORM_OF_ANOTHER_TOOL: '1' },
+    set: { 'platform.shop.pasword': 'x' },
+  })
+  const { warnings } = config
+  t.strictSame(summary(problems), [
+    [
+      'PLINTH_CONFIG_UNKNOWN_KEY',
+      'product',
+      '"platform.shop.nmae" is not a key of any loaded plugin. Did you mean "platform.shop.name"?',
+    ],
+    [
+      'PLINTH_CONFIG_UNKNOWN_KEY',
+      'shop.env:1',
+      '"PLATFORM_SHOP_TIMEOT" is not a key of any loaded plugin. Did you mean "PLATFORM_SHOP_TIMEOUT"?',
+    ],
+    [
+      'PLINTH_CONFIG_UNKNOWN_KEY',
+      '--set platform.shop.pasword',
+      '"platform.shop.pasword" is not a key of any loaded plugin. Did you mean "platform.shop.password"?',
+    ],
+  ])
+  t.strictSame(summary(warnings), [
+    [
+      'PLINTH_CONFIG_UNKNOWN_KEY',
+      'environment variable PLATFORM_SHOP_NAM',
+      '"PLATFORM_SHOP_NAM" is not a key of any loaded plugin. Did you mean "PLATFORM_SHOP_NAME"?',
+    ],
+    [
+      'PLINTH_CONFIG_UNKNOWN_KEY',
+      'environment variable PLATFORM_OF_ANOTHER_TOOL',
+      '"PLATFORM_OF_ANOTHER_TOOL" is not a key of any loaded plugin.',
+    ],
+  ])
+  t.ok([...problems, ...warnings].every(({ fix }) => fix.startsWith('Correct the name')))
+
+  const report = await config.apply([
+    row('platform.removed.key', 1, 'row 1'),
+    row('platform.shop.name', 'kept', 'row 2'),
+  ])
+  t.strictSame(report.problems, [])
+  t.strictSame(config.orphaned, [{ name: 'platform.removed.key', source: 'database', place: 'row 1' }])
+  await config.apply([])
+  t.strictSame(config.orphaned, [], 'orphans are those of the last rows')
+})
+
+t.test(
+  'K-008 .env: comments, quotes, export, several lines, a byte order mark, a file that must be there',
+  async (t) => {
+    const read = (text: string, options: PrepareOptions = {}) => {
+      const root = t.testdir({ '.env': text })
+      const product = { ...productOf([plugin('a', { config: aKeys })]), root }
+      const { config, problems, plan } = prepareProduct(product, options)
+      t.strictSame(plan.problems, [])
+      return {
+        problems,
+        text: config.get('a', 'platform.a.text'),
+        place: config.explain('platform.a.text')?.effective.place,
+        config,
+      }
+    }
+    const aKeys = {
+      'platform.a.text': key.string({ title: 'x', default: '' }),
+      'platform.a.url': key.url({ title: 'x', env: 'ACME_URL', default: 'https://example.com' }),
+    }
+    t.match(read('PLATFORM_A_TEXT=plain # comment'), { text: 'plain', place: '.env:1', problems: [] })
+    t.match(
+      read('PLATFORM_A_TEXT=1\n\n PLATFORM_A_TEXT = "2"\r\n'),
+      { text: '2', place: '.env:3' },
+      'the last one counts',
+    )
+    t.match(read('\uFEFFPLATFORM_A_TEXT=marked'), { text: 'marked', place: '.env:1' })
+    t.match(read('PLATFORM_A_TEXT="one\ntwo"\nACME_URL=https://acme.example'), { text: 'one\ntwo', place: '.env:1' })
+    const named = read('ACME_URL=https://acme.example\nPLATFORM_(=1').config
+    t.equal(named.get('a', 'platform.a.url'), 'https://acme.example', 'a variable with a name of its own')
+    t.match(read('PLATFORM_(=1').problems, [{ code: 'PLINTH_CONFIG_UNKNOWN_KEY', place: '.env:1' }])
+    t.match(read('', { environment: { ACME_URL: 'acme' } }).problems, [
+      { code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'environment variable ACME_URL' },
+    ])
+
+    const root = t.testdir({ '.env': { 'a directory': '' } })
+    const product = { ...productOf([]), root }
+    t.match(prepareProduct(product).problems, [
+      { code: 'PLINTH_CONFIG_SOURCE', place: '.env', message: 'Cannot be read: EISDIR.' },
+    ])
+    t.match(prepareProduct(product, { envFile: 'production.env' }).problems, [
+      { code: 'PLINTH_CONFIG_SOURCE', place: join(root, 'production.env'), message: 'Cannot be read: ENOENT.' },
+    ])
+    t.strictSame(prepareProduct({ ...product, root: join(root, 'nowhere') }).problems, [], 'no .env is no fault')
+  },
+)
+
+t.test('K-008 a deprecated key speaks for its replacement, with a warning that names it', async (t) => {
+  const config = {
+    'platform.a.wait': key.duration({ title: 'x', default: '1s', minimum: '1s' }),
+    'platform.a.delay': key.string({ title: 'x', deprecated: { since: '2.0.0', replacement: 'platform.a.wait' } }),
+    'platform.a.gone': key.string({ title: 'x', default: 'x', deprecated: { since: '2.1.0' } }),
+    'platform.a.token': key.string({
+      title: 'x',
+      deprecated: { since: '2.0.0', replacement: 'platform.a.key' },
+      sensitive: true,
+    }),
+    'platform.a.key': key.string({ title: 'x', maxLength: 9 }),
+  }
+  const prepare = (options: PrepareOptions) =>
+    prepareProduct(productOf([plugin('a', { config })], { 'platform.a.delay': '5s' }), { envFile: false, ...options })
+
+  const { config: values, problems } = prepare({ set: { 'platform.a.gone': 'y' } })
+  t.strictSame(problems, [])
+  t.equal(values.get('a', 'platform.a.wait'), 5000)
+  t.equal(values.explain('platform.a.wait')?.effective.place, 'product')
+  t.match(values.warnings, [
+    {
+      code: 'PLINTH_CONFIG_DEPRECATED',
+      place: 'product',
+      message: 'Key "platform.a.delay" is deprecated since 2.0.0.',
+      fix: 'Use platform.a.wait.',
+    },
+    { fix: 'Use another way; the key has no replacement.' },
+  ])
+  t.equal(values.get('a', 'platform.a.gone'), 'y')
+  t.equal(prepare({ set: { 'platform.a.wait': '7s' } }).config.get('a', 'platform.a.wait'), 7000)
+  t.match(prepare({ set: { 'platform.a.delay': '5ms' } }).problems, [
+    { code: 'PLINTH_CONFIG_INVALID_VALUE', message: 'Value of "platform.a.delay" must be at least 1s' },
+  ])
+
+  const secret = prepare({ set: { 'platform.a.token': 'hush-hush' } }).config
+  t.equal(secret.get('a', 'platform.a.key'), 'hush-hush')
+  t.equal(secret.explain('platform.a.key')?.effective.value, '******', 'a secret stays one under its new name')
+  t.equal(secret.redact('it is hush-hush'), 'it is ******')
+  const tooLong = prepare({ set: { 'platform.a.token': 'hush-hush-hush' } }).problems
+  t.equal(tooLong.length, 1)
+  t.notMatch(inspect(tooLong), 'hush')
+})
+
+t.test(
+  'K-008 K-009 a bad value is reported with key, origin and rule; the value only when it is no secret',
+  async (t) => {
+    const keys = {
+      ...shopKeys,
+      'platform.shop.owner': key.string({ title: 'Owner', required: true }),
+      'platform.shop.pin': key.string({ title: 'PIN', required: true, sensitive: true, env: 'SHOP_PIN' }),
+    }
+    const product = productOf([plugin('shop', { config: keys })], { 'platform.shop.timeout': '500ms' })
+    const refusal = await startForTest(product, {
+      environment: { PLATFORM_SHOP_PASSWORD: 'pa55!' },
+      set: { 'platform.shop.timeout': 'eleven' },
+    }).catch((error: unknown) => error)
+    t.ok(refusal instanceof StartRefusedError)
+    if (!(refusal instanceof StartRefusedError)) return
+    t.strictSame(
+      refusal.problems.map(({ code, plugin, place }) => [code, plugin, place]),
+      [
+        ['PLINTH_CONFIG_INVALID_VALUE', 'shop', 'product'],
+        ['PLINTH_CONFIG_INVALID_VALUE', 'shop', 'environment variable PLATFORM_SHOP_PASSWORD'],
+        ['PLINTH_CONFIG_INVALID_VALUE', 'shop', '--set platform.shop.timeout'],
+        ['PLINTH_CONFIG_REQUIRED', 'shop', 'platform.shop.owner'],
+        ['PLINTH_CONFIG_REQUIRED', 'shop', 'platform.shop.pin'],
+      ],
+    )
+    const [tooShort, secret, noDuration, missing, missingPin] = refusal.problems
+    t.match(tooShort?.message, /^Value of "platform\.shop\.timeout" must be at least 1s.*it is "500ms"\.$/)
+    t.match(
+      tooShort?.fix,
+      'Correct the value. `plinth config explain platform.shop.timeout` shows the rule and every source.',
+    )
+    t.match(noDuration?.message, /"eleven"/)
+    t.match(secret?.message, /^Value of "platform\.shop\.password" must/)
+    t.match(missing?.fix, 'in .env as PLATFORM_SHOP_OWNER=...')
+    t.match(missingPin?.fix, 'in .env as SHOP_PIN=...')
+    t.notMatch(inspect(refusal, { depth: 9 }) + refusal.stack, 'pa55!')
+  },
+)
+
+t.test('K-009 secrets are masked wherever configuration is shown; a replaced one stays hidden', async (t) => {
+  const config = {
+    ...shopKeys,
+    'platform.shop.database': key.url({
+      title: 'x',
+      sensitive: true,
+      credentials: true,
+      default: 'https://u:first%40pass@db',
+    }),
+    'platform.shop.peers': key.object({
+      title: 'x',
+      sensitive: true,
+      schema: {},
+      default: { a: ['nested-secret'], b: 98765432 },
+    }),
+  }
+  const { config: values } = prepareProduct(productOf([plugin('shop', { config })]), {
+    envFile: false,
+    environment: { PLATFORM_SHOP_PASSWORD: 'environment-secret' },
+    set: { 'platform.shop.password': 'line-secret' },
+  })
+  await values.apply([row('platform.shop.password', 'stored-secret')])
+  await values.apply([row('platform.shop.password', 'newer-secret')])
+  const shown = inspect([values.list(), values.explain('platform.shop.password')], { depth: 9 })
+  const secrets = [
+    'environment-secret',
+    'line-secret',
+    'stored-secret',
+    'newer-secret',
+    'nested-secret',
+    '98765432',
+    'first%40pass',
+    'first@pass',
+  ]
+  for (const secret of secrets) {
+    t.notOk(shown.includes(secret), `${secret} is not shown`)
+    t.equal(values.redact(`see ${secret}!`), 'see ******!', `${secret} is masked in text`)
+    t.ok(values.secrets().includes(secret))
+  }
+  t.match(values.explain('platform.shop.password'), {
+    effective: { source: 'command-line', value: '******' },
+    sources: [{ value: '******' }, { source: 'database', value: '******' }, { value: '******' }],
+  })
+  t.ok(
+    values.list().every((entry, index, all) => index === 0 || (all[index - 1]?.key ?? '') < entry.key),
+    'sorted by key',
+  )
+})
+
+t.test('K-008 a live change reaches its owner, who may refuse it; a restart key waits', async (t) => {
+  const told: [string, unknown][] = []
+  const config = {
+    'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }),
+    'platform.a.mode': key.string({ title: 'x', default: 'calm' }),
+    'platform.a.token': key.string({ title: 'x', default: '', reload: 'live', sensitive: true }),
+  }
+  let cannotReturn = false
+  let refuses = (_value: unknown): void | Promise<void> => {}
+  const owner = plugin('a', {
+    config,
+    setup({ config: view }) {
+      view.onChange('platform.a.limit', (value) => {
+        told.push(['first', value])
+        if (cannotReturn && value === 2) throw new Error('cannot go back')
+      })
+      view.onChange('platform.a.limit', async (value) => {
+        await refuses(value)
+        told.push(['second', value])
+      })
+      view.onChange('platform.a.token', () => {
+        throw new Error(`the service does not take ${view.get('platform.a.token')}`)
+      })
+    },
+  })
+  const running = await startForTest(productOf([owner]))
+  t.teardown(() => running.stop('test ended'))
+  const values = running.config
+  const limit = () => values.get('a', 'platform.a.limit')
+
+  t.match(await values.apply([row('platform.a.limit', 2), row('platform.a.mode', 'wild')]), {
+    changed: ['platform.a.limit'],
+    pendingRestart: ['platform.a.mode'],
+    refused: [],
+    problems: [],
+  })
+  t.strictSame(told.splice(0), [
+    ['first', 2],
+    ['second', 2],
+  ])
+  t.equal(limit(), 2)
+  t.equal(values.get('a', 'platform.a.mode'), 'calm')
+  t.match(values.explain('platform.a.mode'), { pendingRestart: true, effective: { value: 'calm', source: 'default' } })
+  t.match(
+    await values.apply([row('platform.a.limit', 2)]),
+    { changed: [], pendingRestart: [] },
+    'the same again is no change',
+  )
+  t.match(values.explain('platform.a.mode'), { pendingRestart: false })
+
+  refuses = () => {
+    throw new Error('too much')
+  }
+  t.match(await values.apply([row('platform.a.limit', 9)]), {
+    changed: [],
+    refused: [{ key: 'platform.a.limit', reason: 'too much' }],
+  })
+  t.strictSame(
+    told.splice(0),
+    [
+      ['first', 9],
+      ['first', 2],
+    ],
+    'who accepted gets the old value back',
+  )
+  t.equal(limit(), 2)
+  t.match(values.explain('platform.a.limit'), { refused: 'too much', effective: { value: 2 } })
+  cannotReturn = true
+  t.match(await values.apply([row('platform.a.limit', 9)]), { refused: [{ reason: 'too much' }] }, 'an undo that fails')
+  cannotReturn = false
+  t.equal(limit(), 2)
+  told.length = 0
+
+  const refused = await values.apply([row('platform.a.limit', 2), row('platform.a.token', 'wrong-token')])
+  t.strictSame(refused.refused, [{ key: 'platform.a.token', reason: 'the service does not take ******' }])
+  t.equal(values.explain('platform.a.limit')?.refused, undefined)
+
+  refuses = () => {}
+  const bad = await values.apply([row('platform.a.limit', 'many', 'row 3')])
+  t.match(bad, { changed: ['platform.a.limit'], problems: [{ code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'row 3' }] })
+  t.equal(limit(), 1, 'an invalid row does not count')
+  t.strictSame(told.splice(0), [
+    ['first', 1],
+    ['second', 1],
+  ])
+
+  const gate = Promise.withResolvers<void>()
+  refuses = (value) => (value === 5 ? gate.promise : undefined)
+  const slow = values.apply([row('platform.a.limit', 5)])
+  const next = values.apply([row('platform.a.limit', 6)])
+  gate.resolve()
+  await Promise.all([slow, next])
+  t.strictSame(
+    told,
+    [
+      ['first', 5],
+      ['second', 5],
+      ['first', 6],
+      ['second', 6],
+    ],
+    'one set of rows after another',
+  )
+
+  const shadowing = await startForTest(productOf([owner]), { set: { 'platform.a.limit': '3' } })
+  t.match(await shadowing.config.apply([row('platform.a.limit', 4)]), { changed: [], shadowed: ['platform.a.limit'] })
+  t.equal(shadowing.config.get('a', 'platform.a.limit'), 3)
+  told.length = 0
+  await shadowing.stop('test ended')
+  await shadowing.config.apply([])
+  t.strictSame(told, [], 'a stopped plugin hears nothing')
+})
+
+t.test('K-008 before rows are stored: a preview changes nothing, and the owner proves a value', async (t) => {
+  const config = {
+    'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }),
+    'platform.a.mode': key.string({ title: 'x', default: 'calm' }),
+    'platform.a.file': key.string({ title: 'x', default: 'x', editable: false }),
+    'platform.a.token': key.string({ title: 'x', minLength: 3, reload: 'live', sensitive: true }),
+    'platform.a.plain': key.string({ title: 'x', reload: 'live' }),
+  }
+  const owner = plugin('a', {
+    config,
+    setup({ config: view }) {
+      view.onChange('platform.a.limit', () => void t.fail('nothing is told of a preview'))
+      view.onVerify('platform.a.token', async (value, signal) => {
+        signal.throwIfAborted()
+        if (value !== 'right-token') throw new Error(`nobody knows ${value}`)
+      })
+    },
+  })
+  const running = await startForTest(productOf([owner]), { set: { 'platform.a.plain': 'x' } })
+  t.teardown(() => running.stop('test ended'))
+  const rows = [
+    row('platform.a.limit', 2),
+    row('platform.a.mode', 'wild'),
+    row('platform.a.file', 'y', 'row 3'),
+    row('platform.a.plain', 'y'),
+  ]
+  t.match(running.config.preview(rows), {
+    changed: ['platform.a.limit'],
+    pendingRestart: ['platform.a.mode'],
+    shadowed: ['platform.a.plain'],
+    plugins: ['a'],
+    problems: [{ code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'row 3', message: /must not come from the database/ }],
+  })
+  t.equal(running.config.get('a', 'platform.a.limit'), 1)
+  const { signal } = new AbortController()
+  const verify = (name: string, value: JsonValue) => running.config.verify(name, value, signal)
+  t.strictSame(await verify('platform.a.token', 'right-token'), { outcome: 'verified' })
+  t.strictSame(await verify('platform.a.token', 'wrong-token'), { outcome: 'refused', reason: 'nobody knows ******' })
+  t.match(await verify('platform.a.token', 'no'), { outcome: 'refused', reason: /^must / })
+  t.strictSame(await verify('platform.a.plain', 'x'), { outcome: 'unverified' })
+  await t.rejects(verify('platform.a.tokn', 'x'), { code: 'PLINTH_CONFIG_UNKNOWN_KEY', message: /platform\.a\.token/ })
+})

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { inspect } from 'node:util'
+import { key, type Logger, PlinthError, redact, type StopFailedError } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import t from 'tap'
+import { plugin, productOf } from './sample-plugin.ts'
+
+/** Without "*", so that a secret is no part of the mask. */
+const secretText = fc
+  .string({ unit: 'binary', minLength: 4, maxLength: 24 })
+  .filter((text) => text.length >= 4 && !text.includes('*'))
+
+t.test('K-009 no secret survives redaction, whatever stands around it and however it is written', async () => {
+  const around = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('*', ''))
+  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
+  const forms: Readonly<Record<string, (text: string) => string>> = {
+    plain: (text) => text,
+    json: inJson,
+    'json in json': (text) => inJson(inJson(text)),
+    'query of a URL': (text) => encodeURIComponent(text.toWellFormed()),
+    base64: (text) => Buffer.from(text).toString('base64'),
+  }
+  fc.assert(
+    fc.property(fc.array(secretText, { minLength: 1, maxLength: 4 }), around, around, (secrets, before, after) => {
+      for (const secret of secrets) {
+        for (const [name, write] of Object.entries(forms)) {
+          const masked = redact(`${before}${write(secret)}${after}`, secrets)
+          for (const hidden of secrets) assert.ok(!masked.includes(write(hidden)), name)
+          assert.equal(redact(masked, secrets), masked, 'masking again changes nothing')
+        }
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('K-009 basic authentication is masked at every alignment; what is no secret stays', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.string({ maxLength: 9 }),
+      fc.string({ unit: 'grapheme-ascii', minLength: 6, maxLength: 24 }),
+      (user, password) => {
+        const header = Buffer.from(`${user}:${password}`).toString('base64')
+        const masked = redact(header, [password])
+        const seen = Buffer.from(masked.split('******').join(''), 'base64').toString()
+        assert.ok(masked.includes('******'))
+        assert.ok(!seen.includes(password))
+      },
+    ),
+  )
+  t.equal(redact('nothing to see', []), 'nothing to see')
+  t.equal(redact('an abc of the abcd', ['abc', 'abcd']), 'an abc of the ******', 'short texts are ordinary words')
+  t.equal(redact('abcd abcdef', ['abcd', 'abcdef']), '****** ******', 'the longest secret first')
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('a', 'b', ' ') }), (text) => {
+      assert.equal(redact(text, ['secret', 'hush-hush']), text)
+    }),
+  )
+})
+
+const secretKeys = { 'platform.a.password': key.string({ title: 'x', sensitive: true, required: true }) }
+const password = 'S3cret "quoted"'
+const set = { 'platform.a.password': password }
+const planted = () => new Error(`connect to db with ${password}`, { cause: new Error(`no user a:${password}`) })
+
+t.test('K-009 errors of plugins lose their secrets and stay what they are', async (t) => {
+  const nowhere = (text: string) => t.notMatch(text, /S3cret/)
+  for (const phase of ['setup', 'ready'] as const) {
+    const thrown = planted()
+    const failing = plugin('a', {
+      config: secretKeys,
+      setup({ onReady }) {
+        if (phase === 'setup') throw thrown
+        onReady(() => Promise.reject(thrown))
+      },
+    })
+    const error = (await startForTest(productOf([failing]), { set }).catch((caught: unknown) => caught)) as PlinthError
+    t.equal(error.message, `Plugin "a" failed in ${phase}: connect to db with ******.`)
+    t.equal(error.cause, thrown)
+    nowhere(inspect(error, { depth: 9 }))
+  }
+
+  const own = new PlinthError('ACME_DOWN', `no answer to ${password}`, 'Wait.')
+  const coded = plugin('a', { config: secretKeys, setup: () => Promise.reject(own) })
+  const error = await startForTest(productOf([coded]), { set }).catch((caught: unknown) => caught)
+  t.match(error, { code: 'PLINTH_START_FAILED', message: /ACME_DOWN: no answer to \*{6}\.$/, fix: 'Wait.', cause: own })
+  nowhere(inspect(error, { depth: 9 }))
+
+  for (const odd of [password, Object.freeze(planted())]) {
+    const rejecting = plugin('a', { config: secretKeys, setup: () => Promise.reject(odd) })
+    const { message } = (await startForTest(productOf([rejecting]), { set }).catch(
+      (caught: unknown) => caught,
+    )) as Error
+    nowhere(message)
+  }
+  const loop = new Error(password)
+  loop.cause = new AggregateError([loop, planted()], password)
+  const stopping = plugin('a', { config: secretKeys, setup: ({ onStop }) => onStop(() => Promise.reject(loop)) })
+  const running = await startForTest(productOf([stopping]), { set })
+  const failure = (await running.stop('test ended').catch((caught: unknown) => caught)) as StopFailedError
+  t.equal(failure.message, 'The product stopped with 1 error(s).\n  a in stop: ******')
+  nowhere(inspect(failure, { depth: 9 }))
+})
+
+t.test('K-009 why a late resource could not be released is logged without secrets', async (t) => {
+  const lines: string[] = []
+  const logger: Logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
+  const gate = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
+  const late = plugin('a', {
+    config: secretKeys,
+    setupDeadlineMs: 1,
+    async setup({ onStop }) {
+      await gate.promise
+      onStop(() => Promise.reject(planted()))
+      setImmediate(opened.resolve)
+    },
+  })
+  await t.rejects(startForTest(productOf([late]), { set, logger }), { code: 'PLINTH_DEADLINE_PASSED' })
+  gate.resolve()
+  await opened.promise
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      {
+        plugin: 'a',
+        reason: 'connect to db with ******',
+        msg: 'a resource that was opened late could not be released',
+      },
+    ],
+  )
+})
+
+t.test('K-008 the log level changes while the product runs, also for plugins', async (t) => {
+  const lines: { plugin?: string; msg: string }[] = []
+  const logger: Logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  let own: Logger | undefined
+  const talker = plugin('talker', {
+    setup({ log }) {
+      own = log
+    },
+  })
+  const running = await startForTest(productOf([talker]), { logger })
+  t.match(lines.splice(0), [{ msg: 'started', plugins: 1 }])
+  own?.debug('not yet')
+  const row = { name: 'platform.log.level', by: 'key', written: 'debug', place: 'row 1' } as const
+  await running.config.apply([row])
+  own?.debug('now')
+  running.log.debug('here too')
+  t.match(lines.splice(0), [{ msg: 'now', plugin: 'talker' }, { msg: 'here too' }])
+  await running.config.apply([])
+  own?.debug('no more')
+  await running.stop('test ended')
+  t.match(lines, [{ msg: 'stopping', reason: 'test ended' }])
+  t.equal(lines.length, 1)
+})
+
+t.test('K-008 warnings of the configuration are logged at start with code and place', async (t) => {
+  const lines: object[] = []
+  const logger: Logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const running = await startForTest(productOf([]), { logger, environment: { PLATFORM_OF_OTHERS: '1' } })
+  t.match(lines, [
+    { code: 'PLINTH_CONFIG_UNKNOWN_KEY', place: 'environment variable PLATFORM_OF_OTHERS', msg: /is not a key/ },
+  ])
+  await running.stop('test ended')
+})

@@ -1,0 +1,452 @@
+import assert from 'node:assert/strict'
+import {
+  defineProduct,
+  extensionPoint,
+  healthCheck,
+  kernel,
+  kernelVersion,
+  key,
+  optional,
+  type Plan,
+  type Plugin,
+  planProduct,
+  prepareProduct,
+  type Role,
+  type ServiceRef,
+  StartRefusedError,
+  service,
+  startProduct,
+} from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import t from 'tap'
+import { plugin, productOf } from './sample-plugin.ts'
+
+const web: readonly Role[] = ['web', 'worker']
+const plan = (plugins: readonly unknown[], roles = web) => planProduct(plugins, { kernelVersion, roles })
+const orderOf = ({ plugins }: Plan) => plugins.map(({ id }) => id)
+
+t.test(
+  'C-002 C-003 one report names every fault of a list with plugin, place and fix, and nothing starts',
+  async (t) => {
+    let started = 0
+    const setup = () => {
+      started++
+    }
+    const mail = service<object>('mail', { from: '@acme/mail' })
+    const channel = extensionPoint<object>('acme.channel', { from: '@acme/channels' })
+    const store = service<object>('acme.store')
+    const task = { displayName: 'x', order: 1, required: true, retryable: true, isCompleted: () => true, run() {} }
+    const plugins = [
+      plugin('sound', { setup, provides: [service('acme.mailer'), store] }),
+      plugin('needy', { setup, requires: { mail, stores: service('acme.stroe') } }),
+      plugin('egg', { requires: { hen: service('hen') }, provides: [service('egg')] }),
+      plugin('hen', { contributes: [extensionPoint('egg.cup')], provides: [service('hen')] }),
+      plugin('cup', { extensionPoints: [extensionPoint('egg.cup')], requires: { egg: service('egg') } }),
+      // hen comes before cup, cup needs egg, egg needs hen: broken by nothing but a circle of the next two.
+      plugin('ping', { requires: { pong: service('pong') }, provides: [service('ping')] }),
+      plugin('pong', { requires: { ping: service('ping') }, provides: [service('pong')] }),
+      plugin('sound', { setup }),
+      plugin('old', { kernel: '^0.9.0', version: '1.x' }),
+      plugin('vague', { kernel: 'latest' }),
+      plugin('hanger', { contributes: [channel, extensionPoint('kernel.health-chek')] }),
+      plugin('rival', { provides: [store], extensionPoints: [healthCheck] }),
+      plugin('keys.a', {
+        config: {
+          'platform.shop.timeout': key.duration({ title: 'Timeout', default: 'soon' }),
+          'platform.shop.limit': key.integer({ title: 'Limit', default: 3 }),
+          'shop.limit': key.integer({ title: 'Limit', default: 3 }),
+          'platform.shop.broken': key.string({ title: '' }),
+        },
+        permissions: [{ code: 'shop:view', displayName: 'View' }],
+        commands: [{ name: 'start', summary: 'x', run() {} }],
+        scheduledTasks: [
+          { name: 'sweep', displayName: 'Sweep', fixedDelay: 'platform.shop.interval', autoStartup: true, run() {} },
+        ],
+        installTasks: [
+          { ...task, code: 'first', dependencies: ['second'] },
+          { ...task, code: 'second', dependencies: ['first'] },
+        ],
+      }),
+      plugin('keys.b', {
+        config: {
+          'platform.shop.limit': key.integer({ title: 'Limit', default: 3 }),
+          'platform.shop-limit': key.integer({ title: 'Limit', default: 3 }),
+        },
+        permissions: [{ code: 'shop:view', displayName: 'View' }],
+      }),
+      plugin('refs', {
+        requires: { lost: undefined as unknown as ServiceRef<unknown> },
+        provides: [healthCheck as never],
+      }),
+      plugin('Shouting'),
+      { id: 'plain', version: '1.0.0', kernel: '^1.0.0', setup } as unknown as Plugin,
+    ]
+    const config = { 'platform.shop.timeuot': '4s' }
+
+    const refusal = await startForTest(productOf(plugins, config), {
+      set: { 'platform.shop.limit': 'many' },
+      environment: { PLATFORM_SHOP_LIMTI: '4' },
+    }).catch((error: unknown) => error)
+    if (!(refusal instanceof StartRefusedError)) return t.fail('the start was not refused')
+    t.equal(started, 0, 'no code of a plugin ran')
+
+    const found = refusal.problems.map(({ code, plugin, place, message }) => [code, plugin, place, message])
+    const expected = [
+      ['PLINTH_PLAN_DUPLICATE_PLUGIN', 'sound', 'plugins[7]', 'Plugin id "sound" is listed more than once.'],
+      ['PLINTH_PLAN_INVALID_PLUGIN', 'old', 'version', '"1.x" is not a semantic version.'],
+      ['PLINTH_PLAN_KERNEL_VERSION', 'old', 'kernel', `Needs kernel ^0.9.0, this is ${kernelVersion}.`],
+      ['PLINTH_PLAN_INVALID_PLUGIN', 'vague', 'kernel', '"latest" is not a version range.'],
+      [
+        'PLINTH_PLAN_INVALID_PLUGIN',
+        'refs',
+        'requires.lost',
+        'It is not a reference made by service() or extensionPoint().',
+      ],
+      [
+        'PLINTH_PLAN_INVALID_PLUGIN',
+        'refs',
+        'provides',
+        'It is not a reference made by service() or extensionPoint().',
+      ],
+      [
+        'PLINTH_PLAN_INVALID_PLUGIN',
+        undefined,
+        'plugins[15]',
+        'Plugin id "Shouting" is not a dotted lower-case name such as "acme.sms".',
+      ],
+      ['PLINTH_PLAN_INVALID_PLUGIN', undefined, 'plugins[16]', 'Entry 17 of the plugin list is not a plugin.'],
+      [
+        'PLINTH_PLAN_DUPLICATE_SERVICE',
+        'rival',
+        'provides',
+        'Provides service "acme.store", which "sound" provides too.',
+      ],
+      [
+        'PLINTH_PLAN_DUPLICATE_EXTENSION_POINT',
+        'rival',
+        'extensionPoints',
+        'Owns extension point "kernel.health-check", which "kernel" owns too.',
+      ],
+      [
+        'PLINTH_PLAN_MISSING_SERVICE',
+        'needy',
+        'requires.mail',
+        'Requires service "mail", which no loaded plugin provides.',
+      ],
+      [
+        'PLINTH_PLAN_MISSING_SERVICE',
+        'needy',
+        'requires.stores',
+        'Requires service "acme.stroe", which no loaded plugin provides. Did you mean "acme.store"?',
+      ],
+      [
+        'PLINTH_PLAN_UNKNOWN_EXTENSION_POINT',
+        'hanger',
+        'contributes',
+        'Contributes to extension point "acme.channel", which no loaded plugin owns.',
+      ],
+      [
+        'PLINTH_PLAN_UNKNOWN_EXTENSION_POINT',
+        'hanger',
+        'contributes',
+        'Contributes to extension point "kernel.health-chek", which no loaded plugin owns. Did you mean "kernel.health-check"?',
+      ],
+      [
+        'PLINTH_PLAN_INVALID_DEFAULT',
+        'keys.a',
+        'config["platform.shop.timeout"]',
+        /^Default of key "platform.shop.timeout" breaks its own rule: .*"soon"/,
+      ],
+      [
+        'PLINTH_PLAN_KEY_PREFIX',
+        'keys.a',
+        'config["shop.limit"]',
+        'Key "shop.limit" is not a lower-case dotted key that starts with "platform.".',
+      ],
+      [
+        'PLINTH_PLAN_INVALID_KEY',
+        'keys.a',
+        'config["platform.shop.broken"]',
+        /^Key "platform.shop.broken" is declared wrongly: title must be text/,
+      ],
+      [
+        'PLINTH_PLAN_DUPLICATE_KEY',
+        'keys.b',
+        'config["platform.shop.limit"]',
+        'Key "platform.shop.limit" belongs to plugin "keys.a".',
+      ],
+      [
+        'PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME',
+        'keys.b',
+        'config["platform.shop-limit"]',
+        'Keys "platform.shop-limit" and "platform.shop.limit" share the environment variable PLATFORM_SHOP_LIMIT.',
+      ],
+      [
+        'PLINTH_PLAN_DUPLICATE_DECLARATION',
+        'keys.b',
+        'permissions',
+        'The permission "shop:view" is declared by "keys.a" too.',
+      ],
+      ['PLINTH_PLAN_DUPLICATE_DECLARATION', 'keys.a', 'commands', 'The command "start" is declared by "kernel" too.'],
+      [
+        'PLINTH_PLAN_TASK_KEY',
+        'keys.a',
+        'scheduledTasks',
+        'Scheduled task "sweep" takes its fixedDelay from key "platform.shop.interval", which the plugin does not declare.',
+      ],
+      [
+        'PLINTH_PLAN_DEPENDENCY_CYCLE',
+        'keys.a',
+        'installTasks',
+        'Install tasks wait for each other: first -> second -> first.',
+      ],
+      [
+        'PLINTH_PLAN_DEPENDENCY_CYCLE',
+        'ping',
+        'requires or contributes of ping, pong',
+        'Plugins wait for each other: ping -(pong)-> pong -(ping)-> ping.',
+      ],
+      [
+        'PLINTH_CONFIG_UNKNOWN_KEY',
+        undefined,
+        'product',
+        '"platform.shop.timeuot" is not a key of any loaded plugin. Did you mean "platform.shop.timeout"?',
+      ],
+      [
+        'PLINTH_CONFIG_INVALID_VALUE',
+        'keys.a',
+        '--set platform.shop.limit',
+        /^Value of "platform.shop.limit" must .*"many"/,
+      ],
+    ] as const
+    for (const [index, [code, id, place, message]] of expected.entries()) {
+      t.match(found[index], [code, id, place, message], `${code} of ${id}`)
+    }
+    t.equal(found.length, expected.length, 'nothing else is reported')
+    for (const { code, fix, message } of refusal.problems) {
+      t.ok(fix.length > 10, `${code} says what to do`)
+      t.notMatch(`${message}${fix}`, /\{\w+\}/, `${code} has every detail filled in`)
+      t.ok(refusal.message.includes(message) && refusal.message.includes(fix), `${code} is in the text of the error`)
+    }
+    t.match(refusal.problems.find(({ place }) => place === 'requires.mail')?.fix, 'Add @acme/mail to the product file')
+  },
+)
+
+t.test('C-002 planning runs no code, changes nothing, and gives the same answer for the same list', async () => {
+  const edge = fc.record({
+    from: fc.nat(7),
+    to: fc.nat(7),
+    via: fc.constantFrom('requires', 'optional', 'contribution'),
+  })
+  const graph = fc.record({
+    size: fc.integer({ min: 1, max: 8 }),
+    edges: fc.array(edge, { maxLength: 14 }),
+    early: fc.array(fc.nat(7), { maxLength: 2 }),
+  })
+  fc.assert(
+    fc.property(graph, ({ size, edges, early }) => {
+      const inside = edges.filter(({ from, to }) => from < size && to < size)
+      const plugins = Array.from({ length: size }, (_, index) => {
+        const own = inside.filter(({ from }) => from === index)
+        const requires = own.flatMap(({ to, via }) => {
+          const ref = service<object>(`s${to}`)
+          return via === 'contribution' ? [] : [[`s${to}`, via === 'optional' ? optional(ref) : ref]]
+        })
+        const hungBy = inside.filter(({ to, via }) => via === 'contribution' && to === index)
+        return plugin(`p${index}`, {
+          early: early.includes(index),
+          requires: Object.fromEntries(requires),
+          provides: [service(`s${index}`)],
+          extensionPoints: [extensionPoint(`e${index}`)],
+          contributes: hungBy.map(({ from }) => extensionPoint(`e${from}`)),
+          setup() {
+            throw new Error('ran')
+          },
+        })
+      })
+      const needs = (a: number, b: number) => inside.some(({ from, to }) => from === a && to === b)
+      // A contribution of a plugin to its own point is no dependency.
+      const isEdge = (a: number, b: number) =>
+        a === b ? inside.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
+      const reach = reachability(size, isEdge)
+
+      const first = plan(Object.freeze(plugins))
+      const again = plan([...plugins])
+      assert.deepEqual(orderOf(again), orderOf(first))
+      assert.deepEqual(again.problems, first.problems)
+
+      const isCyclic = reach.some((row, index) => row[index])
+      const cycles = first.problems.filter(({ code }) => code === 'PLINTH_PLAN_DEPENDENCY_CYCLE')
+      assert.equal(cycles.length > 0, isCyclic, 'a circle is reported if and only if there is one')
+      assert.equal(first.problems.length, cycles.length)
+      for (const { message } of cycles) {
+        const path = [...message.matchAll(/p(\d)/g)].map(([, digit]) => Number(digit))
+        assert.equal(path[0], path.at(-1), 'the path ends where it begins')
+        assert.ok(
+          path.slice(1).every((to, index) => isEdge(path[index] ?? -1, to)),
+          'every step of the path is a dependency',
+        )
+      }
+      const position = orderOf(first).map((id) => Number(id.slice(1)))
+      assert.deepEqual(position.toSorted(), Array.from({ length: size }, (_, index) => index).toSorted())
+      if (isCyclic) return
+      for (let a = 0; a < size; a++) {
+        for (let b = 0; b < size; b++) {
+          if (isEdge(a, b)) assert.ok(position.indexOf(b) < position.indexOf(a), `p${b} comes before p${a}`)
+        }
+      }
+      const isEarly = (index: number) => early.includes(index)
+      const lastEarly = position.findLastIndex(isEarly)
+      for (const index of position.slice(0, lastEarly + 1)) {
+        assert.ok(
+          isEarly(index) || early.some((one) => reach[one]?.[index]),
+          'before an early plugin comes only what it needs',
+        )
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+/** Warshall: who reaches whom over one step or more. */
+function reachability(size: number, isEdge: (from: number, to: number) => boolean): boolean[][] {
+  const all = Array.from({ length: size }, (_, index) => index)
+  const reach = all.map((from) => all.map((to) => isEdge(from, to)))
+  for (const via of all)
+    for (const from of all)
+      for (const to of all) if (reach[from]?.[via] && reach[via]?.[to] && reach[from]) reach[from][to] = true
+  return reach
+}
+
+t.test('C-002 the planner survives whatever it is given', async () => {
+  const junk = fc.oneof(fc.anything(), fc.constant(undefined), fc.record({ kind: fc.string(), id: fc.anything() }))
+  const members = fc.record(
+    {
+      id: fc.oneof(fc.constantFrom('a', 'b', 'a.b'), fc.anything()),
+      version: fc.oneof(fc.constant('1.0.0'), fc.string(), fc.constant(undefined)),
+      kernel: fc.oneof(fc.constant('^1.0.0'), fc.string(), fc.constant(undefined)),
+      requires: fc.dictionary(fc.string(), junk),
+      provides: fc.array(junk),
+      extensionPoints: fc.array(junk),
+      contributes: fc.array(junk),
+      config: fc.dictionary(fc.constantFrom('platform.a', 'platform.b', 'c'), fc.anything()),
+    },
+    { requiredKeys: ['id'] },
+  )
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.oneof(
+          fc.anything(),
+          members.map((one) => plugin('x', one as object)),
+        ),
+      ),
+      (list) => {
+        for (const { message, fix } of plan(list).problems) {
+          if (message === '' || fix === '') throw new Error('a problem without words')
+        }
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+t.test('C-002 among plugins that are free, the order of the list decides; the kernel is always there', async (t) => {
+  const base = plugin('base', { provides: [service('base')] })
+  const user = plugin('user', { requires: { base: service('base'), kernel } })
+  const other = plugin('other', { contributes: [healthCheck] })
+  t.strictSame(orderOf(plan([user, other, base])), ['base', 'user', 'other'])
+  t.strictSame(orderOf(plan([other, base, user])), ['other', 'base', 'user'])
+  t.strictSame(plan([user, base]).dependencies.get('user'), [{ on: 'base', via: 'requires', ref: 'base' }])
+  const guest = plugin('guest', {
+    requires: { base: optional(service('base')) },
+    contributes: [extensionPoint('room')],
+  })
+  const { dependencies } = plan([base, guest, plugin('house', { extensionPoints: [extensionPoint('room')] })])
+  t.strictSame(dependencies.get('guest'), [{ on: 'base', via: 'optional', ref: 'base' }])
+  t.strictSame(dependencies.get('house'), [{ on: 'guest', via: 'contribution', ref: 'room' }])
+})
+
+t.test('C-002 K-019 a plugin loads in its roles only, and a requirement across roles is named', async (t) => {
+  const site = plugin('site', { roles: ['web'], provides: [service('site')] })
+  const sweeper = plugin('sweeper', {
+    roles: ['worker'],
+    config: { 'platform.sweep.limit': key.integer({ title: 'x' }) },
+  })
+  const command = plugin('command', { roles: ['cli', 'worker'] })
+  const everywhere = plugin('everywhere', { requires: { site: optional(service<object>('site')) } })
+  const list = [site, sweeper, command, everywhere]
+  const loaded = (...roles: Role[]) => orderOf(plan(list, roles))
+  t.strictSame(loaded('web'), ['site', 'everywhere'])
+  t.strictSame(loaded('worker'), ['sweeper', 'command', 'everywhere'])
+  t.strictSame(loaded('cli'), ['command', 'everywhere'])
+  t.strictSame(loaded('web', 'worker'), ['site', 'sweeper', 'command', 'everywhere'])
+  t.strictSame(plan(list, ['web']).inactive, [sweeper, command])
+
+  const dependant = plugin('dependant', { requires: { site: service('site') } })
+  const { problems } = plan([site, dependant], ['worker', 'cli'])
+  t.match(problems, [
+    {
+      code: 'PLINTH_PLAN_SERVICE_NOT_IN_ROLE',
+      plugin: 'dependant',
+      place: 'requires.site',
+      message: 'its provider "site" does not load in the roles worker, cli.',
+      fix: 'Limit the roles of "dependant" to those of "site"',
+    },
+  ])
+  t.equal(problems.length, 1)
+  const { config, catalogue } = prepareProduct(productOf(list), { roles: ['web'], envFile: false })
+  t.ok(config.explain('platform.sweep.limit'), 'keys of plugins in other roles are known')
+  t.ok(catalogue().some((entry) => entry.key === 'platform.sweep.limit' && entry.plugin === 'sweeper'))
+})
+
+t.test('C-002 two copies of the kernel understand each other', async (t) => {
+  const copy = '?copy=2'
+  const secondPlugin: typeof import('../src/plugin.ts') = await import(`../src/plugin.ts${copy}`)
+  const secondRefs: typeof import('../src/refs.ts') = await import(`../src/refs.ts${copy}`)
+  const secondErrors: typeof import('../src/errors.ts') = await import(`../src/errors.ts${copy}`)
+  t.not(secondPlugin.definePlugin, (await import('@plinth/kernel')).definePlugin, 'it is another copy')
+
+  const greeter = secondRefs.service<{ greet(): string }>('greeter')
+  const provider = secondPlugin.definePlugin({
+    id: 'provider',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    provides: [greeter],
+    setup({ provide }) {
+      provide(greeter, { greet: () => 'hello' })
+    },
+  })
+  const user = plugin('user', {
+    requires: { greeter: service('greeter') },
+    contributes: [secondRefs.extensionPoint(healthCheck.id)],
+    setup({ services, contribute }) {
+      const greeting: string = (services as { greeter: { greet(): string } }).greeter.greet()
+      contribute(healthCheck, greeting, () => {})
+    },
+  })
+  const running = await startForTest(productOf([user, provider]))
+  t.teardown(() => running.stop('test ended'))
+  t.equal(running.service(greeter).greet(), 'hello')
+  t.strictSame([...running.contributions(healthCheck).keys()], ['hello'])
+
+  const failing = plugin('failing', {
+    setup() {
+      throw new secondErrors.PlinthError('ACME_CLOSED', 'The shop is closed.', 'Open it.')
+    },
+  })
+  await t.rejects(startForTest(productOf([failing])), {
+    code: 'PLINTH_START_FAILED',
+    message: 'Plugin "failing" failed in setup: ACME_CLOSED: The shop is closed.',
+    fix: 'Open it.',
+  })
+})
+
+t.test('K-019 a product without a plugin starts, and its root is where it is', async (t) => {
+  const running = await startProduct(defineProduct({ name: 'empty', plugins: [] }), { envFile: false })
+  t.equal(running.state, 'ready')
+  t.strictSame(running.product, { name: 'empty', version: '0.0.0', root: process.cwd() })
+  await running.stop('test ended')
+  t.equal(running.state, 'stopped')
+})
