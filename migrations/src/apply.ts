@@ -1,0 +1,148 @@
+import type { Clock } from '@plinth/kernel'
+import { CompiledQuery } from 'kysely'
+import {
+  type ChangelogDb,
+  forgetSteps,
+  type LoggedStep,
+  logStepDone,
+  logStepRunning,
+  recordApplied,
+  stepChecksum,
+} from './changelog.ts'
+import type { CompiledChangeSet } from './compile.ts'
+import { type Dialect, hasTransactionalDdl } from './dialect.ts'
+import { migrationError } from './errors.ts'
+import type { MigrationLock } from './lock.ts'
+
+export interface StepProgress {
+  readonly plugin: string
+  readonly id: string
+  /** From 1. */
+  readonly step: number
+  readonly steps: number
+  /** The statement; `data` stands for the change of rows. */
+  readonly sql: string
+}
+
+export interface Application {
+  readonly db: ChangelogDb
+  readonly dialect: Dialect
+  readonly clock: Clock
+  readonly lock: MigrationLock
+  readonly signal: AbortSignal
+  readonly newId: () => number
+  readonly onStep: (progress: StepProgress) => void
+}
+
+/**
+ * Applies one change set and records it. A process that dies in between leaves either nothing (transactional DDL) or a
+ * log of its steps, with which the next call goes on.
+ *
+ * @param logged steps of this change set that an earlier process left
+ * @returns milliseconds that it took
+ * @throws PlinthError `PLINTH_MIGRATION_FAILED`, `PLINTH_MIGRATION_ABORTED`, `PLINTH_MIGRATION_LOCK_LOST`,
+ *   `PLINTH_MIGRATION_CHECKSUM`
+ */
+export async function applyChangeSet(
+  application: Application,
+  changeSet: CompiledChangeSet,
+  logged: readonly LoggedStep[],
+): Promise<number> {
+  const { db, dialect, clock, lock } = application
+  const startedAt = clock.monotonic()
+  const elapsed = () => Math.max(0, Math.round(clock.monotonic() - startedAt))
+  if (!hasTransactionalDdl[dialect]) await runLoggedSteps(application, changeSet, logged)
+  await db.transaction().execute(async (trx) => {
+    if (hasTransactionalDdl[dialect]) await runSteps({ ...application, db: trx }, changeSet)
+    await changeData({ ...application, db: trx }, changeSet)
+    await recordApplied(trx, changeSet, clock.now(), elapsed())
+    if (!hasTransactionalDdl[dialect]) await forgetSteps(trx, changeSet)
+    await lock.renew(trx, nameOf(changeSet))
+  })
+  return elapsed()
+}
+
+async function runSteps(application: Application, changeSet: CompiledChangeSet): Promise<void> {
+  for (const [step, statement] of changeSet.statements.entries()) {
+    announce(application, changeSet, step, statement)
+    await application.db.executeQuery(CompiledQuery.raw(statement)).catch((error: unknown) => {
+      throw failure(changeSet, `step ${step + 1}`, error)
+    })
+  }
+}
+
+async function runLoggedSteps(
+  application: Application,
+  changeSet: CompiledChangeSet,
+  logged: readonly LoggedStep[],
+): Promise<void> {
+  const { db, lock } = application
+  for (const [step, statement] of changeSet.statements.entries()) {
+    const earlier = logged.find((entry) => entry.step === step)
+    if (earlier !== undefined && earlier.checksum !== stepChecksum(statement)) {
+      const appliedAt = 'an earlier start, which did not finish it,'
+      throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changeSet), appliedAt })
+    }
+    if (earlier?.state === 'done') continue
+    announce(application, changeSet, step, statement)
+    await lock.renew(db, nameOf(changeSet))
+    if (earlier === undefined) await logStepRunning(db, changeSet, step, statement)
+    try {
+      await db.executeQuery(CompiledQuery.raw(statement))
+    } catch (error) {
+      if (earlier === undefined || !isAppliedAlready(statement, error)) {
+        // Without an answer of the server nobody knows whether it ran: the entry stays for the next start.
+        if (hasServerAnswered(error)) await forgetSteps(db, changeSet, step)
+        throw failure(changeSet, `step ${step + 1}`, error)
+      }
+    }
+    await logStepDone(db, changeSet, step)
+  }
+}
+
+async function changeData(application: Application, changeSet: CompiledChangeSet): Promise<void> {
+  if (changeSet.definition.data === undefined) return
+  const { db, dialect, clock, newId, signal } = application
+  announce(application, changeSet, changeSet.statements.length, 'data')
+  try {
+    await changeSet.definition.data({ db, dialect, newId, now: clock.now, signal })
+  } catch (error) {
+    throw failure(changeSet, 'its data step', error)
+  }
+}
+
+function announce(application: Application, changeSet: CompiledChangeSet, step: number, statement: string): void {
+  const { plugin, id, statements, changesData } = changeSet
+  const place = `step ${step + 1} of change set ${nameOf(changeSet)}`
+  const { signal, onStep } = application
+  if (signal.aborted) throw migrationError('PLINTH_MIGRATION_ABORTED', { place }, signal.reason)
+  onStep({ plugin, id, step: step + 1, steps: statements.length + Number(changesData), sql: statement })
+}
+
+/** Errors of MySQL and MariaDB that say of a statement that its effect is there already. */
+const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
+  [/^create (table|view)\b/i, [1050]],
+  [/^create (unique )?index\b/i, [1061]],
+  [/^alter table \S+ rename to\b/i, [1050, 1146]],
+  [/^alter table\b/i, [1054, 1060, 1061, 1091, 1826]],
+  [/^drop (table|view)\b/i, [1051, 4092]],
+  [/^drop index\b/i, [1091]],
+]
+
+/** MariaDB reports a foreign key that exists as error 1005 with this reason. */
+const duplicateForeignKey = 'errno: 121'
+
+function isAppliedAlready(statement: string, error: unknown): boolean {
+  const { errno, message = '' } = error as { errno?: number; message?: string }
+  const codes = appliedAlready.find(([form]) => form.test(statement.trim()))?.[1] ?? []
+  return codes.includes(errno ?? 0) || (errno === 1005 && message.includes(duplicateForeignKey))
+}
+
+const hasServerAnswered = (error: unknown) => typeof (error as { sqlState?: unknown }).sqlState === 'string'
+
+const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
+
+function failure(changeSet: CompiledChangeSet, place: string, error: unknown) {
+  const reason = error instanceof Error ? error.message : String(error)
+  return migrationError('PLINTH_MIGRATION_FAILED', { changeSet: nameOf(changeSet), place, reason }, error)
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import { columnTypes } from './column-types.ts'
+import type { CompiledChangeSet } from './compile.ts'
+import { compilerFor, type Dialect } from './dialect.ts'
+
+/** Names of the tables, for people who look into the database. */
+export const changelogTable = 'schema_changelog'
+export const lockTable = 'schema_changelog_lock'
+
+/** The tables that the runner keeps for itself. Times are milliseconds since the epoch. */
+export interface ChangelogTables {
+  schema_changelog: {
+    plugin: string
+    change_set: string
+    checksum: string
+    statements: number
+    executed_at: number
+    duration_ms: number
+  }
+  /** Intent log of databases without transactional DDL: rows live only while a change set is applied. */
+  schema_changelog_step: {
+    plugin: string
+    change_set: string
+    step: number
+    checksum: string
+    state: 'running' | 'done'
+  }
+  schema_changelog_lock: {
+    id: number
+    holder: string | null
+    host: string | null
+    process_space: string | null
+    pid: number | null
+    acquired_at: number | null
+    expires_at: number
+  }
+}
+export type ChangelogDb = Kysely<ChangelogTables>
+
+export interface AppliedChangeSet {
+  readonly plugin: string
+  readonly id: string
+  readonly checksum: string
+  /** Milliseconds since the epoch. */
+  readonly executedAt: number
+  readonly durationMs: number
+}
+
+type Identified = Pick<CompiledChangeSet, 'plugin' | 'id'>
+
+/** Creates the tables where they are missing. Two processes may do so at once. */
+export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<void> {
+  const { schema } = compilerFor(dialect)
+  const type = columnTypes(dialect)
+  const tables = [
+    schema
+      .createTable(changelogTable)
+      .ifNotExists()
+      .addColumn('plugin', type.text(128), (c) => c.notNull())
+      .addColumn('change_set', type.text(128), (c) => c.notNull())
+      .addColumn('checksum', type.text(80), (c) => c.notNull())
+      .addColumn('statements', type.integer, (c) => c.notNull())
+      .addColumn('executed_at', type.bigint, (c) => c.notNull())
+      .addColumn('duration_ms', type.bigint, (c) => c.notNull())
+      .addPrimaryKeyConstraint('schema_changelog_pkey', ['plugin', 'change_set']),
+    schema
+      .createTable('schema_changelog_step')
+      .ifNotExists()
+      .addColumn('plugin', type.text(128), (c) => c.notNull())
+      .addColumn('change_set', type.text(128), (c) => c.notNull())
+      .addColumn('step', type.integer, (c) => c.notNull())
+      .addColumn('checksum', type.text(80), (c) => c.notNull())
+      .addColumn('state', type.text(16), (c) => c.notNull())
+      .addPrimaryKeyConstraint('schema_changelog_step_pkey', ['plugin', 'change_set', 'step']),
+    schema
+      .createTable(lockTable)
+      .ifNotExists()
+      .addColumn('id', type.integer, (c) => c.primaryKey())
+      .addColumn('holder', type.text(36))
+      .addColumn('host', type.text(255))
+      .addColumn('process_space', type.text(64))
+      .addColumn('pid', type.integer)
+      .addColumn('acquired_at', type.bigint)
+      .addColumn('expires_at', type.bigint, (c) => c.notNull()),
+  ]
+  for (const table of tables) await tolerantOfRace(() => db.executeQuery(table.compile()))
+  await tolerantOfRace(async () => {
+    const row = await db.selectFrom(lockTable).select('id').executeTakeFirst()
+    if (row === undefined) await db.insertInto(lockTable).values({ id: 1, expires_at: 0 }).execute()
+  })
+}
+
+/** The loser of a race to create the same thing fails once; what it wanted is there at its second look. */
+async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch {
+    await work()
+  }
+}
+
+/** What was applied, oldest first; `undefined` when the database was never migrated. Creates nothing. */
+export async function readChangelog(db: ChangelogDb): Promise<AppliedChangeSet[] | undefined> {
+  const rows = await unlessMissing(() => db.selectFrom(changelogTable).selectAll().orderBy('executed_at').execute())
+  return rows?.map((row) => ({
+    plugin: row.plugin,
+    id: row.change_set,
+    checksum: row.checksum,
+    executedAt: Number(row.executed_at),
+    durationMs: Number(row.duration_ms),
+  }))
+}
+
+/** Answers `undefined` when a table that is read does not exist. */
+export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    const { code, errno, message } = error as { code?: unknown; errno?: unknown; message?: string }
+    if (code === '42P01' || errno === 1146 || message?.startsWith('no such table')) return undefined
+    throw error
+  }
+}
+
+export async function recordApplied(
+  db: ChangelogDb,
+  changeSet: CompiledChangeSet,
+  executedAt: number,
+  durationMs: number,
+): Promise<void> {
+  await db
+    .insertInto(changelogTable)
+    .values({
+      plugin: changeSet.plugin,
+      change_set: changeSet.id,
+      checksum: changeSet.checksum,
+      statements: changeSet.statements.length,
+      executed_at: executedAt,
+      duration_ms: durationMs,
+    })
+    .execute()
+}
+
+export interface LoggedStep {
+  readonly plugin: string
+  readonly id: string
+  /** From 0. */
+  readonly step: number
+  readonly checksum: string
+  readonly state: 'running' | 'done'
+}
+
+export const stepChecksum = (statement: string) => createHash('sha256').update(statement).digest('hex')
+
+/** Steps of change sets that were begun and are not recorded as applied. */
+export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
+  const rows = await unlessMissing(() => db.selectFrom('schema_changelog_step').selectAll().orderBy('step').execute())
+  return (rows ?? []).map(({ change_set, ...row }) => ({ ...row, id: change_set }))
+}
+
+export async function logStepRunning(db: ChangelogDb, { plugin, id }: Identified, step: number, statement: string) {
+  await db
+    .insertInto('schema_changelog_step')
+    .values({ plugin, change_set: id, step, checksum: stepChecksum(statement), state: 'running' })
+    .execute()
+}
+
+export async function logStepDone(db: ChangelogDb, { plugin, id }: Identified, step: number): Promise<void> {
+  await db
+    .updateTable('schema_changelog_step')
+    .set({ state: 'done' })
+    .where('plugin', '=', plugin)
+    .where('change_set', '=', id)
+    .where('step', '=', step)
+    .execute()
+}
+
+/** Forgets one step, or all of the change set. */
+export async function forgetSteps(db: ChangelogDb, { plugin, id }: Identified, step?: number): Promise<void> {
+  const all = db.deleteFrom('schema_changelog_step').where('plugin', '=', plugin).where('change_set', '=', id)
+  await (step === undefined ? all : all.where('step', '=', step)).execute()
+}

@@ -1,0 +1,66 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from './dialect.ts'
+
+/** A column type in one dialect, for `addColumn`. */
+export type ColumnType = RawBuilder<unknown>
+
+type NeutralType = 'id' | 'integer' | 'bigint' | 'boolean' | 'longText' | 'timestamp' | 'json' | 'uint256' | 'binary'
+
+const table: Readonly<Record<NeutralType, Readonly<Record<'sqlite' | 'postgresql' | 'mysql', string>>>> = {
+  id: { sqlite: 'integer', postgresql: 'bigint', mysql: 'bigint' },
+  integer: { sqlite: 'integer', postgresql: 'integer', mysql: 'int' },
+  bigint: { sqlite: 'bigint', postgresql: 'bigint', mysql: 'bigint' },
+  boolean: { sqlite: 'integer', postgresql: 'boolean', mysql: 'tinyint(1)' },
+  longText: { sqlite: 'text', postgresql: 'text', mysql: 'longtext' },
+  timestamp: { sqlite: 'datetime', postgresql: 'timestamptz(3)', mysql: 'datetime(3)' },
+  json: { sqlite: 'json', postgresql: 'jsonb', mysql: 'json' },
+  uint256: { sqlite: 'text', postgresql: 'varchar(78)', mysql: 'varchar(78)' },
+  binary: { sqlite: 'blob', postgresql: 'bytea', mysql: 'longblob' },
+}
+
+/** Longest text that every database can put into a unique index. */
+const longestText = 768
+
+/** The column types that mean the same on every database. */
+export interface ColumnTypes {
+  /** Primary key and references: an id of the application, 1 to 2^53 - 1. */
+  readonly id: ColumnType
+  /** Whole number of 32 bits. */
+  readonly integer: ColumnType
+  /** Whole number of 64 bits; values stay within 2^53 - 1. Also epoch milliseconds and amounts in minor units. */
+  readonly bigint: ColumnType
+  readonly boolean: ColumnType
+  /** Text of at most `length` code points, 1 to 768; compared exactly: case and trailing blanks count. */
+  text(length: number): ColumnType
+  /** Text of any length. Not for indexes. */
+  readonly longText: ColumnType
+  /** Moment in UTC with milliseconds. */
+  readonly timestamp: ColumnType
+  /** A JSON object or array. */
+  readonly json: ColumnType
+  /** Whole number of 256 bits as decimal text. */
+  readonly uint256: ColumnType
+  readonly binary: ColumnType
+}
+
+export function columnTypes(dialect: Dialect): ColumnTypes {
+  const family = dialect === 'mariadb' ? 'mysql' : dialect
+  const of = (type: NeutralType) => sql.raw(table[type][family])
+  return {
+    id: of('id'),
+    integer: of('integer'),
+    bigint: of('bigint'),
+    boolean: of('boolean'),
+    longText: of('longText'),
+    timestamp: of('timestamp'),
+    json: of('json'),
+    uint256: of('uint256'),
+    binary: of('binary'),
+    text: (length) => {
+      if (!Number.isInteger(length) || length < 1 || length > longestText) {
+        throw new RangeError(`text(${length}): the length is 1 to ${longestText}; longer text is longText`)
+      }
+      return sql.raw(dialect === 'sqlite' ? 'text' : `varchar(${length})`)
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import type { ChangeSetDeclaration } from '@plinth/kernel'
+import { AlterTableNode, type CompiledQuery, DropTableNode, IdentifierNode, type Kysely, RawNode, sql } from 'kysely'
+import { type ChangeSet, isChangeSet } from './change-set.ts'
+import { columnTypes } from './column-types.ts'
+import { compilerFor, type Dialect } from './dialect.ts'
+import { migrationError } from './errors.ts'
+
+/** Change sets of one plugin, as its declaration lists them. */
+export interface PluginChangeSets {
+  readonly plugin: string
+  readonly changeSets: readonly ChangeSetDeclaration[]
+}
+
+/** A change set in the SQL of one dialect. */
+export interface CompiledChangeSet {
+  readonly plugin: string
+  readonly id: string
+  readonly statements: readonly string[]
+  /** True when rows are changed after the statements. */
+  readonly changesData: boolean
+  readonly checksum: string
+  readonly breaking?: string
+  readonly definition: ChangeSet
+}
+
+const idPattern = /^\d{4}(-[a-z0-9]+)+$/
+const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
+const ddl = /^\s*(create|alter|drop|rename|comment|grant|revoke)\b/i
+const breakingText =
+  /^\s*(drop\s+(table|schema|view)|truncate|rename|alter\s+table[\s\S]*\b(drop\s+(column|constraint|primary)|rename|modify|change|alter\s+column)\b)/i
+
+/**
+ * Compiles the change sets that are for this dialect, in the order in which they are applied: plugins as given (set-up
+ * order), inside a plugin by id. Touches no database.
+ *
+ * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`
+ */
+export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect: Dialect): CompiledChangeSet[] {
+  const compiler = compilerFor(dialect)
+  return plugins.flatMap(({ plugin, changeSets }) =>
+    changeSets
+      .map((declared) => checked(plugin, declared))
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map((changeSet, index, sorted) => {
+        if (sorted[index - 1]?.id === changeSet.id) throw invalid(plugin, changeSet.id, 'its id is used twice')
+        return changeSet
+      })
+      .filter(({ only }) => only === undefined || only.includes(dialect))
+      .map((changeSet) => compile(compiler, plugin, changeSet, dialect)),
+  )
+}
+
+function checked(plugin: string, declared: ChangeSetDeclaration): ChangeSet {
+  if (!isChangeSet(declared)) throw invalid(plugin, declared.id, 'it was not made by defineChangeSet')
+  if (!idPattern.test(declared.id)) throw invalid(plugin, declared.id, 'its id is not like 0001-create-user')
+  if (!declared.up && !declared.data) throw invalid(plugin, declared.id, 'it has neither `up` nor `data`')
+  return declared
+}
+
+function compile(
+  compiler: Kysely<unknown>,
+  plugin: string,
+  definition: ChangeSet,
+  dialect: Dialect,
+): CompiledChangeSet {
+  const { id, breaking, data } = definition
+  const context = { schema: compiler.schema, type: columnTypes(dialect), sql, dialect }
+  const queries = guarded(plugin, id, () =>
+    (definition.up?.(context) ?? []).map((statement) => statement.compile(compiler)),
+  )
+  const statements = queries.map((query, index) => {
+    const problem = problemOf(query)
+    if (problem !== undefined) throw invalid(plugin, id, `statement ${index + 1} ${problem}`)
+    const danger = dangerOf(query)
+    if (danger !== undefined && breaking === undefined) {
+      throw migrationError('PLINTH_MIGRATION_BREAKING', { changeSet: `${plugin}/${id}`, reason: danger })
+    }
+    return query.sql
+  })
+  return {
+    plugin,
+    id,
+    statements,
+    changesData: data !== undefined,
+    checksum: checksumOf(statements, data !== undefined),
+    ...(breaking === undefined ? {} : { breaking }),
+    definition,
+  }
+}
+
+/** What the author's code throws gets a place. */
+function guarded<T>(plugin: string, id: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw invalid(plugin, id, error instanceof Error ? error.message : String(error), error)
+  }
+}
+
+function problemOf({ query, parameters, sql: text }: CompiledQuery): string | undefined {
+  if (parameters.length > 0) return 'has parameters; write literals with sql.lit'
+  if (!ddl.test(text)) return 'does not change the schema; rows are changed in `data`'
+  const wrong = identifiers(query).find((name) => !snakeCase.test(name))
+  return wrong === undefined ? undefined : `names "${wrong}", which is not snake_case`
+}
+
+/** Names in a statement; of raw text none is known. */
+function identifiers(node: unknown): string[] {
+  if (typeof node !== 'object' || node === null) return []
+  if (Array.isArray(node)) return node.flatMap(identifiers)
+  if (IdentifierNode.is(node as never)) return [(node as { readonly name: string }).name]
+  return Object.values(node).flatMap(identifiers)
+}
+
+function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
+  if (DropTableNode.is(query)) return 'it drops a table'
+  if (RawNode.is(query as never)) return breakingText.test(text) ? `it runs "${text.trim().slice(0, 60)}"` : undefined
+  if (!AlterTableNode.is(query)) return undefined
+  if (query.renameTo) return 'it renames a table'
+  for (const alteration of query.columnAlterations ?? []) {
+    if (alteration.kind !== 'AddColumnNode') return `it changes a column (${alteration.kind.replace('Node', '')})`
+    const { column } = alteration
+    if (column.notNull && !column.defaultTo) return 'it adds a required column without a default'
+  }
+  return undefined
+}
+
+/** Prefix of the checksums below. A new way to compute them gets a new one; records of an old one are not compared. */
+const checksumVersion = '1:'
+
+/** White space does not count. What `data` does cannot be seen from outside and does not either. */
+function checksumOf(statements: readonly string[], changesData: boolean): string {
+  const normal = statements.map((statement) => statement.replace(/\s+/g, ' ').trim())
+  const text = JSON.stringify([normal, changesData])
+  return checksumVersion + createHash('sha256').update(text).digest('hex')
+}
+
+/** True when both were computed the same way and differ. */
+export function checksumsDiffer(recorded: string, current: string): boolean {
+  return recorded.startsWith(checksumVersion) && recorded !== current
+}
+
+function invalid(plugin: string, id: unknown, reason: string, cause?: unknown) {
+  return migrationError('PLINTH_MIGRATION_INVALID', { changeSet: `${plugin}/${String(id)}`, reason }, cause)
+}

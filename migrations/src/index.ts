@@ -1,0 +1,25 @@
+export type { StepProgress } from './apply.ts'
+export {
+  type ChangeSet,
+  type ChangeSetDefinition,
+  type DataContext,
+  defineChangeSet,
+  isChangeSet,
+  type SchemaContext,
+  type Statement,
+} from './change-set.ts'
+export type { AppliedChangeSet } from './changelog.ts'
+export type { ColumnType, ColumnTypes } from './column-types.ts'
+export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from './compile.ts'
+export { type Dialect, dialects } from './dialect.ts'
+export { type MigrationErrorCode, migrationErrors } from './errors.ts'
+export type { LockHolder, LockOptions } from './lock.ts'
+export {
+  type MigrateOptions,
+  type MigrationProgress,
+  type MigrationResult,
+  type MigrationStatus,
+  Migrator,
+  type MigratorOptions,
+  type PendingChangeSet,
+} from './migrator.ts'

@@ -1,0 +1,146 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type RawBuilder, sql } from 'kysely'
+import { type ChangelogDb, lockTable, unlessMissing } from './changelog.ts'
+import { type Dialect, databaseNow } from './dialect.ts'
+import { migrationError } from './errors.ts'
+import { mayBeAlive, type ProcessIdentity, processIdentity } from './process-identity.ts'
+
+export interface LockOptions {
+  /** Milliseconds without a sign of life after which another process takes over; 30 000 when absent. */
+  readonly leaseMs?: number
+  /** Milliseconds to wait for another process before giving up; 600 000 when absent. */
+  readonly waitMs?: number
+  /** Milliseconds between two looks at a lock that another process holds; 200 when absent. */
+  readonly pollMs?: number
+}
+
+/** The holder of the lock. Times are milliseconds since the epoch by the clock of the database. */
+export interface LockHolder {
+  readonly host: string
+  readonly pid: number
+  readonly acquiredAt: number
+  readonly expiresAt: number
+}
+
+/** Who migrates right now. A lapsed lease counts as held until somebody takes it over. */
+export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessIdentity) | undefined> {
+  const row = await unlessMissing(() => db.selectFrom(lockTable).selectAll().executeTakeFirst())
+  if (row?.holder == null) return undefined
+  return {
+    token: row.holder,
+    host: row.host ?? '',
+    space: row.process_space ?? '',
+    pid: Number(row.pid),
+    acquiredAt: Number(row.acquired_at),
+    expiresAt: Number(row.expires_at),
+  }
+}
+
+/**
+ * A lease row that lets one process migrate at a time. It lapses by the clock of the database, is renewed while its
+ * holder works, and is taken over at once from a process of this host that has died. Every change set renews it inside
+ * its own transaction, so a holder that lost it commits nothing.
+ */
+export class MigrationLock {
+  readonly #db: ChangelogDb
+  readonly #now: RawBuilder<number>
+  readonly #self: ProcessIdentity = processIdentity()
+  readonly #leaseMs: number
+  readonly #waitMs: number
+  readonly #pollMs: number
+  readonly #ended = new AbortController()
+  #heartbeat: Promise<void> | undefined
+
+  constructor(db: ChangelogDb, dialect: Dialect, { leaseMs = 30_000, waitMs = 600_000, pollMs = 200 }: LockOptions) {
+    this.#db = db
+    this.#now = sql.raw<number>(databaseNow[dialect])
+    this.#leaseMs = leaseMs
+    this.#waitMs = waitMs
+    this.#pollMs = pollMs
+  }
+
+  /**
+   * Waits until this process holds the lock.
+   *
+   * @param onWait called once when another process holds it
+   * @throws PlinthError `PLINTH_MIGRATION_LOCKED`, `PLINTH_MIGRATION_ABORTED`
+   */
+  async acquire(signal: AbortSignal, onWait: (holder: LockHolder) => void): Promise<void> {
+    const giveUpAt = performance.now() + this.#waitMs
+    let waited = false
+    for (;;) {
+      if (signal.aborted) throw migrationError('PLINTH_MIGRATION_ABORTED', { place: 'it began' }, signal.reason)
+      const holder = await readLock(this.#db)
+      const dead = holder !== undefined && !mayBeAlive(holder) ? holder.token : ''
+      if (await this.#take(dead)) break
+      if (holder !== undefined && !waited) {
+        waited = true
+        onWait(holder)
+      }
+      if (performance.now() >= giveUpAt) {
+        throw migrationError('PLINTH_MIGRATION_LOCKED', {
+          holder: holder === undefined ? 'unknown' : `process ${holder.pid} on ${holder.host}`,
+          seconds: Math.round(this.#waitMs / 1000),
+          lease: Math.round(this.#leaseMs / 1000),
+        })
+      }
+      await pause(this.#pollMs, undefined, { signal }).catch(() => undefined)
+    }
+    this.#heartbeat = this.#beat()
+  }
+
+  async #take(deadHolder: string): Promise<boolean> {
+    const free = sql<boolean>`(holder is null or expires_at < ${this.#now} or holder = ${deadHolder})`
+    try {
+      const { numUpdatedRows } = await this.#db
+        .updateTable(lockTable)
+        .set({
+          holder: this.#self.token,
+          host: this.#self.host,
+          process_space: this.#self.space,
+          pid: this.#self.pid,
+          acquired_at: this.#now,
+          expires_at: sql<number>`${this.#now} + ${sql.lit(this.#leaseMs)}`,
+        })
+        .where('id', '=', 1)
+        .where(free)
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows === 1n
+    } catch (error) {
+      // SQLite: the holder writes at this moment.
+      if (String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')) return false
+      throw error
+    }
+  }
+
+  /** @throws PlinthError `PLINTH_MIGRATION_LOCK_LOST` */
+  async renew(db: ChangelogDb, changeSet: string): Promise<void> {
+    const { numUpdatedRows } = await db
+      .updateTable(lockTable)
+      .set({ expires_at: sql<number>`${this.#now} + ${sql.lit(this.#leaseMs)}` })
+      .where('holder', '=', this.#self.token)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows !== 1n) throw migrationError('PLINTH_MIGRATION_LOCK_LOST', { changeSet })
+  }
+
+  /** A renewal that fails here is not the last word: the change set itself renews before it commits. */
+  async #beat(): Promise<void> {
+    const { signal } = this.#ended
+    while (!signal.aborted) {
+      await pause(this.#leaseMs / 3, undefined, { signal, ref: false }).catch(() => undefined)
+      if (!signal.aborted) await this.renew(this.#db, '').catch(() => undefined)
+    }
+  }
+
+  /** Never fails: a lock that cannot be released lapses. */
+  async release(): Promise<void> {
+    this.#ended.abort()
+    await this.#heartbeat
+    await this.#db
+      .updateTable(lockTable)
+      .set({ holder: null, host: null, process_space: null, pid: null, acquired_at: null, expires_at: 0 })
+      .where('holder', '=', this.#self.token)
+      .execute()
+      .catch(() => undefined)
+  }
+}

@@ -1,0 +1,223 @@
+import { type Clock, systemClock } from '@plinth/kernel'
+import type { Kysely } from 'kysely'
+import { type Application, applyChangeSet, type StepProgress } from './apply.ts'
+import {
+  type AppliedChangeSet,
+  type ChangelogDb,
+  changelogTable,
+  ensureTables,
+  readChangelog,
+  readSteps,
+} from './changelog.ts'
+import { type CompiledChangeSet, checksumsDiffer, compileChangeSets, type PluginChangeSets } from './compile.ts'
+import type { Dialect } from './dialect.ts'
+import { migrationError } from './errors.ts'
+import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
+
+export interface MigratorOptions {
+  /** Connected to the database; used for nothing else by this package. */
+  // biome-ignore lint/suspicious/noExplicitAny: the schema is what the change sets make of it
+  readonly db: Kysely<any>
+  readonly dialect: Dialect
+  /** In the order in which they are applied. */
+  readonly plugins: readonly PluginChangeSets[]
+  readonly clock?: Clock
+  /** Ids for data steps. */
+  readonly newId?: () => number
+  /** Runs once before the first data step. */
+  readonly beforeData?: () => Promise<void>
+  readonly lock?: LockOptions
+}
+
+export interface PendingChangeSet {
+  readonly plugin: string
+  readonly id: string
+  /** The SQL that will run. */
+  readonly statements: readonly string[]
+  readonly changesData: boolean
+  /** Why dropping or retyping something is safe, when it does. */
+  readonly breaking?: string
+  /** Statements that an interrupted run has finished. */
+  readonly stepsDone: number
+}
+
+export interface MigrationStatus {
+  readonly dialect: Dialect
+  readonly table: string
+  /** False before the first migration. */
+  readonly tableExists: boolean
+  readonly applied: readonly AppliedChangeSet[]
+  readonly pending: readonly PendingChangeSet[]
+  /** Applied, but changed since: `migrate` refuses to run. */
+  readonly changed: readonly AppliedChangeSet[]
+  /** Applied, but of no loaded plugin. */
+  readonly orphaned: readonly AppliedChangeSet[]
+  /** Who migrates right now. */
+  readonly lock?: LockHolder
+}
+
+export type MigrationProgress =
+  | { readonly kind: 'waiting'; readonly holder: LockHolder }
+  | ({ readonly kind: 'step'; readonly index: number; readonly total: number } & StepProgress)
+  | {
+      readonly kind: 'applied'
+      readonly plugin: string
+      readonly id: string
+      /** From 1. */
+      readonly index: number
+      readonly total: number
+      readonly durationMs: number
+    }
+
+export interface MigrateOptions {
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: MigrationProgress) => void
+}
+
+export interface MigrationResult {
+  /** Change sets that were pending when it began. */
+  readonly pendingBefore: number
+  /** What this call applied: less than was pending when another process did the rest. */
+  readonly applied: readonly { readonly plugin: string; readonly id: string; readonly durationMs: number }[]
+  /** True when nothing was pending. */
+  readonly upToDate: boolean
+}
+
+/**
+ * Brings a database up to date with the change sets of all plugins.
+ *
+ * It runs on the connection of MikroORM, but not inside MikroORM's own Migrator: that one has no lock against a second
+ * process, keeps neither plugin nor checksum of a migration, cannot tell what SQL it would run, and cannot go on in the
+ * middle of a migration on MySQL and MariaDB, where DDL commits at once.
+ */
+export class Migrator {
+  readonly #options: MigratorOptions
+  readonly #compiled: readonly CompiledChangeSet[]
+
+  /** @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING` */
+  constructor(options: MigratorOptions) {
+    this.#options = options
+    this.#compiled = compileChangeSets(options.plugins, options.dialect)
+  }
+
+  /** Reads only. */
+  async status(): Promise<MigrationStatus> {
+    const { dialect } = this.#options
+    const db: ChangelogDb = this.#options.db
+    const log = await readChangelog(db)
+    const applied = log ?? []
+    const own = new Map(this.#compiled.map((changeSet) => [nameOf(changeSet), changeSet]))
+    const holder = await readLock(db)
+    return {
+      dialect,
+      table: changelogTable,
+      tableExists: log !== undefined,
+      applied,
+      pending: await this.#pending(applied),
+      changed: applied.filter((entry) => {
+        const current = own.get(nameOf(entry))
+        return current !== undefined && checksumsDiffer(entry.checksum, current.checksum)
+      }),
+      orphaned: applied.filter((entry) => !own.has(nameOf(entry))),
+      ...(holder === undefined
+        ? {}
+        : {
+            lock: {
+              host: holder.host,
+              pid: holder.pid,
+              acquiredAt: holder.acquiredAt,
+              expiresAt: holder.expiresAt,
+            },
+          }),
+    }
+  }
+
+  /**
+   * What `migrate` would run. Reads only.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_CHECKSUM`
+   */
+  async plan(): Promise<readonly PendingChangeSet[]> {
+    return (await this.#checkedStatus()).pending
+  }
+
+  /**
+   * Applies what is pending, one process at a time; others wait and find nothing to do. May be killed at any moment and
+   * called again. With nothing pending it writes nothing and takes no lock.
+   *
+   * @throws PlinthError with one of the codes of `migrationErrors`
+   */
+  async migrate({
+    signal = new AbortController().signal,
+    onProgress = () => {},
+  }: MigrateOptions = {}): Promise<MigrationResult> {
+    const before = await this.#checkedStatus()
+    const pendingBefore = before.pending.length
+    if (pendingBefore === 0) return { pendingBefore, applied: [], upToDate: true }
+    const { dialect, lock: lockOptions = {} } = this.#options
+    const db: ChangelogDb = this.#options.db
+    await ensureTables(db, dialect)
+    const lock = new MigrationLock(db, dialect, lockOptions)
+    await lock.acquire(signal, (holder) => onProgress({ kind: 'waiting', holder }))
+    try {
+      return { pendingBefore, applied: await this.#applyPending(lock, signal, onProgress), upToDate: false }
+    } finally {
+      await lock.release()
+    }
+  }
+
+  async #applyPending(
+    lock: MigrationLock,
+    signal: AbortSignal,
+    onProgress: (progress: MigrationProgress) => void,
+  ): Promise<MigrationResult['applied']> {
+    const { dialect, clock = systemClock, newId = noIds, beforeData } = this.#options
+    const db: ChangelogDb = this.#options.db
+    const pending = this.#missingFrom((await this.#checkedStatus()).applied)
+    const steps = await readSteps(db)
+    const applied: { plugin: string; id: string; durationMs: number }[] = []
+    for (const [position, changeSet] of pending.entries()) {
+      if (changeSet === pending.find(({ changesData }) => changesData)) await beforeData?.()
+      const { plugin, id } = changeSet
+      const place = { index: position + 1, total: pending.length }
+      const onStep: Application['onStep'] = (step) => onProgress({ kind: 'step', ...step, ...place })
+      const own = steps.filter((step) => nameOf(step) === nameOf(changeSet))
+      const durationMs = await applyChangeSet({ db, dialect, clock, lock, signal, newId, onStep }, changeSet, own)
+      applied.push({ plugin, id, durationMs })
+      onProgress({ kind: 'applied', plugin, id, durationMs, ...place })
+    }
+    return applied
+  }
+
+  async #checkedStatus(): Promise<MigrationStatus> {
+    const status = await this.status()
+    const [changed] = status.changed
+    if (changed === undefined) return status
+    const appliedAt = new Date(changed.executedAt).toISOString()
+    throw migrationError('PLINTH_MIGRATION_CHECKSUM', { changeSet: nameOf(changed), appliedAt })
+  }
+
+  #missingFrom(applied: readonly AppliedChangeSet[]): readonly CompiledChangeSet[] {
+    const done = new Set(applied.map(nameOf))
+    return this.#compiled.filter((changeSet) => !done.has(nameOf(changeSet)))
+  }
+
+  async #pending(applied: readonly AppliedChangeSet[]): Promise<PendingChangeSet[]> {
+    const pending = this.#missingFrom(applied)
+    const steps = pending.length === 0 ? [] : await readSteps(this.#options.db)
+    return pending.map((changeSet) => ({
+      plugin: changeSet.plugin,
+      id: changeSet.id,
+      statements: changeSet.statements,
+      changesData: changeSet.changesData,
+      ...(changeSet.breaking === undefined ? {} : { breaking: changeSet.breaking }),
+      stepsDone: steps.filter((step) => step.state === 'done' && nameOf(step) === nameOf(changeSet)).length,
+    }))
+  }
+}
+
+const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`
+
+function noIds(): never {
+  throw new Error('This migrator was made without a source of ids.')
+}

@@ -1,0 +1,258 @@
+import { NodeSqliteDialect } from '@mikro-orm/sql'
+import {
+  type ChangeSet,
+  type ChangeSetDefinition,
+  defineChangeSet,
+  type MigrationProgress,
+  Migrator,
+  type MigratorOptions,
+} from '@plinth/migrations'
+import { Kysely, sql } from 'kysely'
+import t, { type Test } from 'tap'
+
+interface Tables {
+  a: { id: number; name: string | null }
+  schema_changelog: { plugin: string; change_set: string; checksum: string }
+  schema_changelog_lock: {
+    id: number
+    holder: string | null
+    host: string
+    process_space: string
+    pid: number
+    expires_at: number
+  }
+  sqlite_master: { name: string; type: string }
+}
+
+function emptyDatabase(t: Test): Kysely<Tables> {
+  const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(':memory:') })
+  t.teardown(() => db.destroy())
+  return db
+}
+
+const createA = defineChangeSet({
+  id: '0001-create-a',
+  up: ({ schema, type }) => [
+    schema
+      .createTable('a')
+      .addColumn('id', type.id, (c) => c.primaryKey())
+      .addColumn('name', type.text(10)),
+    schema.createIndex('a_name').on('a').column('name'),
+  ],
+})
+const fillA = defineChangeSet({
+  id: '0002-fill-a',
+  data: async ({ db, newId, now }) => {
+    await db
+      .insertInto('a')
+      .values({ id: newId(), name: new Date(now()).toISOString().slice(0, 4) })
+      .execute()
+  },
+})
+
+function migratorOn(db: Kysely<Tables>, changeSets: readonly ChangeSet[], more: Partial<MigratorOptions> = {}) {
+  let id = 0
+  const plugins = [{ plugin: 'p', changeSets }]
+  const clock = { now: () => Date.UTC(2026, 0, 1), monotonic: () => 0, sleep: async () => undefined }
+  return new Migrator({ db, dialect: 'sqlite', plugins, clock, newId: () => ++id, ...more })
+}
+
+const tables = async (db: Kysely<Tables>) =>
+  (await db.selectFrom('sqlite_master').select('name').where('type', '=', 'table').orderBy('name').execute()).map(
+    (r) => r.name,
+  )
+
+t.test('K-019 applies what is pending once, with progress, and then nothing', async (t) => {
+  const db = emptyDatabase(t)
+  const seen: MigrationProgress[] = []
+  let prepared = 0
+  const migrator = migratorOn(db, [fillA, createA], { beforeData: async () => void prepared++ })
+  t.same(await migrator.migrate({ onProgress: (progress) => seen.push(progress) }), {
+    pendingBefore: 2,
+    upToDate: false,
+    applied: [
+      { plugin: 'p', id: '0001-create-a', durationMs: 0 },
+      { plugin: 'p', id: '0002-fill-a', durationMs: 0 },
+    ],
+  })
+  t.same(
+    seen.map((progress) =>
+      progress.kind === 'step'
+        ? `${progress.index}/${progress.total} ${progress.step}/${progress.steps}`
+        : progress.kind,
+    ),
+    ['1/2 1/2', '1/2 2/2', 'applied', '2/2 1/1', 'applied'],
+  )
+  t.equal(prepared, 1)
+  t.same(await db.selectFrom('a').selectAll().execute(), [{ id: 1, name: '2026' }])
+  t.same(await migrator.migrate(), { pendingBefore: 0, applied: [], upToDate: true })
+  const status = await migrator.status()
+  t.match(status, { tableExists: true, pending: [], changed: [], orphaned: [], lock: undefined })
+  t.same(
+    status.applied.map(({ id, executedAt }) => [id, executedAt]),
+    [
+      ['0001-create-a', Date.UTC(2026, 0, 1)],
+      ['0002-fill-a', Date.UTC(2026, 0, 1)],
+    ],
+  )
+})
+
+t.test('status and plan read only and show the SQL', async (t) => {
+  const db = emptyDatabase(t)
+  const migrator = migratorOn(db, [createA, fillA])
+  t.match(await migrator.status(), { tableExists: false, applied: [], pending: { length: 2 } })
+  t.same(await migrator.plan(), [
+    {
+      plugin: 'p',
+      id: '0001-create-a',
+      statements: [
+        'create table "a" ("id" integer not null primary key, "name" text)',
+        'create index "a_name" on "a" ("name")',
+      ],
+      changesData: false,
+      stepsDone: 0,
+    },
+    { plugin: 'p', id: '0002-fill-a', statements: [], changesData: true, stepsDone: 0 },
+  ])
+  t.same(await tables(db), [], 'nothing was created')
+})
+
+t.test('an applied change set that was changed is refused, and nothing else runs', async (t) => {
+  const db = emptyDatabase(t)
+  await migratorOn(db, [createA]).migrate()
+  const changed = defineChangeSet({
+    ...createA,
+    up: ({ schema, type }) => [schema.createTable('a').addColumn('other', type.id)],
+  })
+  const migrator = migratorOn(db, [changed, fillA])
+  const refusal = {
+    code: 'PLINTH_MIGRATION_CHECKSUM',
+    message: /p\/0001-create-a was applied on 2026-01-01T00:00:00.000Z/,
+  }
+  await t.rejects(migrator.migrate(), refusal)
+  await t.rejects(migrator.plan(), refusal)
+  t.match(await migrator.status(), { changed: [{ id: '0001-create-a' }], pending: [{ id: '0002-fill-a' }] })
+  t.same(await db.selectFrom('a').selectAll().execute(), [])
+})
+
+t.test('records of an older checksum, and of plugins that are gone, do no harm', async (t) => {
+  const db = emptyDatabase(t)
+  await migratorOn(db, [createA]).migrate()
+  await db.updateTable('schema_changelog').set({ checksum: '0:whatever' }).execute()
+  t.match(await migratorOn(db, [createA]).migrate(), { upToDate: true })
+  const other = new Migrator({ db, dialect: 'sqlite', plugins: [{ plugin: 'q', changeSets: [] }] })
+  t.match(await other.status(), { orphaned: [{ plugin: 'p', id: '0001-create-a' }], pending: [] })
+  t.match(await other.migrate(), { upToDate: true })
+})
+
+t.test('a failing step leaves nothing of its change set and names itself', async (t) => {
+  const db = emptyDatabase(t)
+  const failing = (definition: Partial<ChangeSetDefinition>) => defineChangeSet({ id: '0002-b', ...definition })
+  const broken = failing({
+    up: ({ schema, type, sql }) => [
+      schema.createTable('b').addColumn('id', type.id),
+      sql`create index b_x on missing (x)`,
+    ],
+  })
+  await t.rejects(migratorOn(db, [createA, broken]).migrate(), {
+    code: 'PLINTH_MIGRATION_FAILED',
+    message: /p\/0002-b failed at step 2: no such table: main.missing/,
+    fix: String,
+  })
+  const brokenData = failing({
+    up: ({ schema, type }) => [schema.createTable('b').addColumn('id', type.id)],
+    data: async () => Promise.reject(new Error('no rows today')),
+  })
+  await t.rejects(migratorOn(db, [createA, brokenData]).migrate(), { message: /its data step: no rows today/ })
+  t.notOk((await tables(db)).includes('b'))
+  t.match(await migratorOn(db, [createA, brokenData]).status(), {
+    applied: { length: 1 },
+    pending: { length: 1 },
+    lock: undefined,
+  })
+})
+
+t.test('stops between steps when asked, and goes on later', async (t) => {
+  const db = emptyDatabase(t)
+  const stop = new AbortController()
+  const onProgress = (progress: MigrationProgress) => {
+    if (progress.kind === 'applied') stop.abort(new Error('shutting down'))
+  }
+  const migrator = migratorOn(db, [createA, fillA])
+  await t.rejects(migrator.migrate({ signal: stop.signal, onProgress }), {
+    code: 'PLINTH_MIGRATION_ABORTED',
+    message: /before step 1 of change set p\/0002-fill-a/,
+  })
+  t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
+  await t.rejects(migratorOn(emptyDatabase(t), [createA]).migrate({ signal: AbortSignal.abort() }), {
+    code: 'PLINTH_MIGRATION_ABORTED',
+  })
+})
+
+t.test('the lock', async (t) => {
+  const lock = { pollMs: 5, waitMs: 30, leaseMs: 60_000 }
+  const alive = { id: 1, holder: 'other', host: 'elsewhere', process_space: 'of another host', pid: 1 }
+
+  async function lockedBy(t: Test, row: Partial<Tables['schema_changelog_lock']>) {
+    const db = emptyDatabase(t)
+    await migratorOn(db, [createA]).migrate()
+    await db
+      .updateTable('schema_changelog_lock')
+      .set({ ...alive, ...row })
+      .execute()
+    return { db, migrator: migratorOn(db, [createA, fillA], { lock }) }
+  }
+  const inAMinute = sql<number>`cast(unixepoch('subsec') * 1000 as integer) + 60000`
+
+  t.test('is waited for, shown, and given up on in the end', async (t) => {
+    const { db, migrator } = await lockedBy(t, { expires_at: inAMinute as never })
+    const seen: MigrationProgress[] = []
+    await t.rejects(migrator.migrate({ onProgress: (progress) => seen.push(progress) }), {
+      code: 'PLINTH_MIGRATION_LOCKED',
+      message: /process 1 on elsewhere/,
+    })
+    t.match(seen, [{ kind: 'waiting', holder: { host: 'elsewhere', pid: 1 } }])
+    t.match(await migrator.status(), { lock: { host: 'elsewhere', pid: 1 }, pending: { length: 1 } })
+    t.same(await db.selectFrom('a').selectAll().execute(), [])
+  })
+
+  t.test('is taken over when its lease has lapsed', async (t) => {
+    const { migrator } = await lockedBy(t, { expires_at: 1 })
+    t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
+  })
+
+  t.test('is taken over at once from a dead process of this host, not from a live one', async (t) => {
+    const own = emptyDatabase(t)
+    const spaceOf = async (): Promise<string> => {
+      let space = ''
+      const look = defineChangeSet({
+        id: '0001-look',
+        data: async ({ db }) => {
+          space = (await db.selectFrom('schema_changelog_lock').select('process_space').executeTakeFirst())
+            ?.process_space
+        },
+      })
+      await migratorOn(own, [look]).migrate()
+      return space
+    }
+    const process_space = await spaceOf()
+    const expires_at = inAMinute as never
+    const dead = await lockedBy(t, { process_space, pid: 2 ** 22 + 1, expires_at })
+    t.match(await dead.migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
+    const living = await lockedBy(t, { process_space, pid: process.pid, expires_at })
+    await t.rejects(living.migrator.migrate(), { code: 'PLINTH_MIGRATION_LOCKED' })
+  })
+
+  t.test('when lost to another process, the change set in hand is not committed', async (t) => {
+    const { db } = await lockedBy(t, { expires_at: 1 })
+    const robbed = defineChangeSet({
+      id: '0002-robbed',
+      data: async ({ db }) => {
+        await db.insertInto('a').values({ id: 5, name: 'x' }).execute()
+        await db.updateTable('schema_changelog_lock').set({ holder: 'thief' }).execute()
+      },
+    })
+    await t.rejects(migratorOn(db, [createA, robbed], { lock }).migrate(), { code: 'PLINTH_MIGRATION_LOCK_LOST' })
+    t.same(await db.selectFrom('a').selectAll().execute(), [])
+  })
+})
