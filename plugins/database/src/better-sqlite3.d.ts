@@ -1,0 +1,20 @@
+/** The part of better-sqlite3 that is used here; the package brings no types. */
+declare module 'better-sqlite3' {
+  export interface Statement {
+    /** True when it answers rows. */
+    readonly reader: boolean
+    /** True when it changes nothing. */
+    readonly readonly: boolean
+    all(parameters: readonly unknown[]): Record<string, unknown>[]
+    run(parameters: readonly unknown[]): { changes: number; lastInsertRowid: number | bigint }
+    iterate(parameters: readonly unknown[]): IterableIterator<Record<string, unknown>>
+    safeIntegers(on?: boolean): this
+  }
+  export default class Database {
+    constructor(path: string, options?: { readonly timeout?: number })
+    readonly inTransaction: boolean
+    prepare(sql: string): Statement
+    pragma(text: string): unknown
+    close(): void
+  }
+}

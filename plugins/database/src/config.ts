@@ -1,0 +1,163 @@
+import { isAbsolute, join } from 'node:path'
+import { type ConfigView, key } from '@plinth/kernel'
+import type { ConnectionSettings } from './connection-settings.ts'
+
+const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
+
+export const databaseKeys = {
+  'platform.database.type': key.enum({
+    title: { en: 'Database', 'zh-CN': '数据库类型' },
+    description: {
+      en: 'sqlite needs no server; the others are reached over the network.',
+      'zh-CN': 'sqlite 无需服务器；其他类型通过网络连接。',
+    },
+    values: ['sqlite', 'postgresql', 'mysql', 'mariadb'],
+    default: 'sqlite',
+    editable: false,
+  }),
+  'platform.database.sqlite.file': key.string({
+    title: { en: 'SQLite file', 'zh-CN': 'SQLite 文件' },
+    description: {
+      en: 'Relative to the directory of the product file. The directory is created.',
+      'zh-CN': '相对于产品文件所在目录，目录会自动创建。',
+    },
+    default: 'data/plinth.sqlite',
+    minLength: 1,
+    editable: false,
+  }),
+  'platform.database.sqlite.synchronous': key.enum({
+    title: { en: 'SQLite durability', 'zh-CN': 'SQLite 持久性' },
+    description: {
+      en: 'full: a committed change survives a loss of power. normal: faster, survives a crash of the process only.',
+      'zh-CN': 'full：已提交的更改可承受断电；normal：更快，但只能承受进程崩溃。',
+    },
+    values: ['full', 'normal'],
+    default: 'full',
+    editable: false,
+  }),
+  'platform.database.sqlite.busy-timeout': key.duration({
+    title: { en: 'SQLite busy timeout', 'zh-CN': 'SQLite 等待时间' },
+    description: {
+      en: 'How long to wait while another process writes to the file.',
+      'zh-CN': '其他进程写入文件时的最长等待时间。',
+    },
+    default: '5s',
+    editable: false,
+  }),
+  'platform.database.host': key.host({
+    title: { en: 'Database host', 'zh-CN': '数据库主机' },
+    default: '127.0.0.1',
+    editable: false,
+  }),
+  'platform.database.port': key.port({
+    title: { en: 'Database port', 'zh-CN': '数据库端口' },
+    description: {
+      en: 'When empty: 5432 for PostgreSQL, 3306 for MySQL and MariaDB.',
+      'zh-CN': '留空时：PostgreSQL 为 5432，MySQL 和 MariaDB 为 3306。',
+    },
+    editable: false,
+  }),
+  'platform.database.name': key.string({
+    title: { en: 'Database name', 'zh-CN': '数据库名' },
+    default: 'plinth',
+    minLength: 1,
+    editable: false,
+  }),
+  'platform.database.username': key.string({
+    title: { en: 'Database user', 'zh-CN': '数据库用户' },
+    default: 'plinth',
+    editable: false,
+  }),
+  'platform.database.password': key.string({
+    title: { en: 'Database password', 'zh-CN': '数据库密码' },
+    default: '',
+    sensitive: true,
+    editable: false,
+  }),
+  'platform.database.tls': key.enum({
+    title: { en: 'Transport security', 'zh-CN': '传输加密' },
+    description: {
+      en: 'off: plain; encrypt: TLS with any certificate; verify: TLS with a certificate of a trusted authority.',
+      'zh-CN': 'off：明文；encrypt：TLS，接受任何证书；verify：TLS，仅接受受信任机构的证书。',
+    },
+    values: ['off', 'encrypt', 'verify'],
+    default: 'off',
+    editable: false,
+  }),
+  'platform.database.pool-size': key.integer({
+    title: { en: 'Connections', 'zh-CN': '连接数' },
+    description: {
+      en: 'Connections of one process to a server at most. SQLite always has one.',
+      'zh-CN': '单个进程与服务器之间的最大连接数；SQLite 始终为一个。',
+    },
+    default: 10,
+    minimum: 2,
+    maximum: 1000,
+    editable: false,
+  }),
+  'platform.database.connect-timeout': key.duration({
+    title: { en: 'Connect timeout', 'zh-CN': '连接超时' },
+    description: {
+      en: 'How long to wait for a connection to a server, or for a free one of the pool.',
+      'zh-CN': '等待服务器连接或连接池空闲连接的最长时间。',
+    },
+    default: '5s',
+    minimum: '1ms',
+    editable: false,
+  }),
+  'platform.database.prepared-statements': key.boolean({
+    title: { en: 'Prepared statements', 'zh-CN': '预编译语句' },
+    description: {
+      en: 'Prepare repeated statements on the server. Switch off behind a proxy that pools by transaction and forgets them.',
+      'zh-CN': '在服务器上预编译重复语句。若经由按事务复用连接且不保留语句的代理，请关闭。',
+    },
+    default: true,
+    editable: false,
+  }),
+  'platform.database.migrate-at-start': key.boolean({
+    title: { en: 'Migrate at start', 'zh-CN': '启动时迁移' },
+    description: {
+      en: 'Apply pending change sets when the product starts. When off, run `plinth migrate` before the start.',
+      'zh-CN': '产品启动时应用待执行的变更集。关闭后请在启动前运行 `plinth migrate`。',
+    },
+    default: true,
+    editable: false,
+  }),
+  'platform.database.migration-lock-wait': key.duration({
+    title: { en: 'Migration lock wait', 'zh-CN': '迁移锁等待时间' },
+    description: {
+      en: 'How long to wait while another process migrates the database.',
+      'zh-CN': '其他进程正在迁移数据库时的最长等待时间。',
+    },
+    default: '10m',
+    editable: false,
+  }),
+}
+
+type DatabaseConfig = ConfigView<typeof databaseKeys>
+
+/** @param root directory of the product file */
+export function connectionSettings(config: DatabaseConfig, root: string): ConnectionSettings {
+  const type = config.get('platform.database.type')
+  if (type === 'sqlite') {
+    const file = config.get('platform.database.sqlite.file')
+    return {
+      type,
+      file: file === ':memory:' || isAbsolute(file) ? file : join(root, file),
+      busyTimeoutMs: config.get('platform.database.sqlite.busy-timeout'),
+      synchronous: config.get('platform.database.sqlite.synchronous'),
+    }
+  }
+  return {
+    type,
+    host: config.get('platform.database.host'),
+    port: config.get('platform.database.port') ?? usualPort[type],
+    name: config.get('platform.database.name'),
+    username: config.get('platform.database.username'),
+    password: config.get('platform.database.password'),
+    tls: config.get('platform.database.tls'),
+    poolSize: config.get('platform.database.pool-size'),
+    connectTimeoutMs: config.get('platform.database.connect-timeout'),
+    preparedStatements: config.get('platform.database.prepared-statements'),
+  }
+}

@@ -1,0 +1,102 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { service } from '@plinth/kernel'
+import type { Dialect, MigrateOptions, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
+import type { Parameter } from './bound-parameters.ts'
+import type { ProbeTarget } from './connection-settings.ts'
+
+/** What a server says about itself. */
+export interface ServerInfo {
+  /** `SQLite`, `PostgreSQL`, `MySQL` or `MariaDB`. */
+  readonly product: string
+  readonly version: string
+}
+
+export interface Database {
+  readonly dialect: Dialect
+  /** Where it is, for people: a file, or host, port and name. No credentials. */
+  readonly place: string
+
+  /**
+   * An entity manager with an identity map of its own. Taken inside a transaction, it works in that transaction. Take
+   * one per request or piece of work, not per row.
+   */
+  fork(): SqlEntityManager
+
+  /**
+   * Runs the work in one transaction and commits what it did, flushing its entity manager. Inside another call it joins
+   * that transaction: when the inner work fails, the whole transaction is rolled back, even if the error is caught. (A part
+   * that may fail alone goes into a savepoint: `em.transactional`.)
+   *
+   * A deadlock, a serialization failure or a busy database runs the whole work again, with a fresh entity manager, up to
+   * five times in all. So the work must not do anything but talk to the database; what else is to happen goes into
+   * `afterCommit`. On SQLite every other query of the process waits while it runs.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_TRANSACTION_GAVE_UP`, `PLINTH_DATABASE_ROLLED_BACK`, or what the work throws
+   */
+  transactional<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T>
+
+  /**
+   * Runs the hook once the transaction around it has been committed, never when it is rolled back; outside a transaction
+   * at once. A hook that fails is logged: the commit stands.
+   */
+  afterCommit(hook: () => void | Promise<void>): void
+
+  /**
+   * Runs one statement with bound parameters, prepared once and reused, in the transaction around it if there is one.
+   * The way to write what several callers contend for: `update ... set balance = balance - ? where id = ? and balance >= ?`
+   * answers 0 when the condition did not hold. Entities in an identity map do not notice.
+   *
+   * @param sql with `?` for each parameter, on every database; names in snake_case, unquoted. Keep the number of different
+   *   texts small: lists of varying length are for the query builder of the entity manager.
+   * @returns rows affected; a row that is written with the values it had counts
+   * @throws the exceptions of MikroORM, for example `UniqueConstraintViolationException`; RangeError for a number that is not exact
+   */
+  execute(sql: string, parameters?: readonly Parameter[]): Promise<number>
+
+  /**
+   * Reads rows with bound parameters, as `execute` writes. Name the columns: a prepared `select *` breaks when a column is
+   * added. Values come as the driver gives them: sums may be text (read them with `exactInteger`), times and booleans differ.
+   */
+  query<Row extends object>(sql: string, parameters?: readonly Parameter[]): Promise<Row[]>
+
+  /**
+   * A fresh id: grows within the process, sorts by time over all of them, unique, below 2^53.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_NO_IDS` before the database is migrated, and in a command outside `transactional`
+   */
+  newId(): number
+
+  /** Throws when the database does not answer. */
+  ping(signal: AbortSignal): Promise<void>
+  server(): Promise<ServerInfo>
+
+  /** Applies the pending change sets of all loaded plugins; see `Migrator.migrate`. */
+  migrate(options?: MigrateOptions): Promise<MigrationResult>
+  /** Reads only. */
+  migrationStatus(): Promise<MigrationStatus>
+  /** The pending change sets with their SQL. Reads only. */
+  migrationPlan(): Promise<readonly PendingChangeSet[]>
+
+  /**
+   * Connects with other settings and asks the server who it is, leaving this service as it is.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_UNREACHABLE`, `PLINTH_DATABASE_ACCESS_DENIED`, `PLINTH_DATABASE_UNKNOWN`,
+   *   `PLINTH_DATABASE_FILE`, `PLINTH_DATABASE_FAILED`
+   */
+  probe(target: ProbeTarget): Promise<ServerInfo>
+}
+
+export const database = service<Database>('database', { from: '@plinth/database' })
+
+/**
+ * A count, sum or 64-bit column as a number, whatever the driver made of it. Null (the sum of no rows) is 0.
+ *
+ * @throws RangeError when it is no whole number within 2^53 - 1
+ */
+export function exactInteger(value: unknown): number {
+  const number = value === null ? 0 : Number(value)
+  if (typeof value === 'boolean' || value === '' || !Number.isSafeInteger(number)) {
+    throw new RangeError(`${String(value)} is no whole number within 2^53 - 1`)
+  }
+  return number
+}

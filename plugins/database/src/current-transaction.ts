@@ -1,0 +1,54 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
+import { TransactionContext } from '@mikro-orm/core'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { ControlledTransaction } from 'kysely'
+
+/** What one transaction of `Database.transactional` knows about itself. */
+export interface TransactionScope {
+  readonly em: SqlEntityManager
+  /** Hooks for after the commit. */
+  readonly hooks: (() => void | Promise<void>)[]
+  /** False when it was committed or rolled back. */
+  open: boolean
+  /** What a nested call threw. */
+  failure?: unknown
+}
+
+/** Knows in which transaction of one database the calling code runs. */
+export class CurrentTransaction {
+  /** Name of MikroORM's context: keeps two databases of one process apart. */
+  readonly contextName = randomUUID()
+  readonly #scopes = new AsyncLocalStorage<TransactionScope>()
+
+  run<T>(scope: TransactionScope, work: () => T): T {
+    return this.#scopes.run(scope, work)
+  }
+
+  /** The transaction of `Database.transactional` around the calling code, while it is open. */
+  get scope(): TransactionScope | undefined {
+    const scope = this.#scopes.getStore()
+    return scope?.open ? scope : undefined
+  }
+
+  /**
+   * The entity manager of the transaction, or savepoint, in which the calling code runs. Code that was started inside a
+   * transaction and outlives it is in none.
+   */
+  get entityManager(): SqlEntityManager | undefined {
+    const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
+    const em = innermost ?? this.scope?.em
+    return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
+  }
+
+  /** True also where MikroORM hides the transaction, as its propagation `REQUIRES_NEW` does. */
+  get isOpen(): boolean {
+    return this.scope !== undefined || this.entityManager !== undefined
+  }
+}
+
+/** The transaction of an entity manager, unless it is over. */
+export function openTransactionOf(em: SqlEntityManager): ControlledTransaction<unknown> | undefined {
+  const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
+  return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction
+}

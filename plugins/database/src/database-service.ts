@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { type Clock, type Logger, PlinthError, reasonOf } from '@plinth/kernel'
+import { type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
+import { CompiledQuery, type Kysely, type QueryResult } from 'kysely'
+import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './bound-parameters.ts'
+import { connectionFailure, placeOf } from './connection-failure.ts'
+import type { ConnectionSettings, ProbeTarget } from './connection-settings.ts'
+import type { Database, ServerInfo } from './contract.ts'
+import { openTransactionOf, type TransactionScope } from './current-transaction.ts'
+import { databaseError } from './errors.ts'
+import { IdSource, type IdTables } from './id-source.ts'
+import { type OpenOrm, openOrm } from './open-orm.ts'
+import { markPrepared } from './server-connection.ts'
+import { readServerInfo } from './server-info.ts'
+import { withRetries } from './transaction-retry.ts'
+
+export interface DatabaseServiceOptions {
+  readonly settings: ConnectionSettings
+  readonly entities: readonly object[]
+  readonly changeSets: readonly PluginChangeSets[]
+  readonly lockWaitMs: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What a probe needs to know and nobody wants to choose. */
+const probeDefaults = {
+  busyTimeoutMs: 1_000,
+  synchronous: 'full',
+  tls: 'off',
+  poolSize: 1,
+  connectTimeoutMs: 5_000,
+  preparedStatements: false,
+} as const
+
+/** Texts whose placeholders have been rewritten for PostgreSQL. */
+const keptTexts = 1_000
+
+export class DatabaseService implements Database {
+  readonly #options: DatabaseServiceOptions
+  readonly #open: OpenOrm
+  readonly #migrator: Migrator
+  readonly #ids: IdSource
+  readonly #texts = new StatementCache<string>(keptTexts)
+  #connected: Promise<void> | undefined
+
+  private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
+    this.#options = options
+    this.#open = open
+    this.#ids = new IdSource(() => this.#kysely as Kysely<IdTables>, options.clock, randomUUID())
+    const { changeSets, clock, lockWaitMs } = options
+    this.#migrator = new Migrator({
+      get db() {
+        return kyselyOf(open)
+      },
+      dialect: this.dialect,
+      plugins: changeSets,
+      clock,
+      newId: () => this.#ids.next(),
+      beforeData: () => this.#ids.claim(),
+      lock: { waitMs: lockWaitMs },
+    })
+  }
+
+  /** Loads the driver and the entities; connects to nothing yet. */
+  static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
+    const warn = (message: string) => options.log.warn(message)
+    return new DatabaseService(options, await openOrm(options.settings, { entities: options.entities, warn }))
+  }
+
+  get dialect() {
+    return this.#options.settings.type
+  }
+
+  get place() {
+    return placeOf(this.#options.settings)
+  }
+
+  /** Connects, once; every method does so by itself. Throws PlinthError as `probe` does. */
+  connect(): Promise<void> {
+    this.#connected ??= this.#connect()
+    return this.#connected
+  }
+
+  async #connect(): Promise<void> {
+    try {
+      await this.#open.connect()
+      await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
+    } catch (error) {
+      this.#connected = undefined
+      throw error instanceof PlinthError ? error : connectionFailure(this.#options.settings, error)
+    }
+  }
+
+  /** Makes `newId` work. */
+  async reserveIds(): Promise<void> {
+    await this.connect()
+    await this.#ids.claim()
+  }
+
+  /** Gives everything back. */
+  async close(): Promise<void> {
+    await this.#ids.release().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
+    this.#connected = undefined
+    await this.#open.close()
+  }
+
+  fork(): SqlEntityManager {
+    const current = this.#open.transaction.entityManager
+    return current === undefined
+      ? this.#open.orm.em.fork({ disableContextResolution: true })
+      : current.fork({ keepTransactionContext: true })
+  }
+
+  async transactional<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+    const current = this.#open.transaction.entityManager
+    if (current !== undefined) return this.#join(current, work)
+    // Nothing to do once the plugin is set up; a command of the program connects and takes ids only when it writes.
+    await this.reserveIds()
+    const { answer, hooks } = await withRetries(() => this.#transaction(work))
+    for (const hook of hooks) await this.#runHook(hook)
+    return answer
+  }
+
+  async #join<T>(em: SqlEntityManager, work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+    try {
+      return await work(em)
+    } catch (error) {
+      const { scope } = this.#open.transaction
+      if (scope?.em === em) scope.failure ??= error
+      throw error
+    }
+  }
+
+  async #transaction<T>(work: (em: SqlEntityManager) => Promise<T>) {
+    const root = this.#open.orm.em.fork({ disableContextResolution: true })
+    const hooks: TransactionScope['hooks'] = []
+    let scope: TransactionScope | undefined
+    try {
+      const answer = await root.transactional(
+        (em) => {
+          const own: TransactionScope = { em, hooks, open: true }
+          scope = own
+          return this.#open.transaction.run(own, async () => {
+            const result = await work(em)
+            if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', {}, own.failure)
+            return result
+          })
+        },
+        { clear: true },
+      )
+      return { answer, hooks }
+    } finally {
+      if (scope !== undefined) scope.open = false
+    }
+  }
+
+  afterCommit(hook: () => void | Promise<void>): void {
+    const { scope } = this.#open.transaction
+    if (scope !== undefined) scope.hooks.push(hook)
+    else void this.#runHook(hook)
+  }
+
+  async #runHook(hook: () => void | Promise<void>): Promise<void> {
+    try {
+      await hook()
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'a hook after commit failed')
+    }
+  }
+
+  async execute(sql: string, parameters: readonly Parameter[] = []): Promise<number> {
+    const { numAffectedRows } = await this.#run(sql, parameters)
+    return Number(numAffectedRows ?? 0)
+  }
+
+  async query<Row extends object>(sql: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
+    return (await this.#run(sql, parameters)).rows as Row[]
+  }
+
+  async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
+    assertBindable(parameters)
+    const current = this.#open.transaction.entityManager
+    const { sqlite } = this.#open
+    try {
+      // The connection is the caller's own here: no need to go through Kysely.
+      if (current !== undefined && sqlite !== undefined) return sqlite.connection.run(sql, parameters)
+      if (current === undefined) await this.connect()
+      const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
+      const query = CompiledQuery.raw(text, parameters as unknown[])
+      if (this.#preparesOnServer && parameters.length > 0) markPrepared(query.parameters)
+      const executor = (current === undefined ? undefined : openTransactionOf(current)) ?? this.#kysely
+      return await executor.executeQuery(query)
+    } catch (error) {
+      throw this.#open.orm.driver
+        .getPlatform()
+        .getExceptionConverter()
+        .convertException(error as Error)
+    }
+  }
+
+  get #preparesOnServer(): boolean {
+    const { settings } = this.#options
+    return settings.type !== 'sqlite' && settings.preparedStatements
+  }
+
+  newId(): number {
+    return this.#ids.next()
+  }
+
+  async ping(signal: AbortSignal): Promise<void> {
+    await this.connect()
+    await this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal })
+  }
+
+  async server(): Promise<ServerInfo> {
+    await this.connect()
+    return readServerInfo(this.#kysely, this.dialect)
+  }
+
+  async migrate(options: MigrateOptions = {}) {
+    await this.connect()
+    const result = await this.#migrator.migrate(options)
+    await this.#ids.claim()
+    return result
+  }
+
+  async migrationStatus() {
+    await this.connect()
+    return this.#migrator.status()
+  }
+
+  async migrationPlan() {
+    await this.connect()
+    return this.#migrator.plan()
+  }
+
+  async probe(target: ProbeTarget): Promise<ServerInfo> {
+    const settings = { ...probeDefaults, ...target }
+    const open = await openOrm(settings, { entities: [], warn: () => {} })
+    try {
+      await open.connect()
+      return await readServerInfo(kyselyOf(open), settings.type)
+    } catch (error) {
+      throw connectionFailure(settings, error)
+    } finally {
+      await open.close()
+    }
+  }
+
+  get #kysely(): Kysely<unknown> {
+    return kyselyOf(this.#open)
+  }
+}
+
+const kyselyOf = ({ orm }: OpenOrm): Kysely<unknown> => orm.driver.getConnection().getClient()

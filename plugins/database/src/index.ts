@@ -1,0 +1,6 @@
+export type { Parameter } from './bound-parameters.ts'
+export { column } from './columns.ts'
+export type { ProbeTarget, TransportSecurity } from './connection-settings.ts'
+export * from './contract.ts'
+export { type DatabaseErrorCode, databaseErrors } from './errors.ts'
+export { default } from './plugin.ts'

@@ -1,0 +1,3 @@
+import { createIdNode } from './0001-create-id-node.ts'
+
+export const changeSets = [createIdNode]

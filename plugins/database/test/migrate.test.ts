@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { type Database, database } from '@plinth/database'
+import { type CommandInvocation, definePlugin } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import type { MigrationResult } from '@plinth/migrations'
+import t, { type Test } from 'tap'
+import type { DatabaseService } from '../src/database-service.ts'
+import { openOrm } from '../src/open-orm.ts'
+import { fullMigrator, onEveryResult } from './fixtures/crash.ts'
+import { createDatabase, onEachDatabase, productOn, startOn, type TestDatabase } from './fixtures/databases.ts'
+import samplePlugin, { sampleChangeSets } from './fixtures/sample-plugin.ts'
+
+const childFile = fileURLToPath(new URL('fixtures/migrating-process.ts', import.meta.url))
+
+interface Outcome {
+  readonly signal: NodeJS.Signals | null
+  readonly result?: MigrationResult
+}
+
+function migrateInProcess(db: TestDatabase, killAfter: number | null): Promise<Outcome> {
+  const argument = JSON.stringify({ settings: db.settings, killAfter })
+  return new Promise((resolve, reject) => {
+    const child = execFile(process.execPath, [childFile, argument], (error, stdout, stderr) => {
+      if (child.signalCode !== null) resolve({ signal: child.signalCode })
+      else if (error) reject(new Error(stderr))
+      else resolve({ signal: null, result: JSON.parse(stdout) as MigrationResult })
+    })
+  })
+}
+
+/** Everything is there once, and no trace of an interrupted run is left. */
+async function assertMigrated(t: Test, db: TestDatabase): Promise<void> {
+  const { service } = await startOn(t, db, samplePlugin)
+  const status = await service.migrationStatus()
+  const expected = db.dialect === 'postgresql' ? 5 : 4
+  t.equal(status.applied.length, expected)
+  t.match(status, { pending: [], changed: [], lock: undefined })
+  t.same(await service.query('select name from sample_counter order by value'), [{ name: 'first' }, { name: 'second' }])
+  t.same(await service.query('select step from schema_changelog_step'), [])
+  const generator = service.fork().config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
+}
+
+onEachDatabase(t, 'a process killed with kill -9 while it migrates: the next one finishes', async (t, db) => {
+  let kills = 0
+  for (const killAfter of [13, 8]) {
+    const { signal } = await migrateInProcess(db, killAfter)
+    if (signal === 'SIGKILL') kills++
+  }
+  t.equal(kills, 2, 'two processes died at their work')
+  const { result } = await migrateInProcess(db, null)
+  t.ok((result?.applied.length ?? 0) > 0, 'the third takes the lock over at once and does the rest')
+  await assertMigrated(t, db)
+})
+
+onEachDatabase(t, 'whatever statement was the last one, the next run finishes', async (t, db) => {
+  const crash = new Error('the process died')
+  const runUntil = async (last: number): Promise<boolean> => {
+    const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+    await connect()
+    let results = 0
+    const real = orm.driver.getConnection().getClient()
+    const dying = onEveryResult(real, () => {
+      if (++results >= last) throw crash
+    })
+    try {
+      await fullMigrator(dying, db.dialect, randomUUID()).migrate()
+      return true
+    } catch {
+      return false
+    } finally {
+      // A dead process does not release its lock; its lease lapses.
+      await real
+        .updateTable('schema_changelog_lock' as never)
+        .set({ expires_at: 1 } as never)
+        .execute()
+        .catch(() => undefined)
+      await orm.close(true)
+    }
+  }
+  let last = 1
+  let finished = await runUntil(last)
+  while (!finished && last < 200) finished = await runUntil(++last)
+  t.ok(finished, `finished after dying at each of ${last - 1} places in turn`)
+  await assertMigrated(t, db)
+})
+
+onEachDatabase(t, 'many migrators at once on one empty database: each change set is applied once', async (t, db) => {
+  const migrators = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+      await connect()
+      t.teardown(() => orm.close(true))
+      return fullMigrator(orm.driver.getConnection().getClient(), db.dialect, randomUUID())
+    }),
+  )
+  const results = await Promise.all(migrators.map((migrator) => migrator.migrate()))
+  t.equal(results.flatMap(({ applied }) => applied).length, db.dialect === 'postgresql' ? 5 : 4)
+  await assertMigrated(t, db)
+})
+
+onEachDatabase(t, 'processes that start together on one empty database: one migrates, all finish', async (t, db) => {
+  const outcomes = await Promise.all([migrateInProcess(db, null), migrateInProcess(db, null)])
+  const expected = db.dialect === 'postgresql' ? 5 : 4
+  t.same(outcomes.map(({ result }) => result?.applied.length).toSorted(), [0, expected])
+  await assertMigrated(t, db)
+})
+
+onEachDatabase(
+  t,
+  'K-019 migrates at start before later plugins are set up; a second start finds nothing',
+  async (t, db) => {
+    const seen: number[] = []
+    const later = definePlugin({
+      id: 'later',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { database },
+      migrations: sampleChangeSets,
+      async setup(ctx) {
+        seen.push((await ctx.services.database.query('select name from sample_counter')).length)
+      },
+    })
+    const first = await startForTest(productOn(db, later))
+    await first.stop('again')
+    const { service } = await startOn(t, db, later)
+    t.same(seen, [2, 2])
+    t.match(await service.migrate(), { upToDate: true, pendingBefore: 0 })
+  },
+)
+
+onEachDatabase(
+  t,
+  'plinth migrate: status, dry run and run, as text and JSON; a command never migrates by itself',
+  async (t, db) => {
+    const running = await startForTest(productOn(db, samplePlugin), { roles: ['cli'] })
+    t.teardown(() => running.stop('test ended'))
+    const service = running.service(database) as DatabaseService
+    const expected = db.dialect === 'postgresql' ? 5 : 4
+
+    const dry = await migrateCommand(running, { dryRun: true })
+    t.match(
+      dry.text,
+      /^-- database\/0001-create-id-node\ncreate table .*;\n-- sample\/0001-create-sample\ncreate table/,
+    )
+    t.match(dry.text, /-- then it changes rows/)
+    t.match(dry.value, { dialect: db.dialect, pending: { length: expected } })
+    t.match(await service.migrationStatus(), { tableExists: false }, 'the dry run changed nothing')
+    t.throws(() => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
+
+    t.match((await migrateCommand(running, { status: true })).text, new RegExp(`^0 applied, ${expected} pending`))
+    const run = await migrateCommand(running, {})
+    t.match(run.value, { applied: { length: expected }, upToDate: false })
+    t.match(run.progress.at(-1), `[${expected}/${expected}] sample/`)
+    t.equal((await migrateCommand(running, {})).text, 'The database is up to date.')
+    t.equal((await migrateCommand(running, { dryRun: true })).text, 'The database is up to date.')
+    t.match((await migrateCommand(running, { status: true })).text, `${expected} applied, 0 pending.`)
+    t.ok(service.newId() > 0, 'ids are given out once it has migrated')
+  },
+)
+
+async function migrateCommand(
+  running: Awaited<ReturnType<typeof startForTest>>,
+  options: CommandInvocation['options'],
+): Promise<{ value: unknown; text: string; progress: string[] }> {
+  const answer = { value: undefined as unknown, text: '', progress: [] as string[] }
+  const output = {
+    json: false,
+    result: (value: unknown, text: string) => Object.assign(answer, { value, text }),
+    progress: (text: string) => answer.progress.push(text),
+  }
+  const plugin = running.plugins.find(({ id }) => id === 'database')
+  const runtime = running.runtimeOf('database')
+  await plugin?.commands?.[0]?.run(runtime as never, {
+    args: [],
+    options,
+    output,
+    signal: new AbortController().signal,
+  })
+  return answer
+}
+
+t.test('with migrate-at-start off the product changes nothing; the installer can still migrate', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const set = { 'platform.database.migrate-at-start': 'false' }
+  const running = await startForTest(productOn(db, samplePlugin), { set })
+  const service: Database = running.service(database)
+  t.match(await service.migrationStatus(), { tableExists: false, pending: { length: 4 } })
+  t.throws(() => service.newId(), { code: 'PLINTH_DATABASE_NO_IDS' })
+  t.match(await service.migrate(), { applied: { length: 4 } })
+  t.ok(service.newId() > 0)
+  await running.stop('again')
+
+  const again = await startForTest(productOn(db, samplePlugin), { set })
+  t.teardown(() => again.stop('test ended'))
+  t.ok(again.service(database).newId() > 0)
+})

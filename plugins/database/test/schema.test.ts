@@ -1,0 +1,133 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { exactInteger } from '@plinth/database'
+import t from 'tap'
+import { onEachDatabase, startOn } from './fixtures/databases.ts'
+import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
+
+const largest = Number.MAX_SAFE_INTEGER
+
+onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+  const { service } = await startOn(t, db, samplePlugin)
+  const em = service.fork()
+  const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+    getUpdateSchemaMigrationSQL(options: object): Promise<{ up: string }>
+  }
+  const difference = await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })
+  t.equal(difference.trim(), '', 'the comparator of MikroORM finds no difference')
+
+  const columns = await columnsOf(service)
+  t.ok(columns.length >= 30, 'tables of the plugins and of the runner are there')
+  t.same(
+    columns.filter((name) => !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name)),
+    [],
+    'every column is snake_case',
+  )
+})
+
+type Columns = { name: string }
+async function columnsOf(service: Awaited<ReturnType<typeof startOn>>['service']): Promise<string[]> {
+  const query = {
+    sqlite: `select c.name from sqlite_master m, pragma_table_info(m.name) c where m.type = 'table'`,
+    postgresql: `select column_name as name from information_schema.columns where table_schema = 'public'`,
+    mysql: '',
+    mariadb: 'select column_name as name from information_schema.columns where table_schema = database()',
+  }[service.dialect]
+  return (await service.query<Columns>(query)).map(({ name }) => name)
+}
+
+onEachDatabase(t, 'K-015 K-016 values come back as they went in', async (t, db) => {
+  const { service } = await startOn(t, db, samplePlugin)
+  const createdAt = new Date('2026-03-29T01:30:00.123Z')
+  const written = {
+    id: service.newId(),
+    ownerId: largest,
+    code: 'first',
+    body: 'long '.repeat(20_000),
+    count: -(2 ** 31),
+    balance: -largest,
+    enabled: true,
+    createdAt,
+    endedAt: new Date('1969-12-31T23:59:59.999Z'),
+    attributes: { tags: ['a', '漢字', '😀'] },
+    amountRaw: String(2n ** 256n - 1n),
+    picture: Buffer.from([0, 255, 10, 39, 92]),
+    note: 'äöü😀'.repeat(5),
+  }
+  const em = service.fork()
+  em.create(Sample, written)
+  await em.flush()
+  const read = await service.fork().findOneOrFail(Sample, { balance: -largest, createdAt })
+  t.same({ ...read }, written)
+
+  t.test('bound statements read and write the same values', async (t) => {
+    const changed = await service.execute(
+      'update sample set created_at = ?, enabled = ?, balance = ?, owner_id = ?, picture = ?, note = ? where id = ? and created_at = ?',
+      [written.endedAt, false, 2 ** 40, 2 ** 31, Buffer.from([1]), null, written.id, createdAt],
+    )
+    t.equal(changed, 1)
+    const row = await service.fork().findOneOrFail(Sample, written.id)
+    const { endedAt, balance, ownerId, enabled, note } = row
+    t.same(
+      { createdAt: row.createdAt, endedAt, balance, ownerId, enabled, note, picture: [...(row.picture ?? [])] },
+      { createdAt: endedAt, endedAt, balance: 2 ** 40, ownerId: 2 ** 31, enabled: false, note: null, picture: [1] },
+    )
+    const [raw] = await service.query<{ balance: unknown; total: unknown }>(
+      'select balance, (select sum(balance) from sample) as total from sample where id = ?',
+      [written.id],
+    )
+    t.equal(raw?.balance, 2 ** 40, 'a 64-bit column is a number')
+    t.equal(exactInteger(raw?.total), 2 ** 40)
+  })
+
+  t.test('text is compared exactly: case and trailing blanks count', async (t) => {
+    const codes = ['A', 'a', 'a ', 'á']
+    for (const code of codes) await insert(code)
+    for (const code of codes) {
+      t.equal(await service.fork().count(Sample, { code }), 1)
+      t.equal((await service.query('select id from sample where code = ?', [code])).length, 1)
+    }
+    await t.rejects(insert('A'), UniqueConstraintViolationException)
+    await t.rejects(
+      service.execute('update sample set code = ? where code = ?', ['A', 'a']),
+      UniqueConstraintViolationException,
+    )
+  })
+
+  t.test('what does not fit is refused, never cut', async (t) => {
+    await t.rejects(insert('x', { balance: largest + 1 }), RangeError)
+    await t.rejects(service.execute('update sample set balance = ?', [2 ** 53]), RangeError)
+    await t.rejects(service.execute('update sample set balance = ?', [Number.NaN]), RangeError)
+    await t.rejects(service.execute('update sample set note = ?', [undefined as never]), TypeError)
+    if (service.dialect !== 'sqlite') await t.rejects(insert('y'.repeat(65)), /too long/i)
+  })
+
+  t.test('an integer beyond 2^53 in the database is not rounded silently', async (t) => {
+    await service.execute('update sample set balance = ? where id = ?', [2n ** 53n + 1n, written.id])
+    const [row] = await service.query<{ balance: unknown }>('select balance from sample where id = ?', [written.id])
+    t.equal(row?.balance, '9007199254740993')
+    t.throws(() => exactInteger(row?.balance), RangeError)
+    await t.rejects(service.fork().findOneOrFail(Sample, written.id), RangeError)
+  })
+
+  async function insert(code: string, more: { balance?: number } = {}) {
+    const em = service.fork()
+    em.create(Sample, { id: service.newId(), ownerId: 1, code, createdAt, amountRaw: '0', ...more })
+    await em.flush()
+  }
+})
+
+t.test('exactInteger takes what the drivers answer', async (t) => {
+  for (const [given, expected] of [
+    ['42', 42],
+    [42n, 42],
+    [7, 7],
+    [null, 0],
+    ['-9007199254740991', -largest],
+  ] as const) {
+    t.equal(exactInteger(given), expected)
+  }
+  for (const wrong of ['9007199254740993', 1.5, '', 'x', true, undefined, 2n ** 60n]) {
+    t.throws(() => exactInteger(wrong), RangeError, String(wrong))
+  }
+})

@@ -1,0 +1,317 @@
+import { DeadlockException, TransactionPropagation } from '@mikro-orm/core'
+import { database, databaseErrors } from '@plinth/database'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { DatabaseService } from '../src/database-service.ts'
+import { isConflict, withRetries } from '../src/transaction-retry.ts'
+import { createDatabase, onEachDatabase, onServer, startOn } from './fixtures/databases.ts'
+import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
+
+async function addSample(service: DatabaseService, balance = 0): Promise<number> {
+  const id = service.newId()
+  const em = service.fork()
+  em.create(Sample, { id, ownerId: 1, code: `code-${id}`, createdAt: new Date(0), amountRaw: '0', balance })
+  await em.flush()
+  return id
+}
+
+const balanceOf = async (service: DatabaseService, id: number) =>
+  (await service.fork().findOneOrFail(Sample, id)).balance
+
+const add = (service: DatabaseService, id: number, amount: number) =>
+  service.execute('update sample set balance = balance + ? where id = ?', [amount, id])
+
+onEachDatabase(t, 'transactions', async (t, db) => {
+  const { service } = await startOn(t, db, samplePlugin)
+
+  t.test('commit what the entity manager and bound statements did, or nothing of it', async (t) => {
+    const id = await addSample(service)
+    const answer = await service.transactional(async (em) => {
+      const row = await em.findOneOrFail(Sample, id)
+      row.note = 'changed'
+      t.equal(await add(service, id, 5), 1)
+      t.same(await service.query('select balance from sample where id = ?', [id]), [{ balance: 5 }])
+      return 'done'
+    })
+    t.equal(answer, 'done')
+    t.match(await service.fork().findOneOrFail(Sample, id), { note: 'changed', balance: 5 })
+    await t.rejects(
+      service.transactional(async (em) => {
+        ;(await em.findOneOrFail(Sample, id)).note = 'lost'
+        await em.flush()
+        await add(service, id, 7)
+        throw new Error('no')
+      }),
+      { message: 'no' },
+    )
+    t.match(await service.fork().findOneOrFail(Sample, id), { note: 'changed', balance: 5 })
+  })
+
+  t.test('nested calls and forks work in the transaction around them, without a second connection', async (t) => {
+    const id = await addSample(service)
+    await t.rejects(
+      service.transactional(async (outer) => {
+        await add(service, id, 1)
+        await service.transactional(async (inner) => {
+          t.equal(inner, outer)
+          await add(service, id, 2)
+        })
+        const fork = service.fork()
+        t.not(fork, outer)
+        t.equal((await fork.findOneOrFail(Sample, id)).balance, 3, 'sees what is not committed')
+        throw new Error('undo')
+      }),
+      { message: 'undo' },
+    )
+    t.equal(await balanceOf(service, id), 0)
+  })
+
+  t.test('a nested failure that is caught still rolls everything back; a savepoint does not', async (t) => {
+    const id = await addSample(service)
+    const failing = async () => {
+      await add(service, id, 10)
+      throw new Error('inner')
+    }
+    await t.rejects(
+      service.transactional(async () => {
+        await add(service, id, 1)
+        await service.transactional(failing).catch(() => undefined)
+      }),
+      { code: 'PLINTH_DATABASE_ROLLED_BACK', cause: { message: 'inner' } },
+    )
+    t.equal(await balanceOf(service, id), 0)
+    await service.transactional(async (em) => {
+      await add(service, id, 1)
+      await em.transactional(() => service.transactional(failing)).catch(() => undefined)
+    })
+    t.equal(await balanceOf(service, id), 1)
+  })
+
+  t.test('hooks run after the commit, in order, and not after a rollback', async (t) => {
+    const id = await addSample(service)
+    const seen: string[] = []
+    await service.transactional(async () => {
+      service.afterCommit(async () => void seen.push(`first ${await balanceOf(service, id)}`))
+      service.afterCommit(() => Promise.reject(new Error('only logged')))
+      await service.transactional(async () => service.afterCommit(() => void seen.push('second')))
+      await add(service, id, 3)
+      seen.push('work')
+    })
+    t.same(seen, ['work', 'first 3', 'second'])
+    await service
+      .transactional(async () => {
+        service.afterCommit(() => void seen.push('never'))
+        throw new Error('undo')
+      })
+      .catch(() => undefined)
+    service.afterCommit(() => void seen.push('at once'))
+    t.same(seen.slice(3), ['at once'])
+  })
+
+  t.test('work that outlives its transaction is not in it', async (t) => {
+    const id = await addSample(service)
+    const later = Promise.withResolvers<void>()
+    const { stray } = await service.transactional(async () => ({
+      stray: later.promise.then(() => service.transactional(async () => add(service, id, 4))),
+    }))
+    later.resolve()
+    t.equal(await stray, 1)
+    t.equal(await balanceOf(service, id), 4)
+  })
+
+  t.test('another try starts with nothing of the one before', async (t) => {
+    const id = await addSample(service)
+    const managers = new Set<unknown>()
+    const committed: string[] = []
+    const result = await service.transactional(async (em) => {
+      managers.add(em)
+      service.afterCommit(() => void committed.push(`try ${managers.size}`))
+      ;(await em.findOneOrFail(Sample, id)).note = `try ${managers.size}`
+      await add(service, id, 1)
+      if (managers.size < 3) throw new DeadlockException(new Error('lost'))
+      return managers.size
+    })
+    t.equal(result, 3)
+    t.match(await service.fork().findOneOrFail(Sample, id), { note: 'try 3', balance: 1 })
+    t.same(committed, ['try 3'])
+  })
+
+  t.test('conditional updates under concurrency end as a sequential model says', async (t) => {
+    const deltas = fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 1, maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(fc.nat(100), deltas, async (start, steps) => {
+        const id = await addSample(service, start)
+        const results = await Promise.all(
+          steps.map((delta, index) => {
+            const update = () =>
+              service.execute('update sample set balance = balance + ? where id = ? and balance + ? >= 0', [
+                delta,
+                id,
+                delta,
+              ])
+            return index % 2 === 0 ? update() : service.transactional(update)
+          }),
+        )
+        const applied = steps.filter((_, index) => results[index] === 1)
+        const end = await balanceOf(service, id)
+        return (
+          results.every((rows) => rows === 0 || rows === 1) &&
+          end >= 0 &&
+          end === applied.reduce((sum, delta) => sum + delta, start) &&
+          steps.every((delta, index) => delta < 0 || results[index] === 1)
+        )
+      }),
+      { numRuns: 12 },
+    )
+    t.pass('property held')
+  })
+
+  t.test('transfers that lock in opposite order all succeed in the end', async (t) => {
+    const [a, b] = [await addSample(service, 1_000), await addSample(service, 1_000)]
+    const transfer = (from: number, to: number) =>
+      service.transactional(async () => {
+        await add(service, from, -1)
+        await add(service, to, 1)
+      })
+    // Few: PostgreSQL takes a second to notice each deadlock.
+    await Promise.all(Array.from({ length: 4 }, (_, i) => (i % 2 ? transfer(a, b) : transfer(b, a))))
+    t.same([await balanceOf(service, a), await balanceOf(service, b)], [1_000, 1_000])
+  })
+})
+
+t.test('on SQLite a query past the open transaction is an error, not an endless wait', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { service } = await startOn(t, db, samplePlugin)
+  const id = await addSample(service)
+  const early = service.fork()
+  const refused = { code: 'PLINTH_DATABASE_SECOND_CONNECTION', fix: String }
+  await service.transactional(async (em) => {
+    await t.rejects(early.findOne(Sample, id), refused)
+    await t.rejects(
+      early.transactional(async () => undefined),
+      refused,
+    )
+    await t.rejects(
+      em.transactional(async () => undefined, { propagation: TransactionPropagation.REQUIRES_NEW }),
+      refused,
+    )
+    t.equal((await em.findOneOrFail(Sample, id)).id, id)
+  })
+  t.equal((await early.findOneOrFail(Sample, id)).id, id, 'afterwards it works')
+  t.same(
+    await Promise.all(Array.from({ length: 50 }, () => service.transactional(async () => add(service, id, 1)))),
+    Array.from({ length: 50 }, () => 1),
+    'many transactions queue for the one connection',
+  )
+})
+
+t.test('on SQLite two processes that read before they write do not fail', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  // A second product on the same file has a connection of its own, like a second process.
+  const first = (await startOn(t, db, samplePlugin)).service
+  const second = (await startOn(t, db, samplePlugin)).service
+  const id = await addSample(first)
+  const readThenWrite = (service: DatabaseService) =>
+    service.transactional(async (em) => {
+      const { balance } = await em.findOneOrFail(Sample, id)
+      await new Promise(setImmediate)
+      await service.execute('update sample set balance = ? where id = ?', [balance + 1, id])
+    })
+  await Promise.all(Array.from({ length: 30 }, (_, i) => readThenWrite(i % 2 ? first : second)))
+  t.equal(await balanceOf(first, id), 30)
+})
+
+onEachDatabase(t, 'connections that break do not use up the pool', async (t, db) => {
+  if (db.dialect === 'sqlite') {
+    t.pass('there is no server to break them')
+    return
+  }
+  const { service } = await startOn(t, db, samplePlugin)
+  const id = await addSample(service)
+  const ownSession =
+    db.dialect === 'postgresql' ? 'select pg_backend_pid() as session' : 'select connection_id() as session'
+  for (let round = 0; round < 8; round++) {
+    await t.rejects(
+      service.transactional(async () => {
+        const [row] = await service.query<{ session: number }>(ownSession)
+        await onServer(
+          db.dialect as 'postgresql' | 'mariadb',
+          db.dialect === 'postgresql' ? `select pg_terminate_backend(${row?.session})` : `kill ${row?.session}`,
+        )
+        await add(service, id, 1)
+      }),
+    )
+  }
+  t.equal(await add(service, id, 1), 1, 'with a pool of 5')
+  t.equal(await balanceOf(service, id), 1)
+})
+
+t.test('transactions of two databases in one process are kept apart', async (t) => {
+  const [one, two] = [await createDatabase('sqlite'), await createDatabase('sqlite')]
+  t.teardown(() => Promise.all([one.drop(), two.drop()]))
+  const first = (await startOn(t, one, samplePlugin)).service
+  const second = (await startOn(t, two, samplePlugin)).service
+  const [a, b] = [await addSample(first), await addSample(second)]
+  await t.rejects(
+    first.transactional(async () => {
+      await add(first, a, 1)
+      await second.transactional(async () => {
+        await add(second, b, 1)
+        await add(first, a, 1)
+      })
+      t.equal(await add(second, b, 1), 1)
+      throw new Error('undo the first')
+    }),
+    { message: 'undo the first' },
+  )
+  t.same([await balanceOf(first, a), await balanceOf(second, b)], [0, 2])
+})
+
+t.test('conflicts are told from other errors, and retried five times in all', async (t) => {
+  const sqliteBusy = Object.assign(new Error('x'), { code: 'SQLITE_BUSY_SNAPSHOT' })
+  for (const error of [
+    sqliteBusy,
+    { code: '40001' },
+    { code: '40P01' },
+    { errno: 1213 },
+    { errno: 1205 },
+    { errno: 1020 },
+  ]) {
+    t.ok(isConflict(error), JSON.stringify(error))
+  }
+  for (const error of [
+    new Error('x'),
+    { code: '23505' },
+    { errno: 1062 },
+    { code: 'SQLITE_CONSTRAINT' },
+    { errno: 0 },
+  ]) {
+    t.notOk(isConflict(error), JSON.stringify(error))
+  }
+  const waits: number[] = []
+  const wait = async (ms: number) => void waits.push(ms)
+  let tries = 0
+  const always = async () => {
+    tries++
+    throw sqliteBusy
+  }
+  await t.rejects(withRetries(always, wait), { code: 'PLINTH_DATABASE_TRANSACTION_GAVE_UP', cause: sqliteBusy })
+  t.equal(tries, 5)
+  t.equal(waits.length, 4)
+  t.ok(waits.every((ms) => ms >= 5 && ms <= 80))
+  await t.rejects(
+    withRetries(async () => Promise.reject(new Error('other')), wait),
+    { message: 'other' },
+  )
+  t.equal(waits.length, 4, 'other errors are not retried')
+})
+
+t.test('every error says what to do', async (t: Test) => {
+  t.equal(database.id, 'database')
+  for (const [code, { text, fix }] of Object.entries(databaseErrors)) {
+    t.match(code, /^PLINTH_DATABASE_[A-Z_]+$/)
+    t.ok(text.endsWith('.') && fix.endsWith('.'), code)
+  }
+})
