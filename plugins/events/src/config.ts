@@ -1,0 +1,95 @@
+import { key } from '@plinth/kernel'
+
+export const keys = {
+  'platform.events.dispatcher.auto-startup': key.boolean({
+    title: { en: 'Deliver events in this process', 'zh-CN': '本进程投递事件' },
+    description: {
+      en: 'Counts in the role worker. At least one worker must deliver, or published events wait.',
+      'zh-CN': '仅对 worker 角色生效。至少一个 worker 须投递，否则已发布的事件会一直等待。',
+    },
+    default: true,
+  }),
+  'platform.events.dispatcher.concurrency': key.integer({
+    title: { en: 'Events delivered at a time', 'zh-CN': '同时投递的事件数' },
+    description: { en: 'Of one process; never two of one key.', 'zh-CN': '单个进程的上限；同一键的事件不会同时投递。' },
+    default: 4,
+    minimum: 1,
+    maximum: 64,
+  }),
+  'platform.events.dispatcher.poll-interval': key.duration({
+    title: { en: 'Interval between looks into the outbox', 'zh-CN': '发件箱轮询间隔' },
+    description: {
+      en: 'Events of the same process are delivered at once; those of others, and retries, when they are found.',
+      'zh-CN': '本进程发布的事件立即投递；其他进程的事件和重试在轮询时投递。',
+    },
+    default: '1s',
+    minimum: '10ms',
+    maximum: '1h',
+    reload: 'live',
+  }),
+  'platform.events.dispatcher.lease': key.duration({
+    title: { en: 'Lease of an event', 'zh-CN': '事件租约' },
+    description: {
+      en: 'Events of a process that died are taken over after this time. Far above the difference between clocks of hosts.',
+      'zh-CN': '进程异常退出后，其事件在此时间后由其他进程接管。须远大于各主机的时钟偏差。',
+    },
+    default: '30s',
+    minimum: '100ms',
+    maximum: '1h',
+  }),
+  'platform.events.handler-deadline': key.duration({
+    title: { en: 'Deadline of an event handler', 'zh-CN': '事件处理时限' },
+    default: '1m',
+    minimum: '10ms',
+    maximum: '1h',
+    reload: 'live',
+  }),
+  'platform.events.retry.max-attempts': key.integer({
+    title: { en: 'Attempts before an event is given up', 'zh-CN': '放弃事件前的尝试次数' },
+    description: {
+      en: 'A given-up event holds up later ones of its key until it is replayed or skipped.',
+      'zh-CN': '被放弃的事件会阻塞同一键的后续事件，直到重放或跳过。',
+    },
+    default: 10,
+    minimum: 1,
+    maximum: 1000,
+    reload: 'live',
+  }),
+  'platform.events.retry.initial-delay': key.duration({
+    title: { en: 'Delay before the first retry', 'zh-CN': '首次重试延迟' },
+    description: {
+      en: 'Doubles with each attempt; half of it is left to chance.',
+      'zh-CN': '每次尝试后加倍，其中一半随机。',
+    },
+    default: '1s',
+    minimum: '1ms',
+    maximum: '1h',
+    reload: 'live',
+  }),
+  'platform.events.retry.max-delay': key.duration({
+    title: { en: 'Longest delay before a retry', 'zh-CN': '最长重试延迟' },
+    default: '10m',
+    minimum: '1ms',
+    maximum: '7d',
+    reload: 'live',
+  }),
+  'platform.events.retention': key.duration({
+    title: { en: 'Retention of delivered events', 'zh-CN': '已投递事件保留时间' },
+    description: {
+      en: 'Also of skipped ones. Failed events stay.',
+      'zh-CN': '对已跳过的事件同样生效；失败的事件不会清除。',
+    },
+    default: '7d',
+    minimum: '0s',
+    reload: 'live',
+  }),
+  'platform.events.purge.fixed-delay': key.duration({
+    title: { en: 'Delay between clean-ups of the outbox', 'zh-CN': '发件箱清理间隔' },
+    default: '1h',
+    minimum: '1m',
+  }),
+  'platform.events.purge.auto-startup': key.boolean({
+    title: { en: 'Clean up the outbox by itself', 'zh-CN': '自动清理发件箱' },
+    default: true,
+  }),
+}

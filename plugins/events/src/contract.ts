@@ -1,0 +1,112 @@
+import { service } from '@plinth/kernel'
+import { type Static, type TSchema, Type } from 'typebox'
+
+/** A kind of event, compared by id. */
+export interface EventRef<T = unknown> {
+  readonly id: string
+  /** JSON Schema of the payload as it travels: what JSON can carry. */
+  readonly schema: TSchema
+  /** Phantom: the payload. Never set. */
+  readonly '~type'?: T
+}
+
+const eventId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)*$/
+const longestEventId = 128
+
+/**
+ * Defines a kind of event: `event('commerce.order.paid', Type.Object({ orderNo: Type.String() }))`. New members of a
+ * payload must be optional: events that were published before the change are still delivered after it.
+ *
+ * @param id dotted lower-case words, at most 128 characters
+ * @throws RangeError for another id
+ */
+export function event<const S extends TSchema>(id: string, schema: S): EventRef<Static<S>> {
+  if (!eventId.test(id) || id.length > longestEventId) throw new RangeError(`"${id}" is no event id`)
+  return Object.freeze({ id, schema })
+}
+
+export interface PublishOptions {
+  /**
+   * Ordering key, 1 to 200 characters without control characters, for example `order:4711`. Events of one key, of
+   * whatever kind, are delivered one after another in the order in which their transactions committed. Without a key
+   * there is no order. Until it commits, the transaction holds up others that publish under the same key.
+   */
+  readonly key?: string
+}
+
+/** An event as a handler sees it. */
+export interface Delivery<T = unknown> {
+  /** The same at every delivery of one event: what a consumer remembers to do its work once. 0 for emitted events. */
+  readonly id: number
+  readonly type: string
+  readonly payload: T
+  readonly key: string | undefined
+  /** When it was published, milliseconds since the epoch. */
+  readonly publishedAt: number
+}
+
+export interface HandlerContext {
+  /** 1 for the first try. Always 1 for emitted events. */
+  readonly attempt: number
+  /** Aborts at the handler deadline, when the product stops, and when another process took the event over. */
+  readonly signal: AbortSignal
+}
+
+export type Handler<T> = (delivery: Delivery<T>, context: HandlerContext) => void | Promise<void>
+
+export interface HandlerOptions {
+  /**
+   * True runs the handler inside `database.transactional`, together with the note that it has handled the event: what it
+   * writes happens exactly once. Such a handler talks to the database and to nothing else, and may be started again.
+   */
+  readonly transaction?: boolean
+}
+
+export interface Events {
+  /**
+   * Adds a handler, only during set-up. Every handler of an event is called at least once; a retry calls those that have
+   * not succeeded. Published events are delivered in the role `worker`, so a handler of published events must not be
+   * limited to another role.
+   *
+   * @param name unique for the event and stable over versions, for example `member-points.grant`; at most 128 characters
+   * @throws PlinthError `PLINTH_EVENTS_HANDLER_TAKEN`, `PLINTH_EVENTS_HANDLER_NAME`
+   */
+  on<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options?: HandlerOptions): void
+  /**
+   * Writes an event to the outbox: in the caller's transaction when there is one, so that it is published if and only if
+   * that commits, otherwise in its own. It is delivered after the commit, at least once, also when the process dies.
+   *
+   * @returns id of the event
+   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`
+   */
+  publish<T>(ref: EventRef<T>, payload: T, options?: PublishOptions): Promise<number>
+  /**
+   * Tells the handlers of this process, once and without any promise: not durable, no retry, failures are logged. Inside
+   * a transaction it waits for the commit; a rollback drops it.
+   *
+   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`
+   */
+  emit<T>(ref: EventRef<T>, payload: T): void
+  /**
+   * Resolves when this process has nothing left to do: emitted events are handled, and published ones that are due have
+   * been tried, as far as this process delivers any. For tests and commands.
+   */
+  idle(): Promise<void>
+}
+
+export const events = service<Events>('events', { from: '@plinth/events' })
+
+/**
+ * Published when an event is given up after its last attempt (decision A10): what alerts and rules listen to. Its own
+ * delivery failures are only logged.
+ */
+export const outboxDeliveryFailed = event(
+  'events.outbox.delivery-failed',
+  Type.Object({
+    eventId: Type.Integer(),
+    type: Type.String(),
+    key: Type.Optional(Type.String()),
+    attempts: Type.Integer(),
+    reason: Type.String({ description: 'Without secrets.' }),
+  }),
+)

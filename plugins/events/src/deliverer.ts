@@ -1,0 +1,140 @@
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type BackoffSettings, retryDelay } from './backoff.ts'
+import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
+import type { OutboxEvent } from './entities.ts'
+import type { HandlerRegistry } from './handler-registry.ts'
+import { keepLease } from './lease-keeper.ts'
+import { type Claim, LeaseLost, type OutboxStore } from './outbox-store.ts'
+
+export interface DeliverySettings extends BackoffSettings {
+  readonly leaseMs: number
+  readonly handlerDeadlineMs: number
+  readonly maxAttempts: number
+}
+
+/** `postponed`: released, because the product stops or another process has it. */
+export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
+
+export interface DelivererParts {
+  readonly db: Database
+  readonly store: OutboxStore
+  readonly handlers: HandlerRegistry
+  readonly publish: <T>(ref: EventRef<T>, payload: T, options: PublishOptions) => Promise<number>
+  /** Read before each delivery. */
+  readonly settings: () => DeliverySettings
+  readonly redact: (text: string) => string
+  readonly count: (type: string, outcome: Outcome) => void
+  readonly random: () => number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const longestReason = 500
+
+/** Takes one event to all its handlers. */
+export class Deliverer {
+  readonly #parts: DelivererParts
+
+  constructor(parts: DelivererParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Claims the event and delivers it, if it is still due.
+   *
+   * @param stop aborts what runs; the event is given back
+   * @throws what the database throws; the event comes back when its lease has run out
+   */
+  async deliver(event: OutboxEvent, stop: AbortSignal): Promise<Outcome> {
+    const settings = this.#parts.settings()
+    const claim = await this.#parts.store.claim(event.id, settings.leaseMs)
+    if (claim === undefined) return 'postponed'
+    const outcome = await this.#take(event, claim, settings, stop).catch((error: unknown): Outcome => {
+      if (error instanceof LeaseLost) return 'postponed'
+      throw error
+    })
+    this.#parts.count(event.type, outcome)
+    return outcome
+  }
+
+  async #take(event: OutboxEvent, claim: Claim, settings: DeliverySettings, stop: AbortSignal): Promise<Outcome> {
+    // Every attempt so far ended with its process: the event may be what ends them.
+    if (event.attempts >= settings.maxAttempts) {
+      return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
+    }
+    const lease = keepLease(this.#parts, claim, settings.leaseMs)
+    const failures: string[] = []
+    try {
+      await this.#callHandlers(event, claim, settings, AbortSignal.any([stop, lease.lost]), failures)
+    } finally {
+      lease.end()
+    }
+    if (failures.length === 0) return 'delivered'
+    const { store, random, log } = this.#parts
+    if (lease.lost.aborted) return 'postponed'
+    if (stop.aborted) {
+      await store.release(claim)
+      return 'postponed'
+    }
+    const reason = failures.join('; ').slice(0, longestReason).toWellFormed()
+    const attempt = event.attempts + 1
+    if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
+    const delayMs = retryDelay(attempt, settings, random)
+    log.warn({ event: event.id, type: event.type, attempt, delayMs, reason }, 'an event will be delivered again')
+    await store.retry(claim, delayMs, reason)
+    return 'retried'
+  }
+
+  /** The last handler that is left settles the event itself, so that one handler costs no more than one note. */
+  async #callHandlers(
+    event: OutboxEvent,
+    claim: Claim,
+    { leaseMs, handlerDeadlineMs }: DeliverySettings,
+    signal: AbortSignal,
+    failures: string[],
+  ): Promise<void> {
+    const { store, handlers } = this.#parts
+    const isFirstTry = event.attempts === 0 && event.lastError == null
+    const handled = isFirstTry ? new Set<string>() : await store.handled(event.id)
+    const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
+    if (left.length === 0) return store.finish(claim)
+    const context = { attempt: event.attempts + 1, signal }
+    const delivery = {
+      id: event.id,
+      type: event.type,
+      payload: event.payload,
+      key: event.streamKey ?? undefined,
+      publishedAt: event.createdAt.getTime(),
+    }
+    for (const [index, handler] of left.entries()) {
+      const isLast = index === left.length - 1 && failures.length === 0
+      const settle = () => (isLast ? store.finish(claim) : store.note(claim, handler.name, leaseMs))
+      try {
+        await handler.run(delivery, context, handlerDeadlineMs, settle)
+      } catch (error) {
+        if (error instanceof LeaseLost) throw error
+        failures.push(this.#reason(handler.name, error))
+        if (signal.aborted) return
+      }
+    }
+  }
+
+  async #giveUp(event: OutboxEvent, claim: Claim, attempts: number, reason: string): Promise<Outcome> {
+    const { db, store, publish, log } = this.#parts
+    const { id, type, streamKey } = event
+    await db.transactional(async () => {
+      await store.fail(claim, reason)
+      if (type === outboxDeliveryFailed.id) return
+      const alert = { eventId: id, type, attempts, reason, ...(streamKey == null ? {} : { key: streamKey }) }
+      await publish(outboxDeliveryFailed, alert, {})
+    })
+    log.error({ event: id, type, attempts, reason }, 'an event is given up; replay or skip it')
+    return 'failed'
+  }
+
+  /** Without secrets, and without characters that a database may refuse. */
+  #reason(handler: string, error: unknown): string {
+    return this.#parts.redact(`${handler}: ${reasonOf(error)}`).replace(/\p{Cc}+/gu, ' ')
+  }
+}

@@ -1,0 +1,156 @@
+import { setImmediate } from 'node:timers/promises'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { Deliverer } from './deliverer.ts'
+import { type OutboxStore, scanSize } from './outbox-store.ts'
+import type { Hint } from './outbox-writer.ts'
+
+export interface DispatcherParts {
+  readonly store: OutboxStore
+  readonly deliverer: Deliverer
+  readonly concurrency: number
+  /** Read before each pause. */
+  readonly pollIntervalMs: () => number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** More hints than this are not kept: a look into the outbox finds their events. */
+const mostHints = 10_000
+
+/** A look that takes long, because much waits behind failed events, is followed by a pause this many times as long. */
+const restPerLook = 10
+
+/**
+ * Finds events that are due and hands them to the deliverer, a few at a time. It learns of events of its own process by
+ * hints, goes on with the next event of a key when one is delivered, and finds everything else by looking into the outbox
+ * at intervals: events of other processes, retries, leases that ran out. A look is cheap while most events that wait are
+ * deliverable, and costs one index probe for each event that waits behind another one of its key.
+ */
+export class Dispatcher {
+  readonly #parts: DispatcherParts
+  /** What to try next, in this order, each once. */
+  readonly #hints = new Map<string | number, Hint>()
+  readonly #running = new Set<Promise<void>>()
+  readonly #ended = new AbortController()
+  readonly #givenUp = new AbortController()
+  #idlers: (() => void)[] = []
+  #alarm = new AbortController()
+  /** Looks as soon as there is nothing else to try. */
+  #looksNext = true
+  /** Looks at this moment of the monotonic clock in any case. */
+  #nextLookAt = 0
+  #isFailing = false
+  #loop: Promise<void> | undefined
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#loop ??= this.#run()
+  }
+
+  /** Tries the event, or the first of the key, as soon as there is room; without a hint looks into the outbox. */
+  wake(hint?: Hint): void {
+    if (this.#ended.signal.aborted) return
+    if (hint !== undefined && this.#hints.size < mostHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
+    else this.#looksNext = true
+    this.#alarm.abort()
+  }
+
+  /** Resolves when everything that is due now has been tried; at once when it does not run, not while the database fails. */
+  async idle(): Promise<void> {
+    if (this.#loop === undefined || this.#ended.signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#idlers.push(resolve)
+    this.wake()
+    await promise
+  }
+
+  /** Takes no more events and waits for those that run; when the signal aborts, gives them back to other processes. */
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#ended.abort()
+    this.#alarm.abort()
+    const giveUp = () => this.#givenUp.abort(new Error('The product stops'))
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+    await this.#loop
+    await Promise.all(this.#running)
+  }
+
+  async #run(): Promise<void> {
+    const { concurrency, clock } = this.#parts
+    while (!this.#ended.signal.aborted) {
+      this.#alarm = new AbortController()
+      // A process that is never done with its own events still looks for those of others.
+      if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
+      while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
+        const hint = this.#nextHint()
+        if (hint === undefined) break
+        this.#launch(hint)
+      }
+      if (this.#hints.size === 0) {
+        if (this.#looksNext) continue
+        if (this.#running.size === 0 && !this.#isFailing) for (const resolve of this.#idlers.splice(0)) resolve()
+      }
+      await clock.sleep(Math.max(0, this.#nextLookAt - clock.monotonic()), this.#alarm.signal)
+    }
+    for (const resolve of this.#idlers.splice(0)) resolve()
+  }
+
+  async #look(): Promise<void> {
+    const { store, pollIntervalMs, clock, log } = this.#parts
+    const begunAt = clock.monotonic()
+    this.#looksNext = false
+    try {
+      const ids = await store.due()
+      for (const id of ids) this.#hints.set(id, { id })
+      if (ids.length === scanSize) this.#looksNext = true
+      if (this.#isFailing) log.info('the outbox can be read again')
+      this.#isFailing = false
+    } catch (error) {
+      this.#report(error)
+    }
+    const endedAt = clock.monotonic()
+    this.#nextLookAt = endedAt + Math.max(pollIntervalMs(), restPerLook * (endedAt - begunAt))
+  }
+
+  #nextHint(): Hint | undefined {
+    for (const [name, hint] of this.#hints) {
+      this.#hints.delete(name)
+      return hint
+    }
+    return undefined
+  }
+
+  #launch(hint: Hint): void {
+    const work = this.#deliver(hint)
+      .catch((error: unknown) => {
+        // The next look comes after a pause, not at once.
+        this.#looksNext = false
+        this.#report(error)
+      })
+      .finally(() => {
+        this.#running.delete(work)
+        this.#alarm.abort()
+      })
+    this.#running.add(work)
+  }
+
+  async #deliver(hint: Hint): Promise<void> {
+    const { store, deliverer, clock } = this.#parts
+    // SQLite answers without leaving the event loop: a long backlog would keep requests and timers from their turn.
+    await setImmediate()
+    const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
+    if (event === null || event.status !== 'pending' || event.nextAt.getTime() > clock.now()) return
+    const outcome = await deliverer.deliver(event, this.#givenUp.signal)
+    if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
+  }
+
+  /** Says once that the database fails, not at every try. */
+  #report(error: unknown): void {
+    if (!this.#isFailing)
+      this.#parts.log.error({ reason: reasonOf(error) }, 'the outbox cannot be worked off; trying again')
+    this.#isFailing = true
+  }
+}

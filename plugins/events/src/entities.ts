@@ -1,0 +1,64 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+/**
+ * `pending`: to be delivered, or being delivered while it has a lease. `failed`: given up; waits for an operator.
+ * `delivered` and `skipped` are final.
+ */
+export const outboxStates = ['pending', 'delivered', 'failed', 'skipped'] as const
+export type OutboxState = (typeof outboxStates)[number]
+
+export const OutboxEvent = defineEntity({
+  name: 'OutboxEvent',
+  tableName: 'outbox_event',
+  uniques: [{ properties: ['streamKey', 'position'] }],
+  indexes: [{ properties: ['status', 'nextAt'] }, { properties: ['status', 'finishedAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    type: column.text(128),
+    /** JSON, as text so that it comes back as it was written. */
+    payload: column.longText(),
+    /** Ordering key. */
+    streamKey: column.text(200).nullable(),
+    /** Place among the events of the key; null without a key and once it is delivered or skipped. */
+    position: column.bigint().nullable(),
+    status: column.text(16).$type<OutboxState>(),
+    /** Attempts begun. */
+    attempts: column.integer(),
+    /** Not before this moment: the next retry, or the end of the lease. */
+    nextAt: column.timestamp(),
+    /** Token of the claim under which it is being delivered. */
+    leaseToken: column.text(36).nullable(),
+    lastError: column.text(500).nullable(),
+    createdAt: column.timestamp(),
+    finishedAt: column.timestamp().nullable(),
+  },
+})
+export type OutboxEvent = InferEntity<typeof OutboxEvent>
+
+/** Handlers that have handled an event which other handlers have not. */
+export const OutboxDelivery = defineEntity({
+  name: 'OutboxDelivery',
+  tableName: 'outbox_delivery',
+  uniques: [{ properties: ['eventId', 'handler'] }],
+  properties: {
+    id: column.primaryKey(),
+    eventId: column.id(),
+    handler: column.text(128),
+    deliveredAt: column.timestamp(),
+  },
+})
+
+/** The last position given out for a key. Publishers of one key wait for each other here, so positions follow commits. */
+export const OutboxStream = defineEntity({
+  name: 'OutboxStream',
+  tableName: 'outbox_stream',
+  indexes: [{ properties: ['updatedAt'] }],
+  properties: {
+    streamKey: column.text(200).primary(),
+    lastPosition: column.bigint(),
+    updatedAt: column.timestamp(),
+  },
+})
+
+export const entities = [OutboxEvent, OutboxDelivery, OutboxStream]

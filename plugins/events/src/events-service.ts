@@ -1,0 +1,77 @@
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { EventRef, Events, Handler, HandlerOptions, PublishOptions } from './contract.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { EncodedDelivery, HandlerRegistry } from './handler-registry.ts'
+import type { OutboxWriter } from './outbox-writer.ts'
+import { encodePayload } from './payload.ts'
+
+export interface EventsParts {
+  readonly db: Database
+  readonly handlers: HandlerRegistry
+  readonly writer: OutboxWriter
+  readonly dispatcher: Dispatcher | undefined
+  readonly handlerDeadlineMs: () => number
+  readonly redact: (text: string) => string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export class EventsService implements Events {
+  readonly #parts: EventsParts
+  readonly #emitted = new Set<Promise<void>>()
+  readonly #stopped = new AbortController()
+
+  constructor(parts: EventsParts) {
+    this.#parts = parts
+  }
+
+  on<T>(ref: EventRef<T>, name: string, handler: Handler<T>, options: HandlerOptions = {}): void {
+    this.#parts.handlers.add(ref, name, handler, options)
+  }
+
+  async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions = {}): Promise<number> {
+    return this.#parts.writer.publish(ref, payload, options)
+  }
+
+  emit<T>(ref: EventRef<T>, payload: T): void {
+    const { db, clock } = this.#parts
+    const text = encodePayload(ref, payload)
+    const publishedAt = clock.now()
+    db.afterCommit(() => {
+      const delivery = { id: 0, type: ref.id, payload: text, key: undefined, publishedAt }
+      const work = this.#tell(delivery).finally(() => this.#emitted.delete(work))
+      this.#emitted.add(work)
+    })
+  }
+
+  async #tell(delivery: EncodedDelivery): Promise<void> {
+    const { handlers, handlerDeadlineMs, redact, log } = this.#parts
+    const context = { attempt: 1, signal: this.#stopped.signal }
+    const calls = handlers.of(delivery.type).map(async (handler) => {
+      try {
+        await handler.run(delivery, context, handlerDeadlineMs(), () => {})
+      } catch (error) {
+        const reason = redact(reasonOf(error))
+        log.error({ type: delivery.type, handler: handler.name, reason }, 'a handler of an emitted event failed')
+      }
+    })
+    await Promise.all(calls)
+  }
+
+  async idle(): Promise<void> {
+    do {
+      await Promise.all(this.#emitted)
+      await this.#parts.dispatcher?.idle()
+    } while (this.#emitted.size > 0)
+  }
+
+  /** Finishes what runs; when the signal aborts, gives it up. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const giveUp = () => this.#stopped.abort(new Error('The product stops'))
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+    await this.#parts.dispatcher?.drain(signal)
+    await Promise.all(this.#emitted)
+  }
+}

@@ -1,0 +1,75 @@
+import type { Database } from '@plinth/database'
+import { type Clock, withinDeadline } from '@plinth/kernel'
+import type { Delivery, EventRef, Handler, HandlerContext, HandlerOptions } from './contract.ts'
+import { eventsError } from './errors.ts'
+import { decodePayload } from './payload.ts'
+
+/** An event as it is stored. */
+export type EncodedDelivery = Omit<Delivery, 'payload'> & { readonly payload: string }
+
+/** A handler that was added for one kind of event. */
+export interface BoundHandler {
+  readonly name: string
+  /**
+   * Calls the handler and then `settle`: inside one transaction when the handler asked for one.
+   *
+   * @throws what the handler or `settle` throws, an error after `deadlineMs`, or the reason of the aborted signal
+   */
+  run(delivery: EncodedDelivery, context: HandlerContext, deadlineMs: number, settle: Settle): Promise<void>
+}
+type Settle = () => Promise<void> | void
+
+const handlerName = /^[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?$/
+
+/** The handlers of this process by event. */
+export class HandlerRegistry {
+  readonly #byEvent = new Map<string, Map<string, BoundHandler>>()
+  readonly #db: Database
+  readonly #clock: Clock
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db
+    this.#clock = clock
+  }
+
+  add<T>(ref: EventRef<T>, name: string, handler: Handler<T>, { transaction = false }: HandlerOptions): void {
+    if (!handlerName.test(name)) throw eventsError('PLINTH_EVENTS_HANDLER_NAME', { handler: name })
+    const handlers = this.#byEvent.get(ref.id) ?? new Map<string, BoundHandler>()
+    if (handlers.has(name)) throw eventsError('PLINTH_EVENTS_HANDLER_TAKEN', { event: ref.id, handler: name })
+    this.#byEvent.set(ref.id, handlers)
+
+    const db = this.#db
+    const clock = this.#clock
+    handlers.set(name, {
+      name,
+      async run(delivery, context, deadlineMs, settle) {
+        const call = async (signal: AbortSignal) => {
+          // Decoded for each handler: what one changes is not seen by the next.
+          const payload = decodePayload(ref, delivery.payload) as T
+          await handler({ ...delivery, payload }, { ...context, signal })
+          // Given up already: nothing that it did inside a transaction may stay.
+          if (transaction) signal.throwIfAborted()
+        }
+        const work = transaction
+          ? (signal: AbortSignal) =>
+              db.transactional(async () => {
+                await call(signal)
+                await settle()
+              })
+          : call
+        const late = () => new Error(`Handler "${name}" did not finish within ${deadlineMs} ms`)
+        await withinDeadline(clock, deadlineMs, work, late, context.signal)
+        if (!transaction) await settle()
+      },
+    })
+  }
+
+  of(type: string): readonly BoundHandler[] {
+    return [...(this.#byEvent.get(type)?.values() ?? [])]
+  }
+
+  /** True for kinds of events that this process handles: a bounded set. */
+  knows(type: string): boolean {
+    return this.#byEvent.has(type)
+  }
+}

@@ -1,0 +1,82 @@
+import { definePlugin } from '@plinth/kernel'
+import { keys } from './config.ts'
+import { events } from './contract.ts'
+import { Deliverer } from './deliverer.ts'
+import { deliveryMetrics } from './delivery-metrics.ts'
+import { Dispatcher } from './dispatcher.ts'
+import { entities } from './entities.ts'
+import { EventsService } from './events-service.ts'
+import { messages } from './failures.ts'
+import { HandlerRegistry } from './handler-registry.ts'
+import { createOutbox } from './migrations/0001-create-outbox.ts'
+import { OutboxAdmin } from './outbox-admin.ts'
+import { OutboxStore } from './outbox-store.ts'
+import { OutboxWriter } from './outbox-writer.ts'
+import { permissions } from './permissions.ts'
+import { purgeTask } from './purge-task.ts'
+import { requires } from './requires.ts'
+import { addOutboxRoutes } from './routes.ts'
+
+/** Typed events: told in the process, or kept in the outbox and delivered after the commit (K-013). */
+export default definePlugin({
+  id: 'events',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [events],
+  config: keys,
+  permissions,
+  migrations: [createOutbox],
+  entities,
+  messages,
+  scheduledTasks: [purgeTask],
+  setup({ services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+    const { kernel, database: db, http, metrics } = services
+    const redact = (text: string) => kernel.config.redact(text)
+    const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
+    const leaseMs = config.get('platform.events.dispatcher.lease')
+
+    const handlers = new HandlerRegistry(db, clock)
+    const store = new OutboxStore(db, clock)
+    const writer = new OutboxWriter(db, clock, (hint) => dispatcher?.wake(hint))
+    const measured = metrics === undefined ? undefined : deliveryMetrics(metrics, db, (type) => handlers.knows(type))
+    if (measured !== undefined) onStop(measured.stop)
+    const deliverer = new Deliverer({
+      db,
+      store,
+      handlers,
+      publish: (ref, payload, options) => writer.publish(ref, payload, options),
+      settings: () => ({
+        leaseMs,
+        handlerDeadlineMs: handlerDeadlineMs(),
+        maxAttempts: config.get('platform.events.retry.max-attempts'),
+        initialDelayMs: config.get('platform.events.retry.initial-delay'),
+        maxDelayMs: config.get('platform.events.retry.max-delay'),
+      }),
+      redact,
+      count: measured?.count ?? (() => {}),
+      random: Math.random,
+      clock,
+      log,
+    })
+    const delivers = roles.has('worker') && config.get('platform.events.dispatcher.auto-startup')
+    const dispatcher = delivers
+      ? new Dispatcher({
+          store,
+          deliverer,
+          concurrency: config.get('platform.events.dispatcher.concurrency'),
+          pollIntervalMs: () => config.get('platform.events.dispatcher.poll-interval'),
+          clock,
+          log,
+        })
+      : undefined
+    const service = new EventsService({ db, handlers, writer, dispatcher, handlerDeadlineMs, redact, clock, log })
+
+    provide(events, service)
+    const admin = new OutboxAdmin(db, clock, () => dispatcher?.wake())
+    if (http !== undefined) addOutboxRoutes({ http, admin, redact, log })
+
+    onReady(() => dispatcher?.start())
+    onDrain((signal) => service.drain(signal))
+  },
+})

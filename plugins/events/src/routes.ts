@@ -1,0 +1,158 @@
+import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import type { Logger } from '@plinth/kernel'
+import { Type } from 'typebox'
+import { type OutboxEvent, outboxStates } from './entities.ts'
+import type { OutboxAdmin } from './outbox-admin.ts'
+import { own } from './permissions.ts'
+
+const path = '/api/v1/admin/events/outbox'
+const line = (maxLength: number) => Type.String({ minLength: 1, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
+const id = Type.Integer({ minimum: 1 })
+const count = Type.Integer({ minimum: 0 })
+const moment = Type.String({ format: 'date-time' })
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const state = Type.Enum(outboxStates)
+const sort = sortQuery(
+  { id: 'id', createdAt: 'created_at', nextAt: 'next_at', finishedAt: 'finished_at', attempts: 'attempts' },
+  '-id',
+)
+
+const eventView = Type.Object({
+  id,
+  type: Type.String(),
+  key: orNull(Type.String()),
+  status: state,
+  attempts: count,
+  nextAt: Type.String({ format: 'date-time', description: 'Of a pending event: not before, or the end of its lease.' }),
+  lastError: orNull(Type.String()),
+  createdAt: moment,
+  finishedAt: orNull(moment),
+})
+const eventDetail = Type.Object({
+  ...eventView.properties,
+  payload: Type.String({ description: 'JSON; known secrets are masked.' }),
+  handled: Type.Array(Type.String(), { description: 'Handlers that are done while others are not.' }),
+})
+const backlog = Type.Object({
+  counts: Type.Object({ pending: count, delivered: count, failed: count, skipped: count }),
+  oldestPendingAt: orNull(moment),
+  blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),
+})
+
+const viewOf = (event: OutboxEvent) => ({
+  id: event.id,
+  type: event.type,
+  key: event.streamKey ?? null,
+  status: event.status,
+  attempts: event.attempts,
+  nextAt: event.nextAt.toISOString(),
+  lastError: event.lastError ?? null,
+  createdAt: event.createdAt.toISOString(),
+  finishedAt: event.finishedAt?.toISOString() ?? null,
+})
+
+interface OutboxRouteParts {
+  readonly http: HttpServer
+  readonly admin: OutboxAdmin
+  readonly redact: (text: string) => string
+  readonly log: Logger
+}
+
+/** Administration of the outbox. */
+export function addOutboxRoutes({ http, admin, redact, log }: OutboxRouteParts): void {
+  const params = Type.Object({ id })
+
+  http.route('events', {
+    method: 'GET',
+    path: `${path}/backlog`,
+    summary: 'Events in the outbox by state',
+    access: { permission: own.view },
+    response: backlog,
+    handler: async () => {
+      const { oldestPendingAt, ...counted } = await admin.backlog()
+      return { ...counted, oldestPendingAt: oldestPendingAt?.toISOString() ?? null }
+    },
+  })
+  http.route('events', {
+    method: 'GET',
+    path,
+    summary: 'Events in the outbox, the newest first',
+    access: { permission: own.view },
+    request: {
+      query: Type.Object({
+        ...pageQuery.properties,
+        ...sort.properties,
+        status: Type.Optional(state),
+        type: Type.Optional(line(128)),
+        key: Type.Optional(line(200)),
+      }),
+    },
+    response: page(eventView),
+    handler: async ({ query }) => {
+      const { page, size } = query
+      const orderBy = [...sort.parse(query.sort), { property: 'id', direction: 'desc' } as const]
+      const [events, total] = await admin.list(query, { orderBy, page, size })
+      return { items: events.map(viewOf), page, size, total }
+    },
+  })
+  http.route('events', {
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One event with its payload',
+    access: { permission: own.view },
+    request: { params },
+    response: eventDetail,
+    handler: async (request) => {
+      const { event, handled } = await admin.one(request.params.id)
+      return { ...viewOf(event), payload: redact(event.payload), handled }
+    },
+  })
+  http.route('events', {
+    method: 'POST',
+    path: `${path}/:id/replay`,
+    summary: 'Give a failed event all its attempts again',
+    access: { permission: own.replay },
+    request: { params },
+    response: Type.Null(),
+    handler: async ({ params, traceId }) => {
+      await admin.replay(params.id)
+      log.info({ event: params.id, traceId }, 'an event is replayed')
+      return null
+    },
+  })
+  http.route('events', {
+    method: 'POST',
+    path: `${path}/:id/skip`,
+    summary: 'Leave a failed event out, so that later ones of its key go on',
+    access: { permission: own.replay },
+    request: { params },
+    response: Type.Null(),
+    handler: async ({ params, traceId }) => {
+      await admin.skip(params.id)
+      log.info({ event: params.id, traceId }, 'an event is skipped')
+      return null
+    },
+  })
+  http.route('events', {
+    method: 'POST',
+    path: `${path}/replay`,
+    summary: 'Replay the failed events among those that match all that is given',
+    access: { permission: own.replay },
+    request: {
+      body: Type.Object(
+        {
+          ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 200, uniqueItems: true })),
+          type: Type.Optional(line(128)),
+          key: Type.Optional(line(200)),
+        },
+        { minProperties: 1 },
+      ),
+    },
+    response: Type.Object({ affected: count }),
+    handler: async ({ body, traceId }) => {
+      const affected = await admin.replayAll(body)
+      log.info({ affected, traceId }, 'events are replayed')
+      return { affected }
+    },
+  })
+}

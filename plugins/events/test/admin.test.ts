@@ -1,0 +1,166 @@
+import { event } from '@plinth/events'
+import httpPlugin, { http, metrics } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import iamPlugin, { accounts } from '@plinth/iam'
+import { definePlugin, key } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const base = '/api/v1/admin/events/outbox'
+const secret = 'correct-horse-battery'
+const noted = event('test.noted', Type.Object({ note: Type.String() }))
+const unheard = event('test.unheard', Type.Object({}))
+
+/** Has a secret. */
+const secretPlugin = definePlugin({
+  id: 'secretive',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  config: { 'platform.secretive.token': key.string({ title: 'Token', sensitive: true }) },
+})
+
+async function start(t: Test, at: TestDatabase) {
+  const broken = new Set<string>()
+  const seen: string[] = []
+  const product = await startEvents(t, at, {
+    plugins: [httpPlugin, i18nPlugin, iamPlugin, secretPlugin],
+    config: {
+      'platform.http.port': 0,
+      'platform.http.response-check': true,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.events.retry.max-attempts': 1,
+      'platform.secretive.token': secret,
+    },
+    handlers: (events) => {
+      events.on(noted, 'test.first', () => {})
+      events.on(noted, 'test.second', ({ payload }) => {
+        seen.push(payload.note)
+        if (broken.has(payload.note)) throw new Error(`no ${secret}\u0000 here`)
+      })
+    },
+  })
+  const server = product.running.service(http)
+  const manager = product.running.service(accounts)
+  const origin = { clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap', name: 'test' }
+
+  async function call(method: 'GET' | 'POST', url: string, token?: string, body?: object) {
+    const response = await server.inject({
+      method,
+      url,
+      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      ...(body === undefined ? {} : { payload: body }),
+    })
+    return { status: response.statusCode, ...response.json() }
+  }
+  const login = async (username: string, password: string): Promise<string> =>
+    (await call('POST', '/api/v1/auth/login', undefined, { username, password } as object)).data.accessToken
+  const password = 'secret-of-a-person'
+  await manager.createAdministrator({ username: 'admin', password }, origin)
+  await manager.create({ username: 'mia', password }, origin)
+  return {
+    ...product,
+    ...{ broken, seen, server, call },
+    admin: await login('admin', password),
+    mia: await login('mia', password),
+  }
+}
+
+onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) => {
+  const { events, broken, seen, call, admin, mia, running } = await start(t, at)
+  broken.add('a').add('b').add('c')
+  const a = await events.publish(noted, { note: 'a' }, { key: 'k' })
+  const behind = await events.publish(noted, { note: 'behind' }, { key: 'k' })
+  const b = await events.publish(noted, { note: 'b' })
+  const c = await events.publish(noted, { note: 'c' }, { key: 'l' })
+  await events.publish(unheard, {})
+  await events.idle()
+
+  await t.test('without the permission nothing is told and nothing is done', async (t) => {
+    const routes = [
+      ['GET', ''],
+      ['GET', '/backlog'],
+      ['GET', `/${a}`],
+      ['POST', `/${a}/replay`],
+      ['POST', `/${a}/skip`],
+      ['POST', '/replay'],
+    ] as const
+    for (const [method, path] of routes) {
+      const body = method === 'POST' ? { type: 'test.noted' } : undefined
+      t.match(await call(method, base + path, undefined, body), { status: 200, code: '401' })
+      const needed = method === 'GET' ? 'events:outbox:view' : 'events:outbox:replay'
+      t.match(await call(method, base + path, mia, body), {
+        code: '403',
+        message: `You need the permission ${needed}.`,
+      })
+    }
+    t.equal((await call('GET', `${base}/${a}`, admin)).data.status, 'failed')
+  })
+
+  await t.test('backlog, list with filters, sorting and pages, and one event', async (t) => {
+    const { code, data } = await call('GET', `${base}/backlog`, admin)
+    t.equal(code, '200')
+    // Three alerts and the event that nobody listens to are delivered.
+    t.match(data, { counts: { pending: 1, delivered: 4, failed: 3, skipped: 0 }, blockedKeys: 2 })
+    t.match(data.oldestPendingAt, /^\d{4}-\d{2}-\d{2}T.*Z$/)
+
+    const ids = async (query: string) =>
+      (await call('GET', `${base}?${query}`, admin)).data.items.map(({ id }: { id: number }) => id)
+    t.same(await ids('status=failed'), [c, b, a])
+    t.same(await ids('status=failed&sort=id'), [a, b, c])
+    t.same(await ids('key=k&sort=-createdAt'), [behind, a])
+    t.same(await ids('type=test.noted&size=2&page=2'), [behind, a])
+    t.match((await call('GET', `${base}?type=test.noted&size=2&page=2`, admin)).data, { page: 2, size: 2, total: 4 })
+    for (const query of ['status=lost', 'sort=payload', 'size=0', 'size=201', 'page=0', 'key=%00']) {
+      t.match(await call('GET', `${base}?${query}`, admin), { code: '400' }, query)
+    }
+
+    const one = (await call('GET', `${base}/${a}`, admin)).data
+    t.match(one, { id: a, type: 'test.noted', key: 'k', status: 'failed', attempts: 1, handled: ['test.first'] })
+    t.equal(one.payload, '{"note":"a"}')
+    t.equal(one.lastError.includes(secret), false)
+    t.match(one.lastError, /^test\.second: no .* here$/)
+    t.match(await call('GET', `${base}/1`, admin), { code: '404', data: { reason: 'events.event-unknown' } })
+  })
+
+  await t.test('skip and replay, one and many; what waited goes on', async (t) => {
+    seen.length = 0
+    t.match(await call('POST', `${base}/${a}/skip`, admin), { code: '200', data: null })
+    await events.idle()
+    t.same(seen.splice(0), ['behind'])
+    t.match(await call('POST', `${base}/${a}/skip`, admin), {
+      code: '409',
+      data: { reason: 'events.event-not-failed' },
+    })
+    t.match(await call('POST', `${base}/${a}/replay`, admin), { code: '409' }, 'a skipped event stays where it is')
+    t.match(await call('POST', `${base}/1/replay`, admin), { code: '404' })
+
+    broken.clear()
+    t.match(await call('POST', `${base}/${b}/replay`, admin), { code: '200', data: null })
+    await events.idle()
+    t.same(seen.splice(0), ['b'], 'only the handler that had failed is called')
+
+    t.match(await call('POST', `${base}/replay`, admin, {}), { code: '400' })
+    t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c], type: 'other' })).data, { affected: 0 })
+    t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c] })).data, { affected: 1 })
+    await events.idle()
+    t.same(seen, ['c'])
+    const { data } = await call('GET', `${base}/backlog`, admin)
+    t.match(data, { counts: { pending: 0, failed: 0, skipped: 1 }, oldestPendingAt: null, blockedKeys: 0 })
+  })
+
+  await t.test('metrics have bounded tags and come from the same numbers', async (t) => {
+    const text = await running.service(metrics).metrics()
+    const lines = text.split('\n').filter((line) => line.startsWith('platform_events_'))
+    t.same(
+      lines.filter((line) => line.includes('outbox_events')),
+      ['platform_events_outbox_events{status="pending"} 0', 'platform_events_outbox_events{status="failed"} 0'],
+    )
+    t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="failed"} 3'))
+    t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="delivered"} 3'))
+    t.ok(lines.includes('platform_events_deliveries_total{type="other",outcome="delivered"} 4'))
+    t.equal(text.includes('test.unheard'), false)
+  })
+})

@@ -1,0 +1,227 @@
+import { type Events, event, events as eventsRef, orderPaid, orderRefunded } from '@plinth/events'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t from 'tap'
+import { Type } from 'typebox'
+import { createDatabase, onEachDatabase } from './fixtures/databases.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const noted = event('test.noted', Type.Object({ note: Type.String({ maxLength: 20 }) }))
+const loose = event('test.loose', Type.Unknown())
+
+onEachDatabase(t, 'K-013 publishing', async (t, at) => {
+  await t.test('entities and tables agree', async (t) => {
+    const { db } = await startEvents(t, at, { roles: ['web'] })
+    const generator = db.fork().config.getExtension('@mikro-orm/schema-generator') as {
+      getUpdateSchemaSQL(options: object): Promise<string>
+    }
+    const sql = await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })
+    t.notMatch(sql, 'outbox_')
+  })
+
+  await t.test('events of one transaction keep their order, awaited or not, and unknown ones are done', async (t) => {
+    const seen: string[] = []
+    const product = await startEvents(t, at, {
+      handlers: (events) => events.on(noted, 'test.note', ({ payload }) => void seen.push(payload.note)),
+    })
+    const { db, events, states } = product
+    const notes = Array.from({ length: 30 }, (_, n) => String(n))
+    await db.transactional(() => Promise.all(notes.map((note) => events.publish(noted, { note }, { key: 'one' }))))
+    await events.publish(loose, { of: 'nobody' })
+    await events.idle()
+    t.same(seen, notes)
+    t.same(await states(), { delivered: 31 })
+  })
+
+  await t.test('order follows the commits: who publishes later under a key waits for who did before', async (t) => {
+    const product = await startEvents(t, at, { roles: ['web'] })
+    const { db, events } = product
+    const steps: string[] = []
+    const begun = Promise.withResolvers<void>()
+    const isSecondHere = Promise.withResolvers<void>()
+    const first = db.transactional(async () => {
+      await events.publish(noted, { note: 'first' }, { key: 'two' })
+      begun.resolve()
+      await isSecondHere.promise
+      await db.query('select count(*) as n from outbox_event')
+      steps.push('first commits')
+    })
+    await begun.promise
+    const second = db.transactional(async () => {
+      await events.publish(noted, { note: 'second' }, { key: 'two' })
+      steps.push('second has its place')
+    })
+    isSecondHere.resolve()
+    await Promise.all([first, second])
+    t.same(steps, ['first commits', 'second has its place'])
+    const rows = await db.query<{ payload: string }>(
+      "select payload from outbox_event where stream_key = 'two' order by position",
+    )
+    t.same(
+      rows.map(({ payload }) => JSON.parse(payload).note),
+      ['first', 'second'],
+    )
+  })
+
+  await t.test('transactions that publish under several keys in any order all commit', async (t) => {
+    const { db, events } = await startEvents(t, at, { roles: ['web'] })
+    const work = Array.from({ length: 4 }, (_, n) =>
+      db.transactional(async () => {
+        for (const key of n % 2 === 0 ? ['x', 'y'] : ['y', 'x']) await events.publish(loose, n, { key })
+      }),
+    )
+    await Promise.all(work)
+    const rows = await db.query<{ payload: string; stream_key: string }>(
+      "select payload, stream_key from outbox_event where stream_key in ('x', 'y') order by stream_key, position",
+    )
+    const of = (key: string) => rows.filter((row) => row.stream_key === key).map(({ payload }) => payload)
+    t.equal(of('x').length, 4)
+    t.same(of('x'), of('y'), 'both keys tell the same order of commits')
+  })
+
+  await t.test('a worker delivers what another process published, when it looks', async (t) => {
+    const clock = manualClock()
+    const seen: string[] = []
+    const web = await startEvents(t, at, { clock, roles: ['web'] })
+    const worker = await startEvents(t, at, {
+      clock,
+      roles: ['worker'],
+      handlers: (events) => events.on(noted, 'test.note', ({ payload }) => void seen.push(payload.note)),
+    })
+    await worker.events.idle()
+    seen.length = 0
+    await web.events.publish(noted, { note: 'from afar' }, { key: 'far' })
+    t.same(seen, [])
+    await clock.advance(1_000)
+    await worker.events.idle()
+    t.same(seen, ['from afar'])
+  })
+
+  await t.test(
+    'old events are purged with the keys that have none left; failed ones and their keys stay',
+    async (t) => {
+      const { running, db, events, clock } = await startEvents(t, at, {
+        config: { 'platform.events.retry.max-attempts': 1, 'platform.events.retention': '1d' },
+        handlers: (events) =>
+          events.on(loose, 'test.fail', ({ payload }) => {
+            if (payload === 'bad') throw new Error('no')
+          }),
+      })
+      for (const table of ['outbox_event', 'outbox_stream']) await db.execute(`delete from ${table}`)
+      await events.publish(loose, 'good', { key: 'gone' })
+      await events.publish(loose, 'bad', { key: 'kept' })
+      await events.publish(loose, 'behind', { key: 'kept' })
+      await events.idle()
+      clock.shiftWallClock(86_400_000)
+      await events.publish(loose, 'young', { key: 'young' })
+      await events.idle()
+      clock.shiftWallClock(1)
+      const purge = running.scheduledTasks.find(({ name }) => name === 'events.purge')
+      await purge?.run(new AbortController().signal)
+      const left = await db.query<{ payload: string }>('select payload from outbox_event order by id')
+      t.same(left.map(({ payload }) => payload).slice(0, 2), ['"bad"', '"behind"'])
+      t.equal(left.at(-1)?.payload, '"young"')
+      t.same(await db.query('select stream_key from outbox_stream order by stream_key'), [
+        { stream_key: 'kept' },
+        { stream_key: 'young' },
+      ])
+    },
+  )
+
+  await t.test('D.66 emitted events reach the handlers after the commit, once, and are not kept', async (t) => {
+    const seen: string[] = []
+    const lines: string[] = []
+    const logger = pino({ level: 'error' }, { write: (line) => void lines.push(line) })
+    const { db, events, effect, effects } = await startEvents(t, at, {
+      roles: ['web'],
+      logger,
+      handlers: (bus: Events) => {
+        bus.on(noted, 'test.bad', () => {
+          throw new Error('bad handler')
+        })
+        bus.on(noted, 'test.good', ({ id, payload, key }, { attempt }) => {
+          seen.push(payload.note)
+          t.match({ id, key, attempt }, { id: 0, key: undefined, attempt: 1 })
+        })
+        bus.on(noted, 'test.exact', ({ payload }) => effect('emitted', 0, payload.note).then(() => {}), {
+          transaction: true,
+        })
+      },
+    })
+    await db.execute('delete from outbox_event')
+    await db
+      .transactional(async () => {
+        events.emit(noted, { note: 'rolled back' })
+        throw new Error('no')
+      })
+      .catch(() => {})
+    await db.transactional(async () => {
+      events.emit(noted, { note: 'in' })
+      t.same(seen, [])
+    })
+    events.emit(noted, { note: 'out' })
+    await events.idle()
+    t.same(seen, ['in', 'out'])
+    t.same((await effects('emitted')).sort(), ['in', 'out'])
+    t.equal(lines.length, 2)
+    t.match(JSON.parse(lines[0] ?? ''), { type: 'test.noted', handler: 'test.bad', reason: 'bad handler' })
+    t.same(await db.query('select id from outbox_event'), [])
+  })
+})
+
+t.test('bad input is refused by name and changes nothing', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const { running, events, states } = await startEvents(t, at, {
+    roles: ['web'],
+    handlers: (events) => {
+      events.on(noted, 'test.a', () => {})
+      t.throws(() => events.on(noted, 'test.a', () => {}), {
+        code: 'PLINTH_EVENTS_HANDLER_TAKEN',
+        message: 'Event "test.noted" has a handler named "test.a" already.',
+      })
+      for (const name of ['', 'A', '.a', 'a'.repeat(129)]) {
+        t.throws(() => events.on(noted, name, () => {}), { code: 'PLINTH_EVENTS_HANDLER_NAME' })
+      }
+    },
+  })
+  const circle: Record<string, unknown> = {}
+  circle['self'] = circle
+  const payloads = [{}, { note: 1 }, { note: 'x'.repeat(21) }, undefined, circle, { note: 1n }, 'x'] as never[]
+  for (const payload of payloads) {
+    await t.rejects(events.publish(noted, payload), { code: 'PLINTH_EVENTS_PAYLOAD' })
+    t.throws(() => events.emit(noted, payload), { code: 'PLINTH_EVENTS_PAYLOAD' })
+  }
+  await t.rejects(events.publish(noted, { note: 1 } as never), {
+    message: 'The payload of "test.noted" does not fit: /note must be string.',
+  })
+  await t.rejects(events.publish(loose, 'x'.repeat(2 ** 20)), { message: /larger than 1 MiB/ })
+  for (const key of ['', 'a\nb', '\ud800', 'k'.repeat(201)]) {
+    await t.rejects(events.publish(noted, { note: 'a' }, { key }), { code: 'PLINTH_EVENTS_KEY' })
+  }
+  for (const id of ['', 'A', 'a..b', 'a b', 'a'.repeat(129)]) t.throws(() => event(id, Type.Null()), RangeError)
+  t.same(await states(), {})
+  t.equal(running.service(eventsRef), events)
+})
+
+t.test('A9 the neutral events of the mall carry what was decided', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const seen: unknown[] = []
+  const { events } = await startEvents(t, at, {
+    handlers: (events) => {
+      events.on(orderPaid, 'test.paid', ({ type, payload }) => void seen.push([type, payload]))
+      events.on(orderRefunded, 'test.refunded', ({ type, payload }) => void seen.push([type, payload]))
+    },
+  })
+  const paid = { orderNo: 'o1', userId: 7, cashAmount: 1_000, currency: 'CNY', paidAt: 1_767_225_600_000 }
+  const refunded = { refundNo: 'r1', orderNo: 'o1', userId: 7, refundAmount: 400, orderCashAmount: 1_000 }
+  await events.publish(orderPaid, paid, { key: 'order:o1' })
+  await events.publish(orderRefunded, refunded, { key: 'order:o1' })
+  await events.idle()
+  t.same(seen, [
+    ['commerce.order.paid', paid],
+    ['commerce.order.refunded', refunded],
+  ])
+  await t.rejects(events.publish(orderPaid, { ...paid, cashAmount: 0.1 }), { code: 'PLINTH_EVENTS_PAYLOAD' })
+})

@@ -1,0 +1,272 @@
+import { event } from '@plinth/events'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { Type } from 'typebox'
+import { onEachDatabase } from './fixtures/databases.ts'
+import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const work = event('test.work', Type.Object({ note: Type.String() }))
+const leaseMs = 3_000
+const noDeadline = { handlerDeadlineMs: 3_600_000 }
+
+onEachDatabase(t, 'K-013 leases', async (t, at) => {
+  const start = async () => {
+    const product = await startEvents(t, at, { roles: ['web'] })
+    for (const table of ['outbox_event', 'outbox_delivery', 'test_effect']) {
+      await product.db.execute(`delete from ${table}`)
+    }
+    return product
+  }
+
+  await t.test('a process that slept through its lease changes nothing any more', async (t) => {
+    const { db, clock, events, effect, effects } = await start()
+    const frozen = manualClock(clock.now())
+    const begun = Promise.withResolvers<void>()
+    const wakeUp = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    const asleep = dispatcherProcess({
+      ...{ db, clock: frozen, ...noDeadline },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'exact',
+          async () => {
+            begun.resolve()
+            await wakeUp.promise
+            ended.resolve()
+          },
+          {},
+        ),
+    })
+    await events.publish(work, { note: 'a' }, { key: 'k' })
+    asleep.dispatcher.wake()
+    await begun.promise
+
+    await clock.advance(leaseMs)
+    const awake = dispatcherProcess({
+      ...{ db, clock },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'exact',
+          async ({ id, payload }) => {
+            await effect('exact', id, payload.note)
+            throw new Error('not yet')
+          },
+          { transaction: true },
+        ),
+    })
+    await awake.dispatcher.idle()
+    const row = () => db.query('select attempts, last_error, status from outbox_event')
+    const before = await row()
+    t.match(before, [{ attempts: 2, last_error: 'exact: not yet', status: 'pending' }], 'taken over after the lease')
+    wakeUp.resolve()
+    await ended.promise
+    await asleep.dispatcher.drain(new AbortController().signal)
+    t.same(await row(), before)
+    t.same(await effects('exact'), [])
+    await awake.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('what such a process wrote in a transaction is rolled back', async (t) => {
+    const { db, clock, events, effect, effects } = await start()
+    await events.publish(work, { note: 'a' })
+    const late = dispatcherProcess({
+      ...{ db, clock, ...noDeadline },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'exact',
+          async ({ id }) => {
+            await effect('exact', id, 'late')
+            // Stands for another process that took the event meanwhile.
+            await db.execute('update outbox_event set lease_token = ? where id = ?', ['other', id])
+          },
+          { transaction: true },
+        ),
+    })
+    await late.dispatcher.idle()
+    t.same(await effects('exact'), [])
+    await late.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('a handler that takes long keeps its lease, and learns when it is lost', async (t) => {
+    const { db, clock, events } = await start()
+    const begun = Promise.withResolvers<AbortSignal>()
+    const finish = Promise.withResolvers<void>()
+    const slow = dispatcherProcess({
+      ...{ db, clock, ...noDeadline },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'slow',
+          async (_, { signal }) => {
+            begun.resolve(signal)
+            await Promise.race([finish.promise, new Promise((resolve) => signal.addEventListener('abort', resolve))])
+          },
+          {},
+        ),
+    })
+    const id = await events.publish(work, { note: 'a' })
+    slow.dispatcher.wake()
+    const signal = await begun.promise
+    const leaseEnd = async () => {
+      const rows = await db
+        .fork()
+        .getKysely<{ outbox_event: { id: number; next_at: unknown } }>()
+        .selectFrom('outbox_event')
+        .select('next_at')
+        .where('id', '=', id)
+        .execute()
+      return JSON.stringify(rows)
+    }
+    let before = await leaseEnd()
+    const { sleepers } = clock
+    for (let third = 0; third < 9; third++) {
+      await clock.advance(leaseMs / 3)
+      // The renewal is a real statement: it ends by itself, and then its keeper sleeps again.
+      while ((await leaseEnd()) === before || clock.sleepers < sleepers) await new Promise(setImmediate)
+      before = await leaseEnd()
+      t.same(await slow.store.due(), [], 'nobody else finds it')
+    }
+    t.equal(signal.aborted, false)
+
+    await db.execute("update outbox_event set lease_token = 'other' where id = ?", [id])
+    const lost = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    await clock.advance(leaseMs / 3)
+    await lost
+    t.match(signal.reason, { name: 'LeaseLost' })
+    finish.resolve()
+    await slow.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('A10 an event that ends the process at every attempt is given up', async (t) => {
+    const { db, clock, events, states } = await start()
+    await events.publish(work, { note: 'poison' }, { key: 'k' })
+    let deaths = 0
+    for (let attempt = 0; attempt < 4; attempt++) {
+      let dies = false
+      const one = dispatcherProcess({
+        ...{ db, clock, maxAttempts: 3 },
+        dies: () => dies,
+        handlers: (registry, step) =>
+          registry.add(
+            work,
+            'deadly',
+            async () => {
+              dies = true
+              deaths += 1
+              await step(async () => {})
+            },
+            {},
+          ),
+      })
+      await Promise.race([one.dispatcher.idle(), one.crashed])
+      await clock.advance(leaseMs)
+    }
+    t.equal(deaths, 3)
+    t.same(await states(), { delivered: 1, failed: 1 }, 'failed, with an alert that nobody wanted to see')
+  })
+
+  await t.test('a process that is never done with its own events finds those of others', async (t) => {
+    const { db, clock, events } = await start()
+    let links = 0
+    let isFound = false
+    const chain = event('test.chain', Type.Null())
+    const busy = dispatcherProcess({
+      ...{ db, clock },
+      handlers(registry, _, publish) {
+        registry.add(
+          chain,
+          'chain',
+          async () => {
+            links += 1
+            if (!isFound && links < 500) await publish(chain, null, { key: 'chain' })
+          },
+          {},
+        )
+        registry.add(
+          work,
+          'other',
+          () => {
+            isFound = true
+          },
+          {},
+        )
+      },
+    })
+    await events.publish(chain, null, { key: 'chain' })
+    const idle = busy.dispatcher.idle()
+    while (links < 5) await new Promise(setImmediate)
+    await events.publish(work, { note: 'from afar' })
+    while (!isFound && links < 500) {
+      const before = links
+      await clock.advance(50)
+      while (!isFound && links < before + 5) await new Promise(setImmediate)
+    }
+    t.ok(isFound && links < 100, `found after ${links} events`)
+    await idle
+    await busy.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('a handler that passes its deadline has failed; draining waits, then gives back', async (t) => {
+    const { db, clock, events, states } = await start()
+    const attempts: number[] = []
+    let begun = Promise.withResolvers<void>()
+    const stuck = dispatcherProcess({
+      ...{ db, clock, handlerDeadlineMs: 1_000, initialDelayMs: 10, maxDelayMs: 10 },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'stuck',
+          (_, { attempt }) => {
+            attempts.push(attempt)
+            begun.resolve()
+            return new Promise(() => {})
+          },
+          {},
+        ),
+    })
+    const id = await events.publish(work, { note: 'a' })
+    stuck.dispatcher.wake()
+    await begun.promise
+    begun = Promise.withResolvers()
+    const idle = stuck.dispatcher.idle()
+    await clock.advance(1_000)
+    await idle
+    const error = async () =>
+      (await db.query<{ last_error: string }>('select last_error from outbox_event where id = ?', [id]))[0]?.last_error
+    t.equal(await error(), 'stuck: Handler "stuck" did not finish within 1000 ms')
+
+    await clock.advance(10)
+    stuck.dispatcher.wake()
+    await begun.promise
+    const stop = new AbortController()
+    let isDrained = false
+    const drained = stuck.dispatcher.drain(stop.signal).then(() => {
+      isDrained = true
+    })
+    await new Promise(setImmediate)
+    t.equal(isDrained, false)
+    stop.abort()
+    await drained
+    t.same(attempts, [1, 2])
+    const next = dispatcherProcess({
+      ...{ db, clock },
+      handlers: (registry) =>
+        registry.add(
+          work,
+          'stuck',
+          (_, { attempt }) => {
+            attempts.push(attempt)
+          },
+          {},
+        ),
+    })
+    await next.dispatcher.idle()
+    t.same(attempts, [1, 2, 2], 'the next process begins at once, and the stop counts for no attempt')
+    t.same(await states(), { delivered: 1 })
+    await next.dispatcher.drain(stop.signal)
+  })
+})

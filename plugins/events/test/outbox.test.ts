@@ -1,0 +1,115 @@
+import { event, outboxDeliveryFailed } from '@plinth/events'
+import t from 'tap'
+import { Type } from 'typebox'
+import { onEachDatabase } from './fixtures/databases.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const noted = event('test.noted', Type.Object({ note: Type.String() }))
+const other = event('test.other', Type.Object({ note: Type.String() }))
+
+onEachDatabase(t, 'K-013 delivery', async (t, db) => {
+  await t.test('A10 D.66 an event is delivered after the commit, and a rollback publishes nothing', async (t) => {
+    const seen: string[] = []
+    let isCommitted = false
+    const product = await startEvents(t, db, {
+      handlers: (events) =>
+        events.on(noted, 'test.note', ({ payload, type, key, publishedAt }) => {
+          seen.push(payload.note)
+          t.equal(isCommitted, true)
+          t.match({ type, key, publishedAt }, { type: 'test.noted', key: 'k', publishedAt: Date.UTC(2026, 0, 1) })
+        }),
+    })
+    await t.rejects(
+      product.db.transactional(async () => {
+        await product.events.publish(noted, { note: 'lost' }, { key: 'k' })
+        throw new Error('rolled back')
+      }),
+      { message: 'rolled back' },
+    )
+    await product.db.transactional(async () => {
+      await product.events.publish(noted, { note: 'kept' }, { key: 'k' })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      t.same(seen, [])
+      isCommitted = true
+    })
+    await product.events.idle()
+    t.same(seen, ['kept'])
+    t.same(await product.states(), { delivered: 1 })
+  })
+
+  await t.test(
+    'a retry calls the handlers that have not succeeded; effects of a transaction happen once',
+    async (t) => {
+      const calls: string[] = []
+      const failing = new Set(['second', 'third'])
+      const product = await startEvents(t, db, {
+        handlers: (events) => {
+          events.on(other, 'first', () => void calls.push('first'))
+          events.on(
+            other,
+            'second',
+            async ({ id, payload }, { attempt }) => {
+              calls.push(`second ${attempt}`)
+              await product.effect('second', id, payload.note)
+              if (failing.has('second')) throw new Error('second fails')
+            },
+            { transaction: true },
+          )
+          events.on(other, 'third', () => {
+            calls.push('third')
+            if (failing.has('third')) throw new Error('third fails')
+          })
+        },
+      })
+      const id = await product.events.publish(other, { note: 'a' })
+      await product.events.idle()
+      t.same(calls.splice(0), ['first', 'second 1', 'third'])
+      t.same(await product.effects('second'), [], 'what it wrote is rolled back')
+      const [row] = await product.db.query<{ last_error: string }>('select last_error from outbox_event where id = ?', [
+        id,
+      ])
+      t.equal(row?.last_error, 'second: second fails; third: third fails')
+
+      failing.delete('second')
+      await product.clock.advance(1_000)
+      await product.events.idle()
+      t.same(calls.splice(0), ['second 2', 'third'])
+      failing.delete('third')
+      await product.clock.advance(2_000)
+      await product.events.idle()
+      t.same(calls, ['third'])
+      t.same(await product.effects('second'), ['a'])
+    },
+  )
+
+  await t.test('after the last attempt it fails, holds up its key alone, and an alert is published', async (t) => {
+    const seen: string[] = []
+    const alerts: object[] = []
+    const product = await startEvents(t, db, {
+      config: { 'platform.events.retry.max-attempts': 3 },
+      handlers: (events) => {
+        events.on(noted, 'test.fail', ({ payload }) => {
+          seen.push(payload.note)
+          if (payload.note === 'bad') throw new Error('no')
+        })
+        events.on(outboxDeliveryFailed, 'test.alert', ({ payload }) => {
+          alerts.push(payload)
+          throw new Error('the alert fails too')
+        })
+      },
+    })
+    const id = await product.events.publish(noted, { note: 'bad' }, { key: 'blocked' })
+    await product.events.publish(noted, { note: 'behind' }, { key: 'blocked' })
+    await product.events.publish(noted, { note: 'free' }, { key: 'other' })
+    await product.events.idle()
+    t.same(seen.splice(0), ['bad', 'free'])
+    for (let round = 0; round < 4; round++) {
+      await product.clock.advance(5_000)
+      await product.events.idle()
+    }
+    t.same(seen.splice(0), ['bad', 'bad'])
+    t.same(alerts[0], { eventId: id, type: 'test.noted', key: 'blocked', attempts: 3, reason: 'test.fail: no' })
+    t.equal(alerts.length, 3, 'the alert is tried, given up and makes no alert of its own')
+    t.match(await product.states(), { failed: 2, pending: 1 })
+  })
+})
