@@ -1,0 +1,124 @@
+import { key } from '@plinth/kernel'
+
+/** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
+const ownNetworks = [
+  '127.0.0.0/8',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '169.254.0.0/16',
+  '::1/128',
+  'fe80::/10',
+  'fc00::/7',
+] as const
+
+export const keys = {
+  'platform.http.host': key.host({
+    title: { en: 'Address to listen on', 'zh-CN': '监听地址' },
+    description: {
+      en: 'The default answers this machine alone, because a fresh product has no administrator yet. Use 0.0.0.0 in a container or behind a proxy on another machine.',
+      'zh-CN': '默认只响应本机，因为新装的产品尚无管理员。在容器中，或代理位于其他机器时，请使用 0.0.0.0。',
+    },
+    default: '127.0.0.1',
+  }),
+  'platform.http.port': key.port({
+    title: { en: 'Port', 'zh-CN': '端口' },
+    description: { en: '0 lets the system choose.', 'zh-CN': '填 0 由系统分配。' },
+    default: 3000,
+    minimum: 0,
+  }),
+  'platform.http.worker-port': key.port({
+    title: { en: 'Worker port', 'zh-CN': '工作进程端口' },
+    description: {
+      en: 'Port for health and metrics of a process that only works in the background. Without it such a process does not listen.',
+      'zh-CN': '仅运行后台任务的进程提供健康检查和指标的端口；不设置则不监听。',
+    },
+    minimum: 0,
+  }),
+  'platform.http.body-limit': key.bytes({
+    title: { en: 'Largest request body', 'zh-CN': '请求体上限' },
+    default: '1MiB',
+    minimum: 1,
+    maximum: '1GiB',
+  }),
+  'platform.http.request-timeout': key.duration({
+    title: { en: 'Request timeout', 'zh-CN': '请求接收期限' },
+    description: {
+      en: 'How long a caller may take to send a whole request.',
+      'zh-CN': '调用方发送完整请求所允许的最长时间。',
+    },
+    default: '30s',
+    minimum: '1s',
+  }),
+  'platform.http.drain-delay': key.duration({
+    title: { en: 'Drain delay', 'zh-CN': '排空延迟' },
+    description: {
+      en: 'How long the server goes on accepting connections after readiness has turned to 503, so that a load balancer can notice.',
+      'zh-CN': '就绪检查返回 503 后继续接受连接的时间，以便负载均衡器察觉。',
+    },
+    default: '0s',
+  }),
+  'platform.http.readiness-deadline': key.duration({
+    title: { en: 'Readiness deadline', 'zh-CN': '就绪检查期限' },
+    description: {
+      en: 'How long one health check may take before it counts as failed.',
+      'zh-CN': '单项健康检查的最长时间，超时视为失败。',
+    },
+    default: '2s',
+    minimum: '1ms',
+  }),
+  'platform.http.access-log': key.boolean({
+    title: { en: 'Access log', 'zh-CN': '访问日志' },
+    description: {
+      en: 'One log line for each request. Failures are logged without it.',
+      'zh-CN': '每个请求记录一行日志；失败无论如何都会记录。',
+    },
+    default: false,
+    reload: 'live',
+  }),
+  'platform.http.response-check': key.boolean({
+    title: { en: 'Response check', 'zh-CN': '响应检查' },
+    description: {
+      en: 'For tests and development: a response that holds what its schema does not declare fails instead of losing it silently.',
+      'zh-CN': '用于测试和开发：响应包含其结构未声明的内容时报错，而不是静默丢弃。',
+    },
+    default: false,
+  }),
+  'platform.http.docs.enabled': key.boolean({
+    title: { en: 'API reference', 'zh-CN': '接口文档' },
+    description: {
+      en: 'Serves the API description at /docs/openapi.json and a browsable reference at /docs/.',
+      'zh-CN': '在 /docs/openapi.json 提供接口描述，在 /docs/ 提供可浏览的文档。',
+    },
+    default: true,
+  }),
+  'platform.http.metrics.enabled': key.boolean({
+    title: { en: 'Metrics', 'zh-CN': '指标' },
+    description: { en: 'Measures requests and serves /metrics.', 'zh-CN': '统计请求并提供 /metrics。' },
+    default: true,
+  }),
+  'platform.http.metrics.allowed-clients': key.cidrList({
+    title: { en: 'Clients that may read metrics', 'zh-CN': '可读取指标的客户端' },
+    description: {
+      en: 'Addresses and CIDR ranges; to everybody else /metrics does not exist.',
+      'zh-CN': '地址和 CIDR 网段；对其他客户端而言 /metrics 不存在。',
+    },
+    default: [...ownNetworks],
+  }),
+  'platform.rate-limit.annotation.client-ip.trusted-proxies': key.cidrList({
+    title: { en: 'Trusted proxies', 'zh-CN': '可信代理' },
+    description: {
+      en: 'Proxies whose headers are believed about the address of the client.',
+      'zh-CN': '可采信其所报客户端地址的代理。',
+    },
+    default: [...ownNetworks],
+  }),
+  'platform.rate-limit.annotation.client-ip.trust-forwarded-headers': key.boolean({
+    title: { en: 'Trust proxy headers', 'zh-CN': '信任代理请求头' },
+    description: {
+      en: 'When false, X-Forwarded-For, CF-Connecting-IP and X-Real-IP are ignored entirely.',
+      'zh-CN': '关闭后完全忽略 X-Forwarded-For、CF-Connecting-IP 和 X-Real-IP。',
+    },
+    default: true,
+  }),
+}

@@ -1,0 +1,164 @@
+import { service } from '@plinth/kernel'
+import type {
+  FastifyPluginAsync,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  InjectOptions,
+  LightMyRequestResponse,
+} from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Static, TSchema } from 'typebox'
+import type { ClientIpRules } from './client-ip.ts'
+
+/** Who may call a route. Every route says so; there is no default. */
+export type Access = 'public' | 'user' | { readonly permission: string }
+
+export interface RequestSchemas {
+  readonly params?: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+}
+
+type Validated<S> = S extends TSchema ? Static<S> : undefined
+
+/** A request as handlers see it: validated, with the product's own facts about it. */
+export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
+  FastifyRequest,
+  'params' | 'query' | 'body'
+> & {
+  readonly params: Validated<S['params']>
+  readonly query: Validated<S['query']>
+  readonly body: Validated<S['body']>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Safe trace id: the caller's `X-Trace-Id` when well formed, else our own (decision A27). */
+    readonly traceId: string
+    /** Client address by the product's one resolver (document 1, "Declarative client identity"), normalised. */
+    readonly clientIp: string
+    /** Locale of the answer, from `Accept-Language`. */
+    readonly locale: string
+  }
+}
+
+/** A typed note on a route that another plugin understands, for example a rate limit. Found by id. */
+export interface RouteAnnotation<T = unknown> {
+  readonly id: string
+  readonly value: T
+}
+
+export interface RouteDeclaration<S extends RequestSchemas = RequestSchemas, R extends TSchema = TSchema> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; Fastify syntax for parameters. */
+  readonly path: string
+  readonly summary: string
+  readonly description?: string
+  readonly tags?: readonly string[]
+  readonly access: Access
+  /** Marks it deprecated in the API description; says what replaces it. */
+  readonly deprecated?: { readonly since: string; readonly replacement: string }
+  readonly request?: S
+  /** Schema of the envelope's `data`; it is the serializer too, so undeclared members never leave. */
+  readonly response: R
+  readonly annotations?: readonly RouteAnnotation[]
+  /**
+   * Answers the payload of the envelope. Business failures are thrown as `BusinessError`. It may set headers and cookies
+   * on the reply; to send by itself it must be a raw route.
+   */
+  handler(request: RouteRequest<S>, reply: FastifyReply): Static<R> | Promise<Static<R>>
+}
+
+/** A route that answers in its own form: file, stream, redirect, page. No envelope is put around what it sends. */
+export interface RawRouteDeclaration {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly summary: string
+  readonly tags?: readonly string[]
+  readonly access: Access
+  /** Media types that it sends, for the API description. */
+  readonly produces: readonly string[]
+  readonly request?: RequestSchemas
+  readonly annotations?: readonly RouteAnnotation[]
+  /** True keeps it out of the API description and frees its path from the rules of API paths: pages and assets. */
+  readonly hidden?: boolean
+  handler(request: FastifyRequest, reply: FastifyReply): unknown
+}
+
+/** What guards and lists see of a route. */
+export interface RouteInfo {
+  readonly method: string
+  /** The route pattern, not the URL. */
+  readonly path: string
+  readonly plugin: string
+  readonly summary: string
+  readonly access: Access
+  /** True for pages, assets and probes, which the API description leaves out. */
+  readonly hidden: boolean
+  readonly annotations: readonly RouteAnnotation[]
+}
+
+/** Stops a request by throwing a `BusinessError` or by sending a reply. */
+export type GuardHandler = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
+
+export interface RouteGuard {
+  readonly name: string
+  /**
+   * `gate` runs first and knows no caller: access protection, address lists. `access` decides who may call, also before
+   * the body is read: a route that is not public answers "401" as long as no access guard takes it. `quota` runs after
+   * validation, so that bad input burns no quota.
+   */
+  readonly stage: 'gate' | 'access' | 'quota'
+  /** Called once per route before the server listens; `undefined` leaves the route alone. */
+  forRoute(route: RouteInfo): GuardHandler | undefined
+}
+
+export interface HttpServer {
+  /** Adds a route. Only during set-up. Throws on a missing access rule, a bad path or a taken method and path. */
+  route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
+    plugin: string,
+    declaration: RouteDeclaration<S, R>,
+  ): void
+  rawRoute(plugin: string, declaration: RawRouteDeclaration): void
+  /** Adds a guard for all routes, those of earlier plugins included. Only during set-up. */
+  guard(guard: RouteGuard): void
+  /** Registers a Fastify plugin: static files, WebSocket. Only during set-up. */
+  register(plugin: FastifyPluginCallback): void
+  register(plugin: FastifyPluginAsync): void
+  readonly routes: readonly RouteInfo[]
+  /** How `request.clientIp` is found. */
+  readonly clientIpRules: ClientIpRules
+  /** OpenAPI 3.1 document of all routes. Ends registration. */
+  openapi(): Promise<object>
+  /** Base URL once it listens. */
+  readonly url: string | undefined
+  /** Runs a request through the full stack without a socket. Ends registration. */
+  inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
+}
+
+/** The product's HTTP server. */
+export const http = service<HttpServer>('http', { from: '@plinth/http' })
+
+/** The product's Prometheus registry. Tags must be bounded: never keys, addresses, names. */
+export const metrics = service<Registry>('metrics', { from: '@plinth/http' })
+
+/** Envelope of every ordinary JSON answer (document 1, "Response envelope and naming rules"). */
+export interface Envelope<T> {
+  readonly code: string
+  readonly message: string
+  readonly data: T
+}
+
+/** Page of a list (decision B32). `page` is 1-based. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly page: number
+  readonly size: number
+  readonly total: number
+}
+
+export interface PageQuery {
+  readonly page: number
+  readonly size: number
+}

@@ -1,0 +1,92 @@
+import type { BusinessError } from '@plinth/kernel'
+import { successCode } from './envelope.ts'
+import { InvalidInput } from './input-validation.ts'
+import { ownText, type Say } from './texts.ts'
+
+/** What a caller may learn about something that went wrong. */
+export interface Failure {
+  /** HTTP status: 200, save for the transport exceptions of decision B2. */
+  readonly status: number
+  readonly code: string
+  readonly kind: 'business' | 'transport' | 'unexpected'
+  readonly message: string
+  readonly data: object | null
+}
+
+/** Faults of the transport, by the code of the error of Fastify or Node.js: HTTP status and reason. */
+const transportFaults: Readonly<Record<string, readonly [status: number, reason: string]>> = {
+  FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
+  FST_ERR_BAD_URL: [400, 'http.url-malformed'],
+  FST_ERR_MAX_PARAM_LENGTH: [414, 'http.url-malformed'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'http.body-malformed'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'http.body-malformed'],
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'http.body-too-large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'http.media-type-unsupported'],
+  FST_ERR_CTP_EMPTY_TYPE: [415, 'http.media-type-unsupported'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'http.request-timeout'],
+  HPE_HEADER_OVERFLOW: [431, 'http.headers-too-large'],
+}
+
+/** A fault of the transport, in the locale. */
+export function transportFailure(code: string, say: Say, locale: string): Failure {
+  const [status, reason] = transportFaults[code] ?? [400, 'http.request-malformed']
+  const key = `messages.${reason}`
+  const message = say(locale, key, {}, ownText(key))
+  return { status, code: String(status), kind: 'transport', message, data: { reason } }
+}
+
+/**
+ * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input and transport faults
+ * speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
+ * Never throws, whatever was thrown.
+ */
+export function failureOf(error: unknown, say: Say, locale: string): Failure {
+  try {
+    if (isBusinessError(error)) return businessFailure(error, say, locale)
+    if (error instanceof InvalidInput) return inputFailure(error, say, locale)
+    if (error instanceof Error) {
+      const { code } = error as { code?: unknown }
+      // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
+      if (typeof code === 'string' && code.startsWith('FST_ERR_') && Object.hasOwn(transportFaults, code)) {
+        return transportFailure(code, say, locale)
+      }
+    }
+  } catch {
+    // An error whose members throw is as unexpected as an error can be.
+  }
+  const key = 'messages.http.internal-error'
+  return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
+}
+
+/** By name, because the error may come from another copy of the kernel. A failure that calls itself a success is a bug. */
+function isBusinessError(error: unknown): error is BusinessError {
+  return (
+    error instanceof Error &&
+    error.name === 'BusinessError' &&
+    typeof (error as { code?: unknown }).code === 'string' &&
+    (error as { code?: unknown }).code !== successCode
+  )
+}
+
+function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {
+  const hasData = reason !== undefined || data !== undefined
+  return {
+    status: 200,
+    code,
+    kind: 'business',
+    message: say(locale, messageKey, params, message),
+    data: hasData ? { ...data, ...(reason === undefined ? {} : { reason }) } : null,
+  } as const
+}
+
+function inputFailure({ faults }: InvalidInput, say: Say, locale: string): Failure {
+  const errors = faults.map(({ field, rule, params }) => {
+    const own = `messages.http.rule.${rule}`
+    const key = ownText(own) === '' ? 'messages.http.rule.other' : own
+    return { field, rule, message: say(locale, key, params, ownText(key, params)) }
+  })
+  const key = 'messages.http.invalid-input'
+  const params = { faults: errors.map(({ message }) => message).join('; ') }
+  const message = say(locale, key, params, ownText(key, params))
+  return { status: 200, code: '400', kind: 'business', message, data: { reason: 'http.invalid-input', errors } }
+}

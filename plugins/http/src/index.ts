@@ -1,0 +1,5 @@
+export { AddressSet, normalizeAddress } from './address-set.ts'
+export type { ClientIpRules } from './client-ip.ts'
+export * from './contract.ts'
+export { page, pageQuery, type SortQuery, type SortRule, sortQuery } from './paging.ts'
+export { default } from './plugin.ts'

@@ -1,0 +1,93 @@
+import { Server, type Socket } from 'node:net'
+import { setImmediate as afterReading, setTimeout as realTime } from 'node:timers/promises'
+import { type Logger, PlinthError } from '@plinth/kernel'
+import type { FastifyInstance } from 'fastify'
+
+/**
+ * How long the door stays open after the decision to drain, and then how often idle connections are looked for: a
+ * connection that is being made or a request on its way is answered, and the answer says goodbye. Real time, not the
+ * injected clock: sockets live in it.
+ */
+const graceMs = 100
+
+/** The listening side of an application: opens the door, and closes it without cutting a request. */
+export class Listener {
+  readonly #app: FastifyInstance
+  readonly #log: Logger
+  readonly #sockets = new Set<Socket>()
+  #url: string | undefined
+
+  constructor(app: FastifyInstance, log: Logger) {
+    this.#app = app
+    this.#log = log
+    app.server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+  }
+
+  /** Base URL while it listens. */
+  get url(): string | undefined {
+    return this.#url
+  }
+
+  /** Throws `PLINTH_HTTP_LISTEN` with what to do when the address is taken or forbidden. */
+  async listen(host: string, port: number): Promise<void> {
+    try {
+      await this.#app.listen({ host, port })
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      const fix = code === undefined ? undefined : listenFixes[code]
+      if (fix === undefined) throw error
+      throw new PlinthError('PLINTH_HTTP_LISTEN', `Cannot listen on ${host}:${port} (${code}).`, fix, { cause: error })
+    }
+    const address = this.#app.server.address()
+    const actual = typeof address === 'object' && address !== null ? address.port : port
+    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}`
+    this.#log.info({ url: this.#url }, 'listening')
+  }
+
+  /**
+   * Closes the door after a short grace, because closing it resets the connections that wait to be accepted, and resolves
+   * when the last connection is gone. Requests under way are answered, and so are those that still come on an open
+   * connection; each answer then closes its connection. When the signal aborts, what is left is cut.
+   */
+  async close(signal: AbortSignal): Promise<void> {
+    const { server } = this.#app
+    if (!server.listening) return
+    this.#url = undefined
+    await realTime(graceMs, undefined, { signal }).catch(() => undefined)
+    let isClosed = false
+    const closed = new Promise<void>((resolve) => {
+      const done = () => {
+        isClosed = true
+        resolve()
+      }
+      // Not server.close(): it would cut idle connections at this very instant, some with a request on the wire.
+      Server.prototype.close.call(server, done)
+    })
+    const cut = () => {
+      if (this.#sockets.size > 0) {
+        this.#log.warn({ connections: this.#sockets.size }, 'connections cut at the drain deadline')
+      }
+      for (const socket of this.#sockets) socket.destroy()
+    }
+    signal.addEventListener('abort', cut)
+    if (signal.aborted) cut()
+    for (;;) {
+      await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
+      if (isClosed) break
+      // A process that was held up finds the timer due and requests unread: those come first.
+      await afterReading()
+      server.closeIdleConnections()
+      for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+    }
+    signal.removeEventListener('abort', cut)
+  }
+}
+
+const listenFixes: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Stop the program that holds the port, or set platform.http.port to another.',
+  EACCES: 'Set platform.http.port to 1024 or above, or give the process the right to the port.',
+  EADDRNOTAVAIL: 'Set platform.http.host to an address of this machine.',
+}

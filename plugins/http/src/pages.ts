@@ -1,0 +1,58 @@
+import helmet from '@fastify/helmet'
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import type { RouteBook } from './route-book.ts'
+import { addRawRoutes } from './routes.ts'
+
+const docsPath = '/docs'
+
+/**
+ * What a browser may load on a page of ours: what we serve ourselves, nothing inline that runs. No `upgrade-insecure-
+ * requests`: the product also runs on plain HTTP behind a proxy or on one machine.
+ */
+const contentSecurityPolicy = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'self'"],
+    baseUri: ["'self'"],
+    fontSrc: ["'self'", 'data:'],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["'self'", 'data:', 'blob:'],
+    objectSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    scriptSrcAttr: ["'none'"],
+    styleSrc: ["'self'"],
+  },
+}
+
+/**
+ * Everything that is no envelope: raw routes, pages, the Fastify plugins of others and the API reference. They live in a
+ * context of their own, because the security headers of pages cost more than a whole envelope route.
+ */
+export async function addPages(app: FastifyInstance, book: RouteBook, description: object | undefined): Promise<void> {
+  await app.register(async (pages) => {
+    await pages.register(helmet, { contentSecurityPolicy })
+    addRawRoutes(pages, book)
+    for (const plugin of book.fastifyPlugins) await pages.register(plugin)
+    if (description !== undefined) await addReference(pages, description)
+  })
+}
+
+/** A browsable reference whose assets we serve ourselves. */
+async function addReference(pages: FastifyInstance, description: object): Promise<void> {
+  await pages.register(async (docs) => {
+    await docs.register(swagger, { mode: 'static', specification: { document: description as never } })
+    await docs.register(swaggerUi, {
+      routePrefix: docsPath,
+      logo: null as never,
+      theme: { title: 'API reference' },
+      // Without the bar that loads descriptions from anywhere.
+      uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false },
+      // The reference writes style attributes.
+      transformStaticCSP: (policy) => policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+    })
+    docs.get(`${docsPath}/openapi.json`, async () => description)
+  })
+}

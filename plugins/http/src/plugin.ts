@@ -1,0 +1,98 @@
+import { definePlugin, healthCheck } from '@plinth/kernel'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { AddressSet } from './address-set.ts'
+import { createClientIpResolver } from './client-ip.ts'
+import { commands } from './commands.ts'
+import { keys } from './config.ts'
+import { http, metrics } from './contract.ts'
+import { createReadiness } from './health.ts'
+import { createHttpService } from './http-service.ts'
+import { Listener } from './listener.ts'
+import { probeRoutes } from './probes.ts'
+import { createRequestDurations } from './request-durations.ts'
+import { requires } from './requires.ts'
+import { createSay, messages } from './texts.ts'
+
+/**
+ * The product's HTTP server. Plugins register routes as data during set-up; the server is built and listens when all of
+ * them are ready. It listens in the role `web`; a process that is only a worker serves health and metrics, if anything.
+ */
+export default definePlugin({
+  id: 'http',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [http, metrics],
+  config: keys,
+  messages,
+  commands,
+  setup({ services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+    const registry = new Registry()
+    const hasMetrics = config.get('platform.http.metrics.enabled')
+    if (hasMetrics) collectDefaultMetrics({ register: registry })
+    let isDraining = false
+    let isAccessLogged = config.get('platform.http.access-log')
+    config.onChange('platform.http.access-log', (value) => {
+      isAccessLogged = value
+    })
+    const say = createSay(services.i18n)
+    const clientIpRules = {
+      trustedProxies: config.get('platform.rate-limit.annotation.client-ip.trusted-proxies'),
+      trustForwardedHeaders: config.get('platform.rate-limit.annotation.client-ip.trust-forwarded-headers'),
+    }
+    const readiness = createReadiness(() => services.kernel.contributions(healthCheck), {
+      deadlineMs: config.get('platform.http.readiness-deadline'),
+      clock,
+      log,
+    })
+    const probes = probeRoutes({
+      readiness,
+      isDraining: () => isDraining,
+      say,
+      registry: hasMetrics ? registry : undefined,
+      metricsReaders: new AddressSet(config.get('platform.http.metrics.allowed-clients')),
+    })
+    const service = createHttpService(probes, {
+      product: services.kernel.product,
+      bodyLimit: config.get('platform.http.body-limit'),
+      requestTimeoutMs: config.get('platform.http.request-timeout'),
+      isResponseChecked: config.get('platform.http.response-check'),
+      hasDocs: config.get('platform.http.docs.enabled'),
+      isAccessLogged: () => isAccessLogged,
+      isDraining: () => isDraining,
+      clientIpRules,
+      clientIp: createClientIpResolver(clientIpRules),
+      localeOf: (header) => services.i18n?.negotiate(header) ?? 'en',
+      say,
+      durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,
+      clock,
+      log,
+    })
+    provide(http, service.server)
+    provide(metrics, registry)
+
+    let listener: Listener | undefined
+    onReady(async () => {
+      const workerPort = config.get('platform.http.worker-port')
+      const door = roles.has('web')
+        ? { app: await service.app(), port: config.get('platform.http.port') }
+        : roles.has('worker') && workerPort !== undefined
+          ? { app: await service.probesApp(), port: workerPort }
+          : undefined
+      if (door === undefined) return
+      listener = new Listener(door.app, log)
+      service.listensAt(() => listener?.url)
+      await listener.listen(config.get('platform.http.host'), door.port)
+    })
+    onDrain(async (signal) => {
+      isDraining = true
+      const delayMs = config.get('platform.http.drain-delay')
+      if (listener !== undefined && delayMs > 0) await clock.sleep(delayMs, signal)
+      await listener?.close(signal)
+    })
+    onStop(async () => {
+      await listener?.close(AbortSignal.abort())
+      await service.close()
+    })
+  },
+})

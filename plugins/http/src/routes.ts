@@ -1,0 +1,62 @@
+import type { FastifyInstance, FastifySchema, RouteShorthandOptions } from 'fastify'
+import type { RequestSchemas } from './contract.ts'
+import { noSniff, success, successCode, successSchema } from './envelope.ts'
+import { hooksFor, runInTurn } from './guards.ts'
+import { checkedSuccess } from './response-check.ts'
+import type { BookedRoute, RouteBook } from './route-book.ts'
+
+/** Adds the routes that answer with an envelope. */
+export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isResponseChecked: boolean): void {
+  for (const booked of book.routes) {
+    if (booked.kind !== 'envelope') continue
+    const { handler, request, response } = booked.declaration
+    app.route({
+      ...sharedOptions(booked, book),
+      schema: { ...inputSchemas(request), response: { [successCode]: successSchema(response) } },
+      config: { successCode },
+      handler(request, reply) {
+        reply.header(noSniff.name, noSniff.value)
+        const result: unknown = handler(request as never, reply)
+        if (isResponseChecked) return Promise.resolve(result).then((data) => checkedSuccess(data, reply))
+        return isThenable(result) ? result.then(success) : success(result)
+      },
+    })
+  }
+}
+
+/** Adds the routes that answer in their own form. */
+export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
+  for (const booked of book.routes) {
+    if (booked.kind !== 'raw') continue
+    const { handler, request } = booked.declaration
+    app.route({
+      ...sharedOptions(booked, book),
+      schema: inputSchemas(request),
+      handler: (request, reply) => handler(request, reply),
+    })
+  }
+}
+
+function sharedOptions(
+  { info }: BookedRoute,
+  book: RouteBook,
+): RouteShorthandOptions & { method: string; url: string } {
+  const { onRequest, preHandler } = hooksFor(info, book.guards)
+  return {
+    method: info.method,
+    url: info.path,
+    ...(onRequest.length > 0 ? { onRequest: runInTurn(onRequest) } : {}),
+    ...(preHandler.length > 0 ? { preHandler: runInTurn(preHandler) } : {}),
+  }
+}
+
+function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySchema {
+  return {
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body }),
+  }
+}
+
+const isThenable = (value: unknown): value is Promise<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

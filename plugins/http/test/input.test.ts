@@ -1,0 +1,347 @@
+import i18nPlugin from '@plinth/i18n'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { type TSchema, Type } from 'typebox'
+import { page, pageQuery, type RequestSchemas, sortQuery } from '../src/index.ts'
+import { startHttp } from './start-http.ts'
+
+/** A server whose routes answer what their handler received. */
+async function startEcho(
+  t: Test,
+  request: RequestSchemas,
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' = 'POST',
+) {
+  const received: unknown[] = []
+  const started = await startHttp(t, (http) => {
+    http.route('shop', {
+      method,
+      path: request.params === undefined ? '/api/v1/shop/echo' : '/api/v1/shop/echo/:id',
+      summary: 'Echo',
+      access: 'public',
+      request,
+      response: Type.Object({}, { additionalProperties: true }),
+      handler: ({ body, query, params }) => {
+        received.push(body)
+        return { body, query, params }
+      },
+    })
+  })
+  const post = (body: unknown) => started.send(method, '/api/v1/shop/echo', body)
+  return { ...started, post, received }
+}
+
+const Order = Type.Object({
+  name: Type.String({ minLength: 2, maxLength: 5 }),
+  amount: Type.Integer({ minimum: 1, maximum: 100 }),
+  enabled: Type.Optional(Type.Boolean()),
+  email: Type.Optional(Type.String({ format: 'email' })),
+  kind: Type.Optional(Type.Union([Type.Literal('a'), Type.Literal('b')])),
+  note: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 3, uniqueItems: true })),
+  lines: Type.Optional(Type.Array(Type.Object({ sku: Type.String(), price: Type.Object({ value: Type.Integer() }) }))),
+  code: Type.Optional(Type.String({ pattern: '^[A-Z]+$' })),
+  step: Type.Optional(Type.Number({ multipleOf: 0.5, exclusiveMinimum: 0, exclusiveMaximum: 9 })),
+})
+const good = { name: 'Tea', amount: 3 }
+
+t.test('K-002 C-020 invalid input names every field and the rule that it breaks', async (t) => {
+  const { post, received } = await startEcho(t, { body: Order })
+  const cases: readonly (readonly [body: unknown, field: string, rule: string, message: string])[] = [
+    [{ amount: 3 }, 'name', 'required', 'name is required'],
+    [{ ...good, name: 'x' }, 'name', 'minLength', 'name must have at least 2 characters'],
+    [{ ...good, name: 'xxxxxx' }, 'name', 'maxLength', 'name must have at most 5 characters'],
+    [{ ...good, amount: 0 }, 'amount', 'minimum', 'amount must be at least 1'],
+    [{ ...good, amount: 101 }, 'amount', 'maximum', 'amount must be at most 100'],
+    [{ ...good, amount: 1.5 }, 'amount', 'type', 'amount must be of type integer'],
+    [{ ...good, email: 'x' }, 'email', 'format', 'email is not a valid email'],
+    [{ ...good, kind: 'c' }, 'kind', 'enum', 'kind must be one of "a", "b"'],
+    [{ ...good, kind: 1 }, 'kind', 'enum', 'kind must be one of "a", "b"'],
+    [{ ...good, note: 5 }, 'note', 'type', 'note must be of type string, null'],
+    [{ ...good, ids: [] }, 'ids', 'minItems', 'ids must have at least 1 items'],
+    [{ ...good, ids: [1, 2, 3, 4] }, 'ids', 'maxItems', 'ids must have at most 3 items'],
+    [{ ...good, ids: [1, 1] }, 'ids', 'uniqueItems', 'ids must not repeat an item'],
+    [{ ...good, ids: [1, 0] }, 'ids[1]', 'minimum', 'ids[1] must be at least 1'],
+    [
+      { ...good, lines: [{ sku: 'x', price: {} }] },
+      'lines[0].price.value',
+      'required',
+      'lines[0].price.value is required',
+    ],
+    [{ ...good, code: 'a' }, 'code', 'pattern', 'code does not match ^[A-Z]+$'],
+    [{ ...good, step: 0.7 }, 'step', 'multipleOf', 'step must be a multiple of 0.5'],
+    [{ ...good, step: 0 }, 'step', 'exclusiveMinimum', 'step must be greater than 0'],
+    [{ ...good, step: 9 }, 'step', 'exclusiveMaximum', 'step must be less than 9'],
+    [[], 'body', 'type', 'body must be of type object'],
+    ['text', 'body', 'type', 'body must be of type object'],
+  ]
+  for (const [body, field, rule, message] of cases) {
+    const answer = await post(body)
+    t.equal(answer.status, 200)
+    t.same(answer.body, {
+      code: '400',
+      message: `Invalid input: ${message}.`,
+      data: { reason: 'http.invalid-input', errors: [{ field, rule, message }] },
+    })
+  }
+  const { body } = await post({ name: 'x', amount: 0, ids: ['1'] })
+  t.same(body.data.errors.map(({ field }: { field: string }) => field).sort(), ['amount', 'ids[0]', 'name'])
+  t.equal(received.length, 0, 'no handler ran')
+})
+
+t.test('every rule has a message in both languages', async (t) => {
+  const { send } = await startHttp(
+    t,
+    (http) =>
+      http.route('shop', {
+        method: 'POST',
+        path: '/api/v1/shop/x',
+        summary: 'x',
+        access: 'public',
+        request: { body: Order },
+        response: Type.Null(),
+        handler: () => null,
+      }),
+    { plugins: [i18nPlugin] },
+  )
+  const bad = { name: '', amount: 0, email: '', kind: 1, note: 1, ids: [], code: 'a', step: 0.3, lines: [{}] }
+  const { data } = (await send('POST', '/api/v1/shop/x', bad, { 'accept-language': 'zh' })).body
+  t.ok(data.errors.length >= 9)
+  for (const { field, message } of data.errors) {
+    t.match(message, /[\u4e00-\u9fff]/)
+    t.ok(message.startsWith(field))
+    t.notMatch(message, /\{\{/)
+  }
+})
+
+t.test('D6 bodies are taken as they are, parameters and queries are converted', async (t) => {
+  const { post } = await startEcho(t, { body: Order })
+  for (const wrong of [
+    { amount: '3' },
+    { enabled: 'false' },
+    { enabled: 0 },
+    { ids: ['1'] },
+    { ids: 1 },
+    { name: 5 },
+    { amount: null },
+  ]) {
+    t.equal((await post({ ...good, ...wrong })).body.code, '400', JSON.stringify(wrong))
+  }
+  const { call } = await startEcho(
+    t,
+    {
+      params: Type.Object({ id: Type.Integer({ minimum: 1 }) }),
+      query: Type.Object({
+        active: Type.Optional(Type.Boolean()),
+        ids: Type.Optional(Type.Array(Type.Integer())),
+        limit: Type.Integer({ default: 5 }),
+      }),
+    },
+    'GET',
+  )
+  const { data } = (await call('/api/v1/shop/echo/7?active=false&ids=3&other=1&version=2')).body
+  t.same(data, { params: { id: 7 }, query: { active: false, ids: [3], limit: 5 } })
+  t.same((await call('/api/v1/shop/echo/7?ids=3&ids=4')).body.data.query.ids, [3, 4])
+  for (const wrong of [
+    '/x',
+    '/1.5',
+    '/0',
+    '/7?active=maybe',
+    '/7?limit=x',
+    '/7?limit=1&limit=2',
+    '/9007199254740993',
+  ]) {
+    t.equal((await call(`/api/v1/shop/echo${wrong}`)).body.code, '400', wrong)
+  }
+  t.same((await call('/api/v1/shop/echo/x')).body.data.errors, [
+    { field: 'id', rule: 'type', message: 'id must be of type integer' },
+  ])
+})
+
+t.test('C-011 members that a schema does not declare are ignored and never passed on', async (t) => {
+  const Cat = Type.Object({ kind: Type.Literal('cat'), lives: Type.Integer() })
+  const Dog = Type.Object({ kind: Type.Literal('dog'), tricks: Type.Array(Type.Object({ name: Type.String() })) })
+  const schema = Type.Object({
+    name: Type.String(),
+    nested: Type.Optional(Type.Object({ city: Type.String() })),
+    list: Type.Optional(Type.Array(Type.Object({ id: Type.Integer() }))),
+    perhaps: Type.Optional(Type.Union([Type.Object({ a: Type.Integer() }), Type.Null()])),
+    pet: Type.Optional(Type.Union([Cat, Dog])),
+    both: Type.Optional(Type.Intersect([Type.Object({ a: Type.Integer() }), Type.Object({ b: Type.Integer() })])),
+    free: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    open: Type.Optional(Type.Object({ a: Type.Integer() }, { additionalProperties: true })),
+  })
+  const { post } = await startEcho(t, { body: schema })
+  const extra = { id: 9, createdBy: 1, isAdmin: true }
+  const sent = {
+    ...extra,
+    name: 'x',
+    nested: { city: 'y', ...extra },
+    list: [{ id: 1, createdBy: 2 }],
+    perhaps: { a: 1, ...extra },
+    pet: { kind: 'dog', tricks: [{ name: 'sit', ...extra }], lives: 9, ...extra },
+    both: { a: 1, b: 2, ...extra },
+    free: { any: { thing: 1 } },
+    open: { a: 1, kept: true },
+  }
+  t.same((await post(sent)).body.data.body, {
+    name: 'x',
+    nested: { city: 'y' },
+    list: [{ id: 1 }],
+    perhaps: { a: 1 },
+    pet: { kind: 'dog', tricks: [{ name: 'sit' }] },
+    both: { a: 1, b: 2 },
+    free: { any: { thing: 1 } },
+    open: { a: 1, kept: true },
+  })
+  t.equal((await post({ name: 'x', pet: { kind: 'cat', tricks: [] } })).body.code, '400')
+  const { post: postPlain } = await startEcho(t, { body: Type.Object({ name: Type.String() }) })
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (members) => {
+      const { status, body } = await postPlain({ ...members, name: 'x' })
+      return status === 400 || JSON.stringify(body.data.body) === '{"name":"x"}'
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('K-015 integers beyond 2^53 - 1 are refused, not rounded', async (t) => {
+  const { call, post } = await startEcho(t, { body: Type.Object({ id: Type.Integer() }) })
+  t.same((await post({ id: Number.MAX_SAFE_INTEGER })).body.data.body, { id: Number.MAX_SAFE_INTEGER })
+  for (const id of ['9007199254740992', '9007199254740993', '-9007199254740993', '1e300']) {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"id":${id}}` }
+    t.match((await call('/api/v1/shop/echo', init)).body, { code: '400', data: { errors: [{ field: 'id' }] } }, id)
+  }
+})
+
+t.test('K-001 D5 every method takes an empty body with the JSON media type, and DELETE takes a body', async (t) => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    const bare = await startEcho(t, {}, method)
+    for (const headers of [
+      { 'content-type': 'application/json' },
+      { 'content-type': 'application/json; charset=utf-8' },
+      {},
+    ]) {
+      const { status, body } = await bare.call('/api/v1/shop/echo', {
+        method,
+        headers: headers as Record<string, string>,
+      })
+      t.match({ status, body }, { status: 200, body: { code: '200' } }, `${method} ${JSON.stringify(headers)}`)
+    }
+    const ids = await startEcho(t, { body: Type.Object({ ids: Type.Array(Type.Integer(), { minItems: 1 }) }) }, method)
+    t.same((await ids.post({ ids: [1, 2] })).body.data.body, { ids: [1, 2] }, method)
+    const empty = await ids.call('/api/v1/shop/echo', { method, headers: { 'content-type': 'application/json' } })
+    t.match(
+      empty.body,
+      { code: '400', data: { errors: [{ field: 'ids', rule: 'required' }] } },
+      'an absent body names what is missing',
+    )
+  }
+  const optional = await startEcho(t, { body: Type.Object({ reason: Type.Optional(Type.String()) }) })
+  t.same(
+    (await optional.call('/api/v1/shop/echo', { method: 'POST' })).body.data.body,
+    {},
+    'a body of optional members may be left out',
+  )
+})
+
+t.test('a huge invalid list makes no huge report', async (t) => {
+  const { call, post } = await startEcho(t, { body: Type.Array(Type.Integer()) })
+  const few = await post(Array(20).fill('x'))
+  t.equal(few.body.data.errors.length, 20)
+  const many = await post(Array(100_000).fill('x'))
+  t.equal(many.body.data.errors.length, 1)
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`,
+  }
+  t.equal((await call('/api/v1/shop/echo', init)).body.code, '400', 'nor does a deep one')
+})
+
+t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted names alone', async (t) => {
+  const sort = sortQuery({ createdAt: 'created_at', displayName: 'display_name', id: 'id' }, '-createdAt')
+  const Item = Type.Object({ id: Type.Integer() })
+  const parsed: unknown[] = []
+  const { call } = await startHttp(t, (http) => {
+    http.route('shop', {
+      method: 'GET',
+      path: '/api/v1/shop/items',
+      summary: 'Items',
+      access: 'public',
+      request: {
+        query: Type.Object({ ...pageQuery.properties, ...sort.properties, keyword: Type.Optional(Type.String()) }),
+      },
+      response: page(Item),
+      handler: ({ query }) => {
+        parsed.push(sort.parse(query.sort))
+        return { items: [{ id: 1 }], page: query.page, size: query.size, total: 1 }
+      },
+    })
+  })
+  const list = async (query: string) => (await call(`/api/v1/shop/items${query}`)).body
+  t.same((await list('')).data, { items: [{ id: 1 }], page: 1, size: 20, total: 1 })
+  t.match((await list('?page=3&size=200')).data, { page: 3, size: 200 })
+  for (const wrong of [
+    '?page=0',
+    '?page=-1',
+    '?page=1.5',
+    '?page=x',
+    '?size=0',
+    '?size=201',
+    '?page=',
+    '?page=9007199254740993',
+  ]) {
+    t.equal((await list(wrong)).code, '400', wrong)
+  }
+
+  const rule = (property: string, column: string, direction: string) => ({ property, column, direction })
+  const accepted: readonly (readonly [string, readonly object[]])[] = [
+    ['', [rule('createdAt', 'created_at', 'desc')]],
+    ['?sort=createdAt', [rule('createdAt', 'created_at', 'asc')]],
+    ['?sort=created_at', [rule('createdAt', 'created_at', 'asc')]],
+    ['?sort=-createdAt', [rule('createdAt', 'created_at', 'desc')]],
+    ['?sort=createdAt,desc', [rule('createdAt', 'created_at', 'desc')]],
+    ['?sort=created_at,asc', [rule('createdAt', 'created_at', 'asc')]],
+    ['?sort=-displayName&sort=id', [rule('displayName', 'display_name', 'desc'), rule('id', 'id', 'asc')]],
+    ['?sort=id&sort=-id&sort=createdAt', [rule('id', 'id', 'asc'), rule('createdAt', 'created_at', 'asc')]],
+  ]
+  for (const [query, rules] of accepted) {
+    parsed.length = 0
+    t.equal((await list(query)).code, '200', query)
+    t.same(parsed, [rules], query)
+  }
+  parsed.length = 0
+  for (const wrong of [
+    'password_hash',
+    'id;drop table x',
+    'id desc',
+    '-id,desc',
+    'ID',
+    '',
+    ',',
+    '-',
+    'id,',
+    'id,down',
+    '__proto__',
+    'constructor',
+  ]) {
+    const answer = await call(`/api/v1/shop/items?sort=${encodeURIComponent(wrong)}`)
+    t.match(answer, { status: 200, body: { code: '400', data: { errors: [{ rule: 'pattern' }] } } }, wrong)
+  }
+  t.equal(parsed.length, 0)
+  fc.assert(
+    fc.property(fc.array(fc.string()), (texts) =>
+      sort.parse(texts).every(({ column }) => ['created_at', 'display_name', 'id'].includes(column)),
+    ),
+  )
+  t.throws(() => sortQuery({ id: 'id' }, 'nothing' as never), RangeError)
+})
+
+t.test('a schema that the validator cannot take refuses the start', async (t) => {
+  const start = (body: TSchema) => startEcho(t, { body })
+  await t.rejects(start(Type.Object({ a: Type.Unsafe({ type: 'string', minLenght: 3 }) })), {
+    code: 'PLINTH_START_FAILED',
+    message: /minLenght/,
+  })
+  await t.rejects(start(Type.String({ format: 'no-such-format' })), { message: /no-such-format/ })
+})

@@ -1,0 +1,511 @@
+import { BusinessError, definePlugin, type MessageTree } from '@plinth/kernel'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import {
+  type GuardHandler,
+  type HttpServer,
+  page,
+  pageQuery,
+  type RouteDeclaration,
+  type RouteGuard,
+  sortQuery,
+} from '../src/index.ts'
+import { messages } from '../src/texts.ts'
+import { startHttp } from './start-http.ts'
+
+const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclaration => ({
+  method: 'GET',
+  path,
+  summary: 'A route',
+  access: 'public',
+  response: Type.Object({ who: Type.String() }),
+  handler: () => ({ who: 'handler' }),
+  ...more,
+})
+
+/** Starts with this one registration; `undefined` when it was accepted, else the reason. */
+async function refusal(t: Test, register: (http: HttpServer) => void): Promise<string | undefined> {
+  return startHttp(t, register).then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+}
+
+t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused', async (t) => {
+  const admin = { permission: 'shop:view' }
+  const accepted: readonly Partial<RouteDeclaration>[] = [
+    { path: '/api/v1/shop' },
+    { path: '/api/v2/shop/items/:itemId/lines' },
+    { path: '/api/v1/ai/gateway/anthropic/v1/messages' },
+    { path: '/api/v1/admin/shop/items', access: admin },
+    { path: '/api/v1/admin/shop', access: 'user' },
+    { path: '/api/v1/notifications', access: admin },
+    { path: '/api/v1/notification-rules/:id', access: admin },
+    { path: '/api/v1/money/web3/payment-settlements/batch', access: admin },
+  ]
+  for (const declaration of accepted) {
+    t.equal(await refusal(t, (http) => http.route('shop', route('', declaration))), undefined, `${declaration.path}`)
+  }
+  const refused: readonly (readonly [Partial<RouteDeclaration>, RegExp])[] = [
+    [{ path: '/shop' }, /is not \/api\/v\{major\}/],
+    [{ path: '/api/shop' }, /is not/],
+    [{ path: '/api/v1' }, /is not/],
+    [{ path: '/api/v0/shop' }, /is not/],
+    [{ path: '/api/v1/Shop' }, /is not/],
+    [{ path: '/api/v1/shop/' }, /is not/],
+    [{ path: '/api/v1/shop_items' }, /is not/],
+    [{ path: '/api/v1/shop/:item_id' }, /is not/],
+    [{ path: '/api/v1/admin' }, /is not/],
+    [{ path: '/api/v1/shop/admin/items', access: admin }, /"admin" behind the domain/],
+    [{ path: '/api/v1/admin/shop/items', access: 'public' }, /anybody may call/],
+    [{ path: '/api/v1/shop/items', access: admin }, /needs a permission, so it belongs under/],
+    [{ path: '/api/v1/notifications-other', access: admin }, /needs a permission/],
+    [{ path: '/api/v1/shop', access: undefined as never }, /no access rule/],
+  ]
+  for (const [declaration, reason] of refused) {
+    const message = await refusal(t, (http) => http.route('shop', route('', declaration)))
+    t.match(message, reason, `${declaration.path}`)
+    t.match(message, /PLINTH_HTTP_ROUTE_REFUSED.*of plugin "shop"/)
+  }
+  const twice = await refusal(t, (http) => {
+    http.route('alpha', route('/api/v1/shop/:id'))
+    http.route('beta', route('/api/v1/shop/:itemId'))
+  })
+  t.match(twice, /GET \/api\/v1\/shop\/:itemId of plugin "beta" is taken by \/api\/v1\/shop\/:id of plugin "alpha"/)
+  t.equal(
+    await refusal(t, (http) => {
+      http.route('shop', route('/api/v1/shop/:id'))
+      http.route('shop', route('/api/v1/shop/templates'))
+      http.route('shop', route('/api/v1/shop/:id', { method: 'PUT' }))
+    }),
+    undefined,
+    'static beside parameter, other method (D7)',
+  )
+})
+
+t.test('C-028 C-029 the version is chosen by the path alone', async (t) => {
+  const { call } = await startHttp(t, (http) => {
+    http.route('shop', route('/api/v1/shop/who', { handler: () => ({ who: 'one' }) }))
+    http.route('shop', route('/api/v2/shop/who', { handler: () => ({ who: 'two' }) }))
+  })
+  for (const headers of [{}, { 'accept-version': '2' }, { 'accept-version': 'x', 'api-version': '2' }]) {
+    t.equal(
+      (await call('/api/v1/shop/who?version=2', { headers: headers as Record<string, string> })).body.data.who,
+      'one',
+    )
+  }
+  t.equal((await call('/api/v2/shop/who')).body.data.who, 'two')
+})
+
+t.test('registration ends when the server is built', async (t) => {
+  const { server } = await startHttp(t)
+  const ended = { code: 'PLINTH_HTTP_REGISTRATION_ENDED' }
+  t.throws(() => server.route('late', route('/api/v1/late')), ended)
+  t.throws(() => server.guard({ name: 'late', stage: 'access', forRoute: () => undefined }), ended)
+  t.throws(() => server.register((_app, _options, done) => done()), ended)
+})
+
+t.test('C-021 a route that is not public is closed until an access guard takes it', async (t) => {
+  const allow: GuardHandler = () => {}
+  const guarded = async (...guards: RouteGuard[]) => {
+    const { call } = await startHttp(t, (http) => {
+      http.route('shop', route('/api/v1/shop/mine', { access: 'user' }))
+      http.route('shop', route('/api/v1/shop/open'))
+      for (const guard of guards) http.guard(guard)
+    })
+    return { mine: (await call('/api/v1/shop/mine')).body.code, open: (await call('/api/v1/shop/open')).body.code }
+  }
+  t.same(await guarded(), { mine: '401', open: '200' })
+  t.same(
+    await guarded({ name: 'x', stage: 'gate', forRoute: () => allow }),
+    { mine: '401', open: '200' },
+    'a gate vouches for nobody',
+  )
+  t.same(await guarded({ name: 'x', stage: 'quota', forRoute: () => allow }), { mine: '401', open: '200' })
+  t.same(await guarded({ name: 'x', stage: 'access', forRoute: () => undefined }), { mine: '401', open: '200' })
+  t.same(await guarded({ name: 'x', stage: 'access', forRoute: () => allow }), { mine: '200', open: '200' })
+})
+
+t.test('guards run gate, access, quota; a refusal stops everything after it', async (t) => {
+  const ran: string[] = []
+  const { send } = await startHttp(t, (http) => {
+    const step =
+      (name: string, isAsync: boolean): GuardHandler =>
+      (request) => {
+        ran.push(name)
+        const act = () => {
+          if (request.headers['x-stop-at'] === name) throw new BusinessError('403', `stopped at ${name}`)
+        }
+        return isAsync ? Promise.resolve().then(act) : act()
+      }
+    const add = (name: string, stage: RouteGuard['stage'], isAsync: boolean) =>
+      http.guard({ name, stage, forRoute: ({ path }) => (path.endsWith('/guarded') ? step(name, isAsync) : undefined) })
+    add('quota', 'quota', true)
+    add('access', 'access', false)
+    add('gate one', 'gate', true)
+    add('gate two', 'gate', false)
+    http.route(
+      'shop',
+      route('/api/v1/shop/guarded', {
+        method: 'POST',
+        access: 'user',
+        request: { body: Type.Object({ n: Type.Integer() }) },
+        handler: () => {
+          ran.push('handler')
+          return { who: 'x' }
+        },
+      }),
+    )
+  })
+  const order = ['gate one', 'gate two', 'access', 'quota', 'handler']
+  t.equal((await send('POST', '/api/v1/shop/guarded', { n: 1 })).body.code, '200')
+  t.same(ran, order)
+  for (const [index, name] of order.slice(0, -1).entries()) {
+    ran.length = 0
+    t.match((await send('POST', '/api/v1/shop/guarded', { n: 1 }, { 'x-stop-at': name })).body, {
+      code: '403',
+      message: `stopped at ${name}`,
+    })
+    t.same(ran, order.slice(0, index + 1))
+  }
+  ran.length = 0
+  t.equal((await send('POST', '/api/v1/shop/guarded', { n: 'x' })).body.code, '400')
+  t.same(ran, ['gate one', 'gate two', 'access'], 'bad input burns no quota')
+})
+
+t.test('guards see routes once, with pattern, plugin and annotations', async (t) => {
+  const seen: unknown[] = []
+  const { server } = await startHttp(t, (http) => {
+    http.guard({ name: 'look', stage: 'quota', forRoute: (info) => void seen.push(info) })
+    http.route('shop', route('/api/v1/shop/:id', { annotations: [{ id: 'rate-limit', value: { maxAttempts: 3 } }] }))
+    http.rawRoute('pages', {
+      method: 'GET',
+      path: '/',
+      summary: 'Home',
+      access: 'public',
+      produces: ['text/html'],
+      hidden: true,
+      handler: () => 'x',
+    })
+  })
+  t.equal(seen.length, server.routes.length)
+  t.match(
+    seen,
+    server.routes.toSorted((a, b) => Number(a.hidden) - Number(b.hidden)),
+  )
+  t.match(
+    server.routes.find(({ plugin }) => plugin === 'shop'),
+    {
+      method: 'GET',
+      path: '/api/v1/shop/:id',
+      summary: 'A route',
+      hidden: false,
+      annotations: [{ id: 'rate-limit', value: { maxAttempts: 3 } }],
+    },
+  )
+  t.same(
+    server.routes
+      .filter(({ hidden }) => hidden)
+      .map(({ path }) => path)
+      .sort(),
+    ['/', '/health/live', '/health/ready', '/metrics'],
+  )
+})
+
+t.test('Fastify plugins of others get their own context', async (t) => {
+  const { call } = await startHttp(t, (http) => {
+    http.register((app, _options, done) => {
+      app.addHook('onRequest', async (_request, reply) => void reply.header('x-own', 'yes'))
+      app.get('/own/page', async (_request, reply) => reply.type('text/html').send('<p>own</p>'))
+      done()
+    })
+    http.register(async (app) => {
+      app.get('/own/async', async () => 'text')
+    })
+    http.route('shop', route('/api/v1/shop/who'))
+  })
+  const own = await call('/own/page')
+  t.equal(own.text, '<p>own</p>')
+  t.equal(own.headers.get('x-own'), 'yes')
+  t.match(own.headers.get('content-security-policy'), /script-src 'self'/)
+  t.equal((await call('/own/async')).text, 'text')
+  const envelope = await call('/api/v1/shop/who')
+  t.equal(envelope.headers.get('x-own'), null)
+  t.equal(envelope.headers.get('content-security-policy'), null, 'an envelope is no page')
+})
+
+const Line = Type.Object({
+  sku: Type.String(),
+  amount: Type.Integer(),
+  price: Type.Union([Type.Number(), Type.Null()]),
+})
+const addCatalogue = (http: HttpServer) => {
+  const sort = sortQuery({ createdAt: 'created_at' }, 'createdAt')
+  http.route(
+    'shop',
+    route('/api/v1/shop/orders', {
+      request: { query: Type.Object({ ...pageQuery.properties, ...sort.properties }) },
+      response: page(Line),
+      handler: () => ({ items: [], page: 1, size: 20, total: 0 }),
+    }),
+  )
+  http.route(
+    'shop',
+    route('/api/v1/shop/orders/:orderId', {
+      access: 'user',
+      request: { params: Type.Object({ orderId: Type.Integer({ description: 'Own order' }) }) },
+    }),
+  )
+  http.route(
+    'shop',
+    route('/api/v1/admin/shop/orders', {
+      method: 'POST',
+      access: { permission: 'shop:order:create' },
+      tags: ['orders'],
+      request: {
+        body: Type.Object({
+          lines: Type.Array(Line),
+          pair: Type.Tuple([Type.String(), Type.Integer()]),
+          note: Type.String({ default: '' }),
+        }),
+      },
+    }),
+  )
+  http.route(
+    'shop',
+    route('/api/v1/shop/old', {
+      method: 'DELETE',
+      description: 'Removes.',
+      deprecated: { since: '1.2.0', replacement: 'DELETE /api/v2/shop/orders/{orderId}' },
+      request: { body: Type.Object({ reason: Type.Optional(Type.String()) }) },
+    }),
+  )
+  http.route('shop', route('/api/v2/shop/old', { method: 'DELETE', response: Type.Null(), handler: () => null }))
+  http.route('shop', route('/api/v1/shop/sold-out'))
+  http.route('shop', route('/api/v1/shop/sold/out'))
+  for (const owner of ['shop', 'menu']) {
+    const Node = Type.Cyclic(
+      { Node: Type.Object({ [`${owner}Name`]: Type.String(), children: Type.Array(Type.Ref('Node')) }) },
+      'Node',
+    )
+    const tree = { [`${owner}Name`]: 'a', children: [{ [`${owner}Name`]: 'b', children: [] }] }
+    http.route(owner, route(`/api/v1/${owner}/tree`, { response: Node, handler: () => tree }))
+    http.route(
+      owner,
+      route(`/api/v1/${owner}/tree`, {
+        method: 'PUT',
+        request: { body: Node },
+        response: Node,
+        handler: ({ body }) => body,
+      }),
+    )
+  }
+  http.rawRoute('shop', {
+    method: 'GET',
+    path: '/api/v1/shop/orders/export',
+    summary: 'Export',
+    access: 'user',
+    produces: ['text/csv'],
+    handler: () => 'a',
+  })
+  http.rawRoute('shop', {
+    method: 'GET',
+    path: '/shop/page',
+    summary: 'Page',
+    access: 'public',
+    produces: ['text/html'],
+    hidden: true,
+    handler: () => 'a',
+  })
+}
+
+t.test('C-045 C-036 C-037 the API description is OpenAPI 3.1 and covers every route', async (t) => {
+  const { call, server } = await startHttp(t, addCatalogue)
+  const document = (await call('/docs/openapi.json')).body
+  t.same(document, JSON.parse(JSON.stringify(await server.openapi())))
+  t.same(document, (await call('/docs/json')).body)
+  t.match(document, { openapi: '3.1.1', info: { title: 'Test shop', version: '2.3.4' } })
+
+  const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const declared = server.routes
+    .filter(({ hidden }) => !hidden)
+    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+  t.same(described.sort(), declared.sort())
+
+  const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, methods]) => Object.values(methods).map((operation) => ({ ...operation, path })),
+  )
+  t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'operation ids are unique')
+  const ajv = addFormats.default(
+    new Ajv2020({ strict: true, strictTypes: false, strictTuples: false }) as never,
+  ) as unknown as Ajv2020
+  ajv.addKeyword('components')
+  ajv.addSchema({ $id: 'document', components: document.components })
+  for (const { path, parameters = [], requestBody, responses, summary } of operations) {
+    t.ok(summary)
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    t.same(
+      parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+      inPath,
+      path,
+    )
+    const bodies = [requestBody, ...Object.values(responses)].flatMap((part) => Object.values(part?.content ?? {}))
+    for (const schema of [...parameters, ...bodies].flatMap((part) => part.schema ?? [])) {
+      const rooted = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'))
+      t.ok(ajv.compile(rooted), path)
+    }
+  }
+
+  const operation = (method: string, path: string): Operation => document.paths[path][method]
+  t.match(operation('get', '/api/v1/shop/orders').parameters, [
+    { name: 'page', in: 'query', required: false, schema: { type: 'integer', default: 1, minimum: 1 } },
+    { name: 'size', in: 'query', required: false },
+    { name: 'sort', in: 'query', required: false, schema: { type: 'array' } },
+  ])
+  t.match(operation('get', '/api/v1/shop/orders/{orderId}'), {
+    operationId: 'getShopOrdersByOrderId',
+    security: [{ bearer: [] }],
+    parameters: [
+      { name: 'orderId', in: 'path', required: true, description: 'Own order', schema: { type: 'integer' } },
+    ],
+  })
+  const create = operation('post', '/api/v1/admin/shop/orders')
+  t.match(create, { tags: ['orders'], 'x-permission': 'shop:order:create', 'x-plugin': 'shop' })
+  const body = create.requestBody?.content['application/json']?.schema as Record<string, unknown>
+  t.match(body, {
+    required: ['lines', 'pair'],
+    properties: { pair: { prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false } },
+  })
+  const old = operation('delete', '/api/v1/shop/old')
+  t.match(old, {
+    deprecated: true,
+    description: 'Removes.\n\nDeprecated since 1.2.0; use DELETE /api/v2/shop/orders/{orderId}.',
+    requestBody: { required: false },
+  })
+  t.match(operation('get', '/api/v1/shop/orders/export').responses['200'], { content: { 'text/csv': {} } })
+  const [success, failure] =
+    (
+      operation('get', '/api/v1/shop/orders').responses['200'] as {
+        content: Record<string, { schema: { anyOf: object[] } }>
+      }
+    ).content['application/json']?.schema.anyOf ?? []
+  t.match(success, { required: ['code', 'message', 'data'], properties: { code: { const: '200' } } })
+  t.same(failure, { $ref: '#/components/schemas/Failure' })
+  t.match(document.components.schemas.Node2, {
+    properties: { children: { items: { $ref: '#/components/schemas/Node2' } } },
+  })
+})
+
+t.test('C-011 trees of two plugins may have the same name', async (t) => {
+  const { call, send } = await startHttp(t, addCatalogue)
+  for (const owner of ['shop', 'menu']) {
+    const name = `${owner}Name`
+    const tree = { [name]: 'a', children: [{ [name]: 'b', children: [] }] }
+    t.same((await call(`/api/v1/${owner}/tree`)).body.data, tree)
+    const sent = { ...tree, extra: 1, children: [{ [name]: 'b', children: [], extra: 1 }] }
+    t.same((await send('PUT', `/api/v1/${owner}/tree`, sent)).body.data, tree)
+    const wrong = { [name]: 'a', children: [{ children: [] }] }
+    t.match((await send('PUT', `/api/v1/${owner}/tree`, wrong)).body, {
+      code: '400',
+      data: { errors: [{ field: `children[0].${name}` }] },
+    })
+  }
+})
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: object }[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema?: object }> }>
+}
+
+t.test('C-013 every field name of the description is camelCase', async (t) => {
+  const { server } = await startHttp(t, addCatalogue)
+  const names: string[] = []
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { properties, parameters } = node as { properties?: object; parameters?: readonly { name: string }[] }
+    names.push(
+      ...Object.keys(properties ?? {}),
+      ...(Array.isArray(parameters) ? parameters.map(({ name }) => name) : []),
+    )
+    for (const member of Object.values(node)) walk(member)
+  }
+  walk(await server.openapi())
+  t.ok(names.includes('orderId') && names.includes('displayName') === false && names.length > 15)
+  for (const name of names) t.match(name, /^[a-z][A-Za-z0-9]*$/)
+})
+
+t.test('D6 the response check turns a lost member into a failure', async (t) => {
+  const Shape = Type.Object({
+    id: Type.Integer(),
+    inner: Type.Object({ name: Type.String() }),
+    list: Type.Array(Type.Object({ n: Type.Integer() })),
+  })
+  const add = (http: HttpServer) => {
+    const answer = (name: string, value: unknown) =>
+      http.route('shop', route(`/api/v1/shop/${name}`, { response: Shape, handler: async () => value }))
+    answer('exact', { id: 1, inner: { name: 'x' }, list: [{ n: 1 }], skipped: undefined })
+    answer('top', { id: 1, inner: { name: 'x' }, list: [], jumpTarget: '/orders' })
+    answer('deep', { id: 1, inner: { name: 'x', jumpId: 7 }, list: [{ n: 1 }, { n: 2, extra: true }] })
+    answer('changed', { id: '1', inner: { name: 5 }, list: [] })
+  }
+  const checked = await startHttp(t, add, { set: { 'platform.http.response-check': 'true' } })
+  t.equal((await checked.call('/api/v1/shop/exact')).body.code, '200')
+  const lost = async (name: string) => (await checked.call(`/api/v1/shop/${name}`)).body
+  t.match(await lost('top'), {
+    code: '500',
+    data: { reason: 'http.response-undeclared', members: ['data.jumpTarget'] },
+  })
+  t.same((await lost('deep')).data.members, ['data.inner.jumpId', 'data.list[1].extra'])
+  t.same((await lost('changed')).data.members, ['data.id', 'data.inner.name'])
+  const unchecked = await startHttp(t, add)
+  t.same((await unchecked.call('/api/v1/shop/top')).body.data, { id: 1, inner: { name: 'x' }, list: [] })
+})
+
+t.test('both catalogues have the same keys and placeholders', async (t) => {
+  const flat = (tree: MessageTree, path = ''): [string, string][] =>
+    Object.entries(tree).flatMap(([name, value]) =>
+      typeof value === 'string'
+        ? [[`${path}${name}`, [...value.matchAll(/\{\{\w+\}\}/g)].map(String).sort().join()] as [string, string]]
+        : flat(value, `${path}${name}.`),
+    )
+  t.same(flat(messages['zh-CN']), flat(messages.en))
+})
+
+t.test('commands list routes and print the description', async (t) => {
+  const { running } = await startHttp(t, addCatalogue, {
+    roles: ['cli'],
+    plugins: [definePlugin({ id: 'other', version: '1.0.0', kernel: '^1.0.0' })],
+  })
+  const plugin = running.plugins.find(({ id }) => id === 'http')
+  const run = async (name: string, options: Record<string, boolean> = {}) => {
+    let answer: { value: unknown; text: string } | undefined
+    const output = {
+      json: true,
+      progress: () => {},
+      result: (value: unknown, text: string) => {
+        answer = { value, text }
+      },
+    }
+    const command = plugin?.commands?.find((candidate) => candidate.name === name)
+    const code = await command?.run(running.runtimeOf('http') as never, {
+      args: [],
+      options,
+      output,
+      signal: AbortSignal.timeout(5000),
+    })
+    return { code, ...answer }
+  }
+  const routes = await run('routes')
+  t.match(routes.text, /^DELETE \/api\/v1\/shop\/old +public +shop +A route$/m)
+  t.match(routes.text, /^POST +\/api\/v1\/admin\/shop\/orders +shop:order:create +shop/m)
+  t.notMatch(routes.text, /health/)
+  t.match((await run('routes', { all: true })).text, /GET +\/health\/live/)
+  t.match((await run('openapi')).value, { openapi: '3.1.1', paths: { '/api/v1/shop/old': {} } })
+})

@@ -1,0 +1,379 @@
+import { connect, type Socket } from 'node:net'
+import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t from 'tap'
+import { Type } from 'typebox'
+import { type HttpServer, metrics } from '../src/index.ts'
+import { bodyOf, rawExchange, startHttp } from './start-http.ts'
+
+const checks = (named: Readonly<Record<string, HealthCheck>>) =>
+  definePlugin({
+    id: 'checks',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [healthCheck],
+    setup({ contribute }) {
+      for (const [name, check] of Object.entries(named)) contribute(healthCheck, name, check)
+    },
+  })
+
+/** A public GET route under /api/v1/shop that answers null. */
+const get = (http: HttpServer, name: string, handler: () => unknown) =>
+  http.route('shop', {
+    method: 'GET',
+    path: `/api/v1/shop/${name}`,
+    summary: name,
+    access: 'public',
+    response: Type.Null(),
+    handler: async () => {
+      await handler()
+      return null
+    },
+  })
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** One keep-alive connection that asks one thing after another. */
+class Caller {
+  readonly socket: Socket
+  isClosed = false
+  #received = ''
+  #wake = () => {}
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1')
+    this.socket.setEncoding('utf8')
+    this.socket.on('data', (chunk) => {
+      this.#received += chunk
+      this.#wake()
+    })
+    this.socket.on('error', () => {})
+    this.socket.on('close', () => {
+      this.isClosed = true
+      this.#wake()
+    })
+  }
+
+  send(path: string): void {
+    this.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  }
+
+  /** The whole next answer. Throws when the connection ends before it. */
+  async answer(): Promise<{ status: number; isLast: boolean; body: { code: string } }> {
+    for (;;) {
+      const end = this.#received.indexOf('\r\n\r\n')
+      const head = this.#received.slice(0, end)
+      const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+      if (end >= 0 && this.#received.length >= end + 4 + length) {
+        const body = this.#received.slice(end + 4, end + 4 + length)
+        this.#received = this.#received.slice(end + 4 + length)
+        return { status: Number(head.slice(9, 12)), isLast: /connection: close/i.test(head), body: JSON.parse(body) }
+      }
+      if (this.isClosed) throw new Error('cut')
+      await this.#change()
+    }
+  }
+
+  async closed(): Promise<true> {
+    while (!this.isClosed) await this.#change()
+    return true
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+/** Why a new connection is refused; `undefined` when it is not. */
+const refusalOf = (port: number) =>
+  new Promise<string | undefined>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(undefined)
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code))
+  })
+
+t.test('K-018 a stop under load cuts no request', async (t) => {
+  let served = 0
+  let release = () => {}
+  const slow = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { running, port } = await startHttp(t, (http) => {
+    get(http, 'busy', async () => {
+      served++
+      for (let turns = served % 7; turns > 0; turns--) await turn()
+    })
+    get(http, 'slow', () => slow)
+  })
+  const listening = port()
+  const idle = new Caller(listening)
+  const silent = new Caller(listening)
+  idle.send('/health/live')
+  t.match(await idle.answer(), { status: 200, isLast: false })
+  const waiting = new Caller(listening)
+  waiting.send('/api/v1/shop/slow')
+  const prober = new Caller(listening)
+  prober.send('/health/ready')
+  t.match(await prober.answer(), { status: 200, isLast: false, body: { code: '200' } })
+
+  let failures = 0
+  const work = async () => {
+    const caller = new Caller(listening)
+    for (;;) {
+      caller.send('/api/v1/shop/busy')
+      const { status, isLast } = await caller.answer()
+      if (status !== 200) failures++
+      if (isLast) return
+    }
+  }
+  const workers = Array.from({ length: 40 }, work)
+  while (served < 2000) await turn()
+  const stopping = running.stop('SIGTERM')
+  const results = await Promise.allSettled(workers)
+  t.same([results.filter(({ status }) => status === 'rejected').length, failures], [0, 0], 'every request was answered')
+  prober.send('/health/ready')
+  t.match(await prober.answer(), {
+    status: 503,
+    isLast: true,
+    body: { code: '503', data: { reason: 'http.not-ready' } },
+  })
+  t.equal(running.state, 'draining')
+  while ((await refusalOf(listening)) === undefined) await turn()
+  t.equal(await refusalOf(listening), 'ECONNREFUSED', 'the door closes while a request is under way')
+  release()
+  t.match(await waiting.answer(), { status: 200, isLast: true, body: { code: '200' } })
+  await stopping
+  t.ok(await idle.closed(), 'an idle connection is closed')
+  t.ok(await silent.closed(), 'and one that never asked')
+})
+
+t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
+  const clock = manualClock()
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
+  let asked = 0
+  const never = () => {
+    asked++
+    return new Promise(() => {})
+  }
+  const { running, port } = await startHttp(t, (http) => get(http, 'never', never), { clock, logger })
+  const caller = new Caller(port())
+  caller.send('/api/v1/shop/never')
+  while (asked === 0) await turn()
+  const stopping = running.stop('SIGTERM')
+  stopping.catch(() => {})
+  await clock.advance(9999)
+  t.notOk(caller.isClosed)
+  await clock.advance(1)
+  await t.rejects(caller.answer(), /cut/)
+  await t.rejects(stopping, { code: 'PLINTH_STOP_FAILED' })
+  t.match(lines.join(), /connections cut at the drain deadline/)
+})
+
+t.test('the drain delay gives a load balancer time to notice', async (t) => {
+  const clock = manualClock()
+  const { running, call, port } = await startHttp(t, undefined, { clock, set: { 'platform.http.drain-delay': '5s' } })
+  const listening = port()
+  const stopping = running.stop('SIGTERM')
+  while (clock.sleepers === 0) await turn()
+  const late = await call('/health/ready')
+  t.match(late, { status: 503, body: { code: '503' } }, 'a new connection is still accepted')
+  t.equal(late.headers.get('connection'), 'close')
+  t.equal((await call('/health/live')).status, 200, 'alive while it drains')
+  await clock.advance(5000)
+  await stopping
+  t.equal(await refusalOf(listening), 'ECONNREFUSED')
+})
+
+t.test('readiness asks every health check, within a deadline, and tells callers nothing', async (t) => {
+  const clock = manualClock()
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  let failing: 'nothing' | 'throws' | 'hangs' = 'nothing'
+  let asked = 0
+  let isAborted = false
+  const database: HealthCheck = (signal) => {
+    asked++
+    if (failing === 'throws') throw new Error('password for db-1.internal refused')
+    if (failing === 'hangs') {
+      signal.addEventListener('abort', () => {
+        isAborted = true
+      })
+      return new Promise(() => {})
+    }
+  }
+  const { call, server } = await startHttp(t, undefined, {
+    clock,
+    logger,
+    plugins: [checks({ database, cache: async () => {} })],
+  })
+  t.match(await call('/health/ready'), { status: 200, body: { code: '200', message: 'success', data: null } })
+  failing = 'throws'
+  const failed = await call('/health/ready')
+  t.match(failed, { status: 503, body: { code: '503', data: { reason: 'http.not-ready' } } })
+  t.notMatch(failed.text, /database|password|db-1/)
+  await call('/health/ready')
+  const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'not ready')
+  t.equal(news.length, 1)
+  t.match(news, [{ failed: { database: 'password for db-1.internal refused' } }], 'logged once, not at every probe')
+  t.equal((await call('/health/live')).status, 200, 'liveness asks nobody')
+
+  failing = 'hangs'
+  asked = 0
+  const together = [server.inject('/health/ready'), server.inject('/health/ready')]
+  while (asked === 0) await turn()
+  await clock.advance(1999)
+  t.notOk(isAborted)
+  await clock.advance(1)
+  for (const { statusCode } of await Promise.all(together)) t.equal(statusCode, 503)
+  t.ok(isAborted, 'the check is told to give up')
+  t.equal(asked, 1, 'probes that come together share one answer')
+  failing = 'nothing'
+  t.equal((await call('/health/ready')).status, 200)
+  t.match(lines.at(-1), /ready again/)
+})
+
+t.test('A24 metrics count requests by route pattern and envelope code', async (t) => {
+  const clock = manualClock()
+  const { call, server, running } = await startHttp(
+    t,
+    (http) => {
+      http.route('shop', {
+        method: 'GET',
+        path: '/api/v1/shop/items/:id',
+        summary: 'Item',
+        access: 'public',
+        request: { params: Type.Object({ id: Type.Integer() }) },
+        response: Type.Null(),
+        handler: async () => {
+          await clock.advance(30)
+          return null
+        },
+      })
+    },
+    { clock },
+  )
+  for (const id of ['1', '2', 'x']) await server.inject(`/api/v1/shop/items/${id}`)
+  for (const path of ['/secret-1', '/secret-2', '/secret-3']) await call(path)
+  const { text, headers } = await call('/metrics')
+  t.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  const item = 'method="GET",route="/api/v1/shop/items/:id"'
+  const has = (line: string) => t.ok(text.split('\n').includes(line), line)
+  has(`http_request_duration_seconds_bucket{${item},code="200",le="0.025"} 0`)
+  has(`http_request_duration_seconds_bucket{${item},code="200",le="0.05"} 2`)
+  has(`http_request_duration_seconds_bucket{${item},code="200",le="+Inf"} 2`)
+  has(`http_request_duration_seconds_sum{${item},code="200"} 0.06`)
+  has(`http_request_duration_seconds_count{${item},code="200"} 2`)
+  has(`http_request_duration_seconds_count{${item},code="400"} 1`)
+  has('http_request_duration_seconds_count{method="*",route="unmatched",code="404"} 3')
+  has('# TYPE http_request_duration_seconds histogram')
+  t.notMatch(text, /secret/, 'no address of a caller is a tag')
+  t.match(text, /nodejs_eventloop_lag_seconds/)
+  t.match(JSON.stringify(await running.service(metrics).getMetricsAsJSON()), /http_request_duration_seconds_count/)
+
+  const asStranger = { headers: { 'x-forwarded-for': '203.0.113.9' } }
+  t.match(await call('/metrics', asStranger), { status: 404, body: { data: { reason: 'http.route-unknown' } } })
+  t.match(await call('/health/ready', asStranger), { status: 200 })
+
+  const off = await startHttp(t, undefined, { set: { 'platform.http.metrics.enabled': 'false' } })
+  t.equal((await off.call('/metrics')).status, 404)
+  t.same(await off.running.service(metrics).getMetricsAsJSON(), [], 'the registry is there for others, empty')
+})
+
+t.test('the access log is a live key and holds no query', async (t) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  const { call, running } = await startHttp(t, undefined, { logger })
+  const logged = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
+  await call('/health/live')
+  t.equal(logged().length, 0, 'off by default')
+  await running.config.apply([{ name: 'platform.http.access-log', by: 'key', written: true, place: 'row 1' }])
+  await call('/nothing?token=secret', { headers: { 'x-trace-id': 'abc-1' } })
+  t.match(logged(), [
+    { traceId: 'abc-1', method: 'GET', path: '/nothing', status: 404, code: '404', durationMs: Number },
+  ])
+  t.notMatch(lines.join(), /secret/)
+})
+
+t.test('A29 the reference is a page that loads nothing from elsewhere and runs nothing inline', async (t) => {
+  const { call } = await startHttp(t)
+  for (const path of ['/docs', '/docs/']) {
+    const { status, text, headers } = await call(path)
+    t.equal(status, 200)
+    const policy = headers.get('content-security-policy') ?? ''
+    t.match(policy, /default-src 'self'.*script-src 'self';/)
+    t.notMatch(policy, /script-src[^;]*unsafe/)
+    t.notMatch(policy, /https?:|upgrade-insecure/)
+    t.equal(headers.get('x-content-type-options'), 'nosniff')
+    const references = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, reference]) => reference as string)
+    t.ok(references.length > 3)
+    for (const reference of references) {
+      const { pathname } = new URL(reference, 'http://x/docs/')
+      t.match(pathname, /^\/docs\/static\//)
+      t.equal((await call(pathname)).status, 200, pathname)
+    }
+    t.notMatch(text, /<script(?![^>]* src=)/)
+  }
+  t.notMatch((await call('/docs/static/swagger-ui.css')).text, /url\(["']?https?:/)
+  t.match((await call('/docs/static/swagger-initializer.js')).text, /"layout":"BaseLayout"/)
+  const off = await startHttp(t, undefined, { set: { 'platform.http.docs.enabled': 'false' } })
+  for (const path of ['/docs/', '/docs/openapi.json']) t.equal((await off.call(path)).status, 404)
+  t.match(await off.server.openapi(), { openapi: '3.1.1' })
+})
+
+t.test('it listens in the role web; a worker serves probes alone; a command never listens', async (t) => {
+  const add = (http: HttpServer) => get(http, 'item', () => {})
+  const worker = await startHttp(t, add, { roles: ['worker'], set: { 'platform.http.worker-port': '0' } })
+  t.equal((await worker.call('/health/ready')).status, 200)
+  t.equal((await worker.call('/metrics')).status, 200)
+  for (const path of ['/api/v1/shop/item', '/docs/']) t.equal((await worker.call(path)).status, 404)
+  const quiet = await startHttp(t, add, { roles: ['worker'] })
+  t.equal(quiet.server.url, undefined)
+  const command = await startHttp(t, add, { roles: ['cli'], set: { 'platform.http.worker-port': '0' } })
+  t.equal(command.server.url, undefined)
+  t.match((await command.server.inject('/api/v1/shop/item')).json(), { code: '200' })
+  const both = await startHttp(t, add, { roles: ['web', 'worker'], set: { 'platform.http.worker-port': '0' } })
+  t.equal((await both.call('/api/v1/shop/item')).status, 200)
+  const stopped = both.server
+  await both.running.stop('test')
+  t.equal(stopped.url, undefined)
+})
+
+t.test('a port that is taken refuses the start with what to do', async (t) => {
+  const { port } = await startHttp(t)
+  await t.rejects(startHttp(t, undefined, { set: { 'platform.http.port': String(port()) } }), {
+    code: 'PLINTH_START_FAILED',
+    fix: /platform\.http\.port/,
+    cause: { code: 'PLINTH_HTTP_LISTEN' },
+  })
+})
+
+t.test('a request that does not arrive in time gets 408', async (t) => {
+  const set = { 'platform.http.request-timeout': '1s' }
+  const { port } = await startHttp(
+    t,
+    (http) =>
+      http.route('shop', {
+        method: 'POST',
+        path: '/api/v1/shop/item',
+        summary: 'Save',
+        access: 'public',
+        response: Type.Null(),
+        handler: () => null,
+      }),
+    { set },
+  )
+  const begun = 'POST /api/v1/shop/item HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+  const answers = await Promise.all(
+    [`${begun}Content-Length: 5\r\n\r\nab`, begun].map((text) => rawExchange(port(), text)),
+  )
+  for (const answer of answers) {
+    t.match(answer, /^HTTP\/1\.1 408 /)
+    t.match(bodyOf(answer), { code: '408', data: { reason: 'http.request-timeout' } })
+  }
+})

@@ -1,0 +1,66 @@
+import { connect } from 'node:net'
+import { definePlugin, defineProduct, type Plugin, type StartOptions } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import type { Test } from 'tap'
+import httpPlugin, { type HttpServer, http } from '../src/index.ts'
+
+/** An answer with its body read as text and, where it is JSON, as a value. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  readonly body: any
+}
+
+/** Starts a product with the server on a free port and routes of the test's own; stops it when the test ends. */
+export async function startHttp(
+  t: Test,
+  addRoutes: (server: HttpServer) => void = () => {},
+  { plugins = [], ...options }: StartOptions & { readonly plugins?: readonly Plugin[] } = {},
+) {
+  const shop = definePlugin({
+    id: 'shop',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup: ({ services }) => addRoutes(services.http),
+  })
+  const product = defineProduct({ name: 'Test shop', version: '2.3.4', plugins: [httpPlugin, shop, ...plugins] })
+  const running = await startForTest(product, { ...options, set: { 'platform.http.port': '0', ...options.set } })
+  t.teardown(() => running.stop('test ended').catch(() => undefined))
+  const server = running.service(http)
+  const call = async (path: string, init?: RequestInit): Promise<Answer> => {
+    const response = await fetch(`${server.url}${path}`, init)
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson && text !== '' ? JSON.parse(text) : undefined,
+    }
+  }
+  const send = (method: string, path: string, body: unknown, headers: Record<string, string> = {}) =>
+    call(path, { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+  const port = () => Number(new URL(server.url as string).port)
+  return { running, server, call, send, port }
+}
+
+/** Writes exactly these bytes on a connection of its own and answers all that comes back until it closes. */
+export function rawExchange(port: number, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(request, 'latin1'))
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.on('end', () => resolve(received))
+    socket.on('error', reject)
+  })
+}
+
+/** The JSON body of a raw response. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+export const bodyOf = (response: string): any => JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))
