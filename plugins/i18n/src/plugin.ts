@@ -1,0 +1,25 @@
+import { definePlugin, kernel } from '@plinth/kernel'
+import { joinCatalogues } from './catalogues.ts'
+import { keys } from './config.ts'
+import { i18n } from './contract.ts'
+import { createTranslator } from './translator.ts'
+
+/** Translates the texts that plugins declare in `messages`. Without it callers see the original, English texts. */
+export default definePlugin({
+  id: 'i18n',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { kernel },
+  provides: [i18n],
+  config: keys,
+  setup({ services, config, provide }) {
+    let site = config.get('platform.i18n.default-locale')
+    config.onChange('platform.i18n.default-locale', (locale) => {
+      site = locale
+    })
+    provide(
+      i18n,
+      createTranslator(joinCatalogues(services.kernel.plugins), () => site),
+    )
+  },
+})

@@ -1,0 +1,66 @@
+import { createInstance } from 'i18next'
+import type { Catalogues } from './catalogues.ts'
+import { type SupportedLocale, supportedLocales } from './config.ts'
+import type { Translator } from './contract.ts'
+import { matchHeader, matchTag } from './locale-match.ts'
+
+type Params = Readonly<Record<string, string | number>>
+
+/** Browsers send few different headers; an attacker must not fill the memory with invented ones. */
+const rememberedHeaders = 256
+const longestRemembered = 256
+
+const keyForm = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
+
+/**
+ * Translates from the joined catalogues. `siteLocale` is asked at every call, so that a change of the default language
+ * counts at once.
+ */
+export function createTranslator(catalogues: Catalogues, siteLocale: () => SupportedLocale): Translator {
+  const engine = createInstance({
+    initAsync: false,
+    fallbackLng: false,
+    keySeparator: false,
+    nsSeparator: false,
+    load: 'currentOnly',
+    interpolation: { escapeValue: false },
+    resources: Object.fromEntries(
+      supportedLocales.map((locale) => [locale, { translation: Object.fromEntries(catalogues[locale]) }]),
+    ),
+  })
+  engine.init()
+
+  const textIn = (locale: SupportedLocale, key: string, params: Params): string | undefined => {
+    const { count } = params
+    const plural = typeof count === 'number' ? { count } : {}
+    const options = { lng: locale, replace: params, ...plural }
+    // `nest: false`: a value that looks like `$t(other.key)` stays what it is.
+    return engine.exists(key, options) ? engine.t(key, { ...options, nest: false }) : undefined
+  }
+  const translate = (locale: string, key: string, params: Params = {}) => {
+    const site = siteLocale()
+    const wanted = matchTag(locale) ?? site
+    return textIn(wanted, key, params) ?? (wanted === site ? undefined : textIn(site, key, params))
+  }
+
+  const remembered = new Map<string, SupportedLocale | undefined>()
+  const matchRemembered = (header: string) => {
+    if (header.length > longestRemembered) return matchHeader(header)
+    if (remembered.has(header)) return remembered.get(header)
+    if (remembered.size >= rememberedHeaders) remembered.clear()
+    const match = matchHeader(header)
+    remembered.set(header, match)
+    return match
+  }
+
+  return {
+    locales: supportedLocales,
+    negotiate: (header) => (header === undefined ? undefined : matchRemembered(header)) ?? siteLocale(),
+    translate,
+    resolve(locale, text, params) {
+      const [, bare, braced] = keyForm.exec(text.trim()) ?? []
+      const key = bare ?? braced
+      return (key === undefined ? undefined : translate(locale, key, params)) ?? text
+    },
+  }
+}
