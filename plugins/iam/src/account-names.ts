@@ -1,0 +1,47 @@
+import { refusal } from './failures.ts'
+
+/** No `@`: what holds one is an e-mail address, so that one field of the login form takes both. */
+const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u
+const emailPattern =
+  /^[\x21-\x3f\x41-\x7e]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
+const mobilePattern = /^\+?\d{5,15}$/
+
+const fold = (text: string) => text.normalize('NFKC').toLowerCase()
+
+/** The stored and the folded form of a user name. Throws "400" `iam.username-invalid`. */
+export function usernameForms(text: string): { readonly username: string; readonly usernameKey: string } {
+  const username = text.trim().normalize('NFKC')
+  if (!usernamePattern.test(username)) throw refusal('username-invalid', { data: { field: 'username' } })
+  return { username, usernameKey: fold(username) }
+}
+
+/** The stored and the folded form of an e-mail address; nothing stays nothing. Throws "400" `iam.email-invalid`. */
+export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
+  const email = text?.trim() || null
+  if (email === null) return { email, emailKey: null }
+  if (email.length > 254 || !emailPattern.test(email)) throw refusal('email-invalid', { data: { field: 'email' } })
+  return { email, emailKey: fold(email) }
+}
+
+/** A mobile number without its separators; nothing stays nothing. Throws "400" `iam.mobile-invalid`. */
+export function mobileForm(text: string | null): string | null {
+  const mobile = text?.replace(/[\s()-]/g, '') || null
+  if (mobile !== null && !mobilePattern.test(mobile)) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+  return mobile
+}
+
+/** What a login form holds, as the key to look for; `undefined` when no account can have it. */
+export function loginKey(
+  identifier: string,
+): { readonly usernameKey: string } | { readonly emailKey: string } | undefined {
+  const text = identifier.trim()
+  if (text.includes('@')) return emailPattern.test(text) && text.length <= 254 ? { emailKey: fold(text) } : undefined
+  const username = text.normalize('NFKC')
+  return usernamePattern.test(username) ? { usernameKey: fold(username) } : undefined
+}
+
+/** The first character alone: enough to recognise a typing mistake, useless if a password was typed here. */
+export function masked(identifier: string): string {
+  const [first] = identifier.trim()
+  return first === undefined ? '' : `${/\p{Cc}|\p{Cs}/u.test(first) ? '?' : first}***`
+}

@@ -1,0 +1,73 @@
+import type { EntityName } from '@mikro-orm/core'
+import type { Database } from '@plinth/database'
+import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { Type } from 'typebox'
+import { Audit, LoginAudit } from './entities.ts'
+import { id, line } from './inputs.ts'
+import { own } from './permissions.ts'
+import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from './views.ts'
+
+const access = { permission: own.auditView }
+
+/** What was done and who tried to log in, the newest first. */
+export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readonly db: Database }): void {
+  const newest = async <T extends { id: number }, V>(
+    entity: EntityName<T>,
+    where: object,
+    { page, size }: { readonly page: number; readonly size: number },
+    view: (row: T) => V,
+  ) => {
+    const options = { orderBy: { id: 'desc' } as never, limit: size, offset: (page - 1) * size }
+    const [rows, total] = await db.fork().findAndCount(entity, where as never, options)
+    return { items: (rows as T[]).map(view), page, size, total }
+  }
+
+  http.route('iam', {
+    method: 'GET',
+    path: '/api/v1/admin/iam/login-audits',
+    summary: 'Logins and refused attempts, the newest first',
+    access,
+    request: {
+      query: Type.Object({
+        ...pageQuery.properties,
+        userId: Type.Optional(id),
+        success: Type.Optional(Type.Boolean()),
+        clientIp: Type.Optional(line(64)),
+      }),
+    },
+    response: page(loginAuditView),
+    handler: ({ query }) => {
+      const { userId, success, clientIp } = query
+      return newest<LoginAudit, ReturnType<typeof viewOfLoginAudit>>(
+        LoginAudit,
+        given({ userId, success, clientIp }),
+        query,
+        viewOfLoginAudit,
+      )
+    },
+  })
+  http.route('iam', {
+    method: 'GET',
+    path: '/api/v1/admin/iam/audits',
+    summary: 'Administrative actions, the newest first',
+    access,
+    request: {
+      query: Type.Object({
+        ...pageQuery.properties,
+        actor: Type.Optional(line(64, 'For example `user:1` or `cli`.')),
+        action: Type.Optional(line(64)),
+        targetType: Type.Optional(line(32)),
+        targetId: Type.Optional(id),
+      }),
+    },
+    response: page(auditView),
+    handler: ({ query }) => {
+      const { actor, action, targetType, targetId } = query
+      const where = given({ actor, action, targetType, targetId })
+      return newest<Audit, ReturnType<typeof viewOfAudit>>(Audit, where, query, viewOfAudit)
+    },
+  })
+}
+
+const given = (where: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined))

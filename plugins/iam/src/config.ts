@@ -1,0 +1,105 @@
+import { key } from '@plinth/kernel'
+
+export const keys = {
+  'platform.iam.password.policy': key.enum({
+    title: { en: 'Password policy', 'zh-CN': '密码策略' },
+    description: {
+      en: 'low: 6 characters. medium: 8, with a letter and a digit. high: 10, with three kinds of characters, none of the well-known ones. custom: the two keys below.',
+      'zh-CN':
+        'low：至少 6 个字符；medium：至少 8 个字符且含字母和数字；high：至少 10 个字符、含三类字符且不是常见密码；custom：按以下两个键。',
+    },
+    values: ['low', 'medium', 'high', 'custom'],
+    default: 'low',
+    reload: 'live',
+  }),
+  'platform.iam.password.min-length': key.integer({
+    title: { en: 'Shortest password of the custom policy', 'zh-CN': '自定义策略的最短密码长度' },
+    default: 8,
+    minimum: 1,
+    maximum: 128,
+    reload: 'live',
+  }),
+  'platform.iam.password.pattern': key.string({
+    title: { en: 'Pattern of the custom policy', 'zh-CN': '自定义策略的密码格式' },
+    description: {
+      en: 'ECMAScript regular expression that a password must match somewhere; empty allows all.',
+      'zh-CN': '密码须匹配的 ECMAScript 正则表达式；留空表示不限制。',
+    },
+    default: '',
+    maxLength: 500,
+    reload: 'live',
+  }),
+  'platform.iam.password.hash.memory': key.bytes({
+    title: { en: 'Memory of a password hash', 'zh-CN': '密码散列内存' },
+    description: {
+      en: 'argon2id memory. Stored hashes are renewed at the next login when it changes.',
+      'zh-CN': 'argon2id 使用的内存；更改后，已存储的散列会在下次登录时更新。',
+    },
+    default: '19MiB',
+    minimum: '1MiB',
+    maximum: '1GiB',
+  }),
+  'platform.iam.password.hash.passes': key.integer({
+    title: { en: 'Passes of a password hash', 'zh-CN': '密码散列迭代次数' },
+    default: 2,
+    minimum: 1,
+    maximum: 100,
+  }),
+  'platform.iam.password.hash.concurrency': key.integer({
+    title: { en: 'Password hashes at a time', 'zh-CN': '同时计算的密码散列数' },
+    description: {
+      en: 'Of one process. More logins wait; above 100 waiting ones the answer is "503".',
+      'zh-CN': '单个进程的上限。超出的登录会等待；等待数超过 100 时返回 "503"。',
+    },
+    default: 2,
+    minimum: 1,
+    maximum: 64,
+  }),
+  'platform.iam.token.lifetime': key.duration({
+    title: { en: 'Lifetime of a login', 'zh-CN': '登录有效期' },
+    description: {
+      en: 'A token ends after this time, however much it is used. Counts for new logins.',
+      'zh-CN': '令牌在此时间后失效，与使用情况无关。对新登录生效。',
+    },
+    default: '12h',
+    minimum: '1m',
+    maximum: '365d',
+    reload: 'live',
+  }),
+  'platform.iam.token.idle-timeout': key.duration({
+    title: { en: 'Idle timeout of a login', 'zh-CN': '登录闲置超时' },
+    description: {
+      en: 'A token ends when it is not used for this long. Use is recorded once a minute.',
+      'zh-CN': '令牌在此时间内未使用即失效。使用时间每分钟记录一次。',
+    },
+    default: '2h',
+    minimum: '2m',
+    maximum: '365d',
+    reload: 'live',
+  }),
+  'platform.iam.token.cache-size': key.integer({
+    title: { en: 'Tokens kept in memory', 'zh-CN': '内存中缓存的令牌数' },
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+  }),
+  'platform.iam.audit.retention': key.duration({
+    title: { en: 'Retention of audit records', 'zh-CN': '审计记录保留时间' },
+    default: '180d',
+    minimum: '1d',
+    reload: 'live',
+  }),
+  'platform.iam.purge.fixed-delay': key.duration({
+    title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
+    description: {
+      en: 'How often tokens that ended and audit records past their retention are removed.',
+      'zh-CN': '清除已失效令牌和超期审计记录的间隔。',
+    },
+    default: '1h',
+    minimum: '1m',
+  }),
+  'platform.iam.purge.auto-startup': key.boolean({
+    title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },
+    default: true,
+  }),
+}

@@ -1,0 +1,208 @@
+import type { HttpServer } from '@plinth/http'
+import { extensionPoint, service } from '@plinth/kernel'
+
+/** Which users' data an operator may touch (decision A5): everybody's, those of the same organisation, the own. */
+export type DataScope = 'all' | 'org' | 'self'
+
+/** Code of the built-in role that passes every permission test (K-007). */
+export const superAdminRole = 'super-admin'
+
+/** Who calls, as of the last check of the token. */
+export interface Principal {
+  readonly userId: number
+  readonly username: string
+  readonly orgId: number | null
+  /** Id of the session; 0 when there is none, as for `Identity.principalOf`. */
+  readonly sessionId: number
+  readonly roles: readonly string[]
+  readonly isSuperAdmin: boolean
+  /** Codes that the roles grant. A super administrator holds more than these: ask `can`. */
+  readonly permissions: ReadonlySet<string>
+  /** The widest of the roles' scopes; `self` without a role. */
+  readonly dataScope: DataScope
+  can(permission: string): boolean
+}
+
+/** What is known of the caller of a use case; goes into the audit. */
+export interface CallOrigin {
+  readonly clientIp: string
+  readonly traceId: string
+  readonly userAgent: string
+}
+
+/** Who does something, and from where. `name` is for what acts without a user: `cli`, `install`. */
+export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly name: string })
+
+export interface Session {
+  /** Opaque and shown once: only its SHA-256 is stored. */
+  readonly accessToken: string
+  readonly tokenType: 'Bearer'
+  /** ISO 8601. */
+  readonly expiresAt: string
+}
+
+export interface Identity {
+  /**
+   * Who holds this token. Answers at once while the token is known and its state is fresh.
+   *
+   * @throws BusinessError "401" with reason `iam.token-invalid` or `iam.token-expired`
+   */
+  authenticate(token: string): Principal | Promise<Principal>
+  /** An enabled user with what the roles grant now; `undefined` for others. */
+  principalOf(userId: number): Promise<Principal | undefined>
+  /**
+   * Refuses when any of the users is outside the principal's data scope or does not exist.
+   *
+   * @throws BusinessError "403" with reason `iam.out-of-scope`
+   */
+  assertInScope(principal: Principal, userIds: readonly number[]): Promise<void>
+  /**
+   * Opens a session for a user whose identity another plugin has proven (a wallet, a code): the same tokens, guards and
+   * audit as with a password.
+   *
+   * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or what a login guard throws
+   */
+  openSession(userId: number, attempt: LoginAttempt): Promise<Session>
+}
+
+/** Checks tokens and knows what their holders may do. */
+export const identity = service<Identity>('iam.identity', { from: '@plinth/iam' })
+
+export interface NewUser {
+  readonly username: string
+  readonly email?: string | null
+  /** E.164, for example `+8613800000000`. */
+  readonly mobile?: string | null
+  /** Without one the user logs in by an external identity alone. */
+  readonly password?: string
+  readonly enabled?: boolean
+  readonly orgId?: number | null
+  readonly roleIds?: readonly number[]
+}
+
+/** A user as other plugins see it. */
+export interface Account {
+  readonly id: number
+  readonly username: string
+  readonly email: string | null
+  readonly mobile: string | null
+  readonly enabled: boolean
+  readonly orgId: number | null
+}
+
+export interface ExternalSubject {
+  /** For example `evm`. */
+  readonly provider: string
+  readonly chainType: string
+  /** Normalised by the caller: equal subjects are equal texts. */
+  readonly subject: string
+}
+
+export interface Accounts {
+  hasUsers(): Promise<boolean>
+  find(userId: number): Promise<Account | undefined>
+  findByUsername(username: string): Promise<Account | undefined>
+  /** Enabled users who hold the role, in order of id. */
+  findByRole(roleCode: string): Promise<readonly Account[]>
+  /**
+   * @throws BusinessError "400" for a bad name, address or password, "409" `iam.username-taken`, `iam.email-taken`,
+   *   `iam.mobile-taken`
+   */
+  create(user: NewUser, actor: Actor): Promise<Account>
+  /** Creates a user with the role `super-admin`. Throws as `create`. */
+  createSuperAdministrator(user: NewUser, actor: Actor): Promise<Account>
+  /**
+   * Creates the first user, with the role `super-admin`. Where there is a user already, nothing is left to do; of many
+   * calls at once, on any number of instances, one creates.
+   */
+  createAdministrator(
+    user: NewUser & { readonly password: string },
+    actor: Actor,
+  ): Promise<{ readonly created: boolean; readonly account: Account | undefined }>
+  /**
+   * Gives a user another name, after asking the rename guards.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "400", "409" `iam.username-taken`, or what a guard throws
+   */
+  rename(userId: number, username: string, actor: Actor): Promise<Account>
+  findByExternal(subject: Pick<ExternalSubject, 'provider' | 'subject'>): Promise<Account | undefined>
+  /**
+   * The user of an external identity, created with the first login: named as suggested, or `<fallbackPrefix>_<random>` when
+   * that name is taken (decision A4).
+   */
+  resolveExternal(
+    subject: ExternalSubject,
+    suggested: { readonly username: string; readonly fallbackPrefix: string },
+    actor: Actor,
+  ): Promise<{ readonly created: boolean; readonly account: Account }>
+  /** Ties an external identity to a user. Throws "409" `iam.external-identity-taken` when it is another's. */
+  bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void>
+  /** Writes the built-in data that a fresh database lacks: the catalogue of permissions. May run any number of times. */
+  seed(): Promise<void>
+}
+
+/** Users, for other plugins: the installer, logins of other kinds, commands. */
+export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
+
+/** A broken rule of the password policy: a stable code with what it asks for. */
+export interface PasswordFault {
+  readonly rule: 'too-short' | 'too-long' | 'needs-letter-and-digit' | 'needs-three-kinds' | 'well-known' | 'pattern'
+  /** Characters, for the two lengths. */
+  readonly limit?: number
+  /** For people, in English. */
+  readonly message: string
+}
+
+export interface Passwords {
+  readonly policy: 'low' | 'medium' | 'high' | 'custom'
+  /** What the policy in force has against a password; nothing when it is allowed. */
+  check(password: string, username?: string): readonly PasswordFault[]
+  /** @throws BusinessError "400" `iam.password-refused` with `data.faults` */
+  assertAllowed(password: string, username?: string): void
+}
+
+/** The password policy in force. */
+export const passwords = service<Passwords>('iam.passwords', { from: '@plinth/iam' })
+
+export interface LoginAttempt extends CallOrigin {
+  /** `password`, `password-change`, `wallet`. */
+  readonly method: string
+  /** As the caller typed it. Never store or log it in clear. */
+  readonly identifier: string
+  /** Sets a header of the answer, also of a refusal. */
+  setHeader(name: string, value: string): void
+}
+
+/** Asked before any credential is looked at. */
+export interface LoginGuard {
+  /** Throws a `BusinessError` to refuse the attempt. The refusal goes into the login audit with its text. */
+  beforeAttempt(attempt: LoginAttempt): void | Promise<void>
+  afterAttempt?(attempt: LoginAttempt, outcome: { readonly success: boolean }): void | Promise<void>
+}
+
+/** Guards of logins, for example a rate limit; all of them are asked, in order of their names. */
+export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', { from: '@plinth/iam' })
+
+/** What a rename guard may ask. */
+export interface ExternalIdentityLookup {
+  isBound(userId: number, provider: string, subject: string): Promise<boolean>
+}
+
+/** Asked when a user or an administrator renames a user (decision A3); not when one is created. */
+export interface RenameGuard {
+  /** Throws a `BusinessError` when the user must not have the name. */
+  assertUsernameAllowed(userId: number, username: string, identities: ExternalIdentityLookup): void | Promise<void>
+}
+
+export const renameGuard = extensionPoint<RenameGuard>('iam.rename-guard', { from: '@plinth/iam' })
+
+type HandlerOfGuard = ReturnType<Parameters<HttpServer['guard']>[0]['forRoute']>
+/** A request of the HTTP server, as guards see it. */
+export type GuardedRequest = Parameters<NonNullable<HandlerOfGuard>>[0]
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls; `undefined` on public routes. */
+    principal: Principal | undefined
+  }
+}

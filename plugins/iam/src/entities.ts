@@ -1,0 +1,182 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+export const User = defineEntity({
+  name: 'IamUser',
+  tableName: 'iam_user',
+  uniques: [{ properties: ['usernameKey'] }, { properties: ['emailKey'] }, { properties: ['mobile'] }],
+  indexes: [{ properties: ['orgId'] }],
+  properties: {
+    id: column.primaryKey(),
+    username: column.text(64),
+    /** Folded form: names that differ in case alone are the same name. */
+    usernameKey: column.text(128),
+    email: column.text(254).nullable(),
+    emailKey: column.text(254).nullable(),
+    /** E.164. */
+    mobile: column.text(16).nullable(),
+    /** PHC string. Null for those who log in by an external identity alone. */
+    passwordHash: column.text(255).nullable(),
+    enabled: column.boolean(),
+    orgId: column.id().nullable(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+    lastLoginAt: column.timestamp().nullable(),
+  },
+})
+export type User = InferEntity<typeof User>
+
+export const Role = defineEntity({
+  name: 'IamRole',
+  tableName: 'iam_role',
+  uniques: [{ properties: ['code'] }],
+  properties: {
+    id: column.primaryKey(),
+    code: column.text(64),
+    name: column.text(128),
+    description: column.text(500).nullable(),
+    dataScope: column.text(8).$type<'all' | 'self' | 'org'>(),
+    builtIn: column.boolean(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+  },
+})
+export type Role = InferEntity<typeof Role>
+
+/** What plugins declared, also those that are no longer loaded: roles may still hold their permissions. */
+export const Permission = defineEntity({
+  name: 'IamPermission',
+  tableName: 'iam_permission',
+  uniques: [{ properties: ['code'] }],
+  properties: {
+    id: column.primaryKey(),
+    code: column.text(128),
+    plugin: column.text(128),
+    name: column.text(255),
+  },
+})
+
+export const UserRole = defineEntity({
+  name: 'IamUserRole',
+  tableName: 'iam_user_role',
+  uniques: [{ properties: ['userId', 'roleId'] }],
+  indexes: [{ properties: ['roleId'] }],
+  properties: {
+    id: column.primaryKey(),
+    userId: column.id(),
+    roleId: column.id(),
+  },
+})
+
+export const RolePermission = defineEntity({
+  name: 'IamRolePermission',
+  tableName: 'iam_role_permission',
+  uniques: [{ properties: ['roleId', 'permissionCode'] }],
+  properties: {
+    id: column.primaryKey(),
+    roleId: column.id(),
+    permissionCode: column.text(128),
+  },
+})
+
+export const Token = defineEntity({
+  name: 'IamToken',
+  tableName: 'iam_token',
+  uniques: [{ properties: ['tokenHash'] }],
+  indexes: [{ properties: ['userId'] }, { properties: ['expiresAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    userId: column.id(),
+    /** SHA-256, lower-case hexadecimal. */
+    tokenHash: column.text(64),
+    method: column.text(32),
+    clientIp: column.text(64),
+    userAgent: column.text(255),
+    createdAt: column.timestamp(),
+    expiresAt: column.timestamp(),
+    lastSeenAt: column.timestamp(),
+    revokedAt: column.timestamp().nullable(),
+  },
+})
+export type Token = InferEntity<typeof Token>
+
+export const LoginAudit = defineEntity({
+  name: 'IamLoginAudit',
+  tableName: 'iam_login_audit',
+  indexes: [{ properties: ['occurredAt'] }, { properties: ['userId'] }],
+  properties: {
+    id: column.primaryKey(),
+    occurredAt: column.timestamp(),
+    method: column.text(32),
+    /** Masked: people type passwords into the wrong field. */
+    identifier: column.text(64),
+    userId: column.id().nullable(),
+    success: column.boolean(),
+    /** Stable code of a failure, with the text that the caller was told. */
+    reason: column.text(128).nullable(),
+    message: column.text(255).nullable(),
+    clientIp: column.text(64),
+    userAgent: column.text(255),
+    traceId: column.text(128),
+  },
+})
+export type LoginAudit = InferEntity<typeof LoginAudit>
+
+export const Audit = defineEntity({
+  name: 'IamAudit',
+  tableName: 'iam_audit',
+  indexes: [{ properties: ['occurredAt'] }, { properties: ['targetType', 'targetId'] }],
+  properties: {
+    id: column.primaryKey(),
+    occurredAt: column.timestamp(),
+    /** `user:<id>`, or the name of what acted by itself: `cli`, `install`. */
+    actor: column.text(64),
+    action: column.text(64),
+    targetType: column.text(32),
+    targetId: column.id(),
+    summary: column.json<Record<string, unknown>>(),
+    clientIp: column.text(64),
+    traceId: column.text(128),
+  },
+})
+export type Audit = InferEntity<typeof Audit>
+
+export const ExternalIdentity = defineEntity({
+  name: 'IamExternalIdentity',
+  tableName: 'iam_external_identity',
+  uniques: [{ properties: ['provider', 'subject'] }],
+  indexes: [{ properties: ['userId'] }],
+  properties: {
+    id: column.primaryKey(),
+    provider: column.text(32),
+    chainType: column.text(32),
+    subject: column.text(255),
+    userId: column.id(),
+    createdAt: column.timestamp(),
+  },
+})
+
+/** One row: the number of changes so far to who may do what. See authority.ts. */
+export const Epoch = defineEntity({
+  name: 'IamEpoch',
+  tableName: 'iam_epoch',
+  properties: {
+    id: column.primaryKey(),
+    epoch: column.bigint(),
+  },
+})
+
+export const entities = [
+  User,
+  Role,
+  Permission,
+  UserRole,
+  RolePermission,
+  Token,
+  LoginAudit,
+  Audit,
+  ExternalIdentity,
+  Epoch,
+]

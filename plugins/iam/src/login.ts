@@ -1,0 +1,105 @@
+import type { Database } from '@plinth/database'
+import type { BusinessError, Clock } from '@plinth/kernel'
+import { loginKey } from './account-names.ts'
+import type { AuditTrail } from './audit.ts'
+import type { LoginAttempt, LoginGuard, Session } from './contract.ts'
+import { User } from './entities.ts'
+import { refusal } from './failures.ts'
+import type { PasswordHasher } from './password-hash.ts'
+import type { Sessions } from './sessions.ts'
+
+interface LoginParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly hasher: PasswordHasher
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+  readonly guards: ReadonlyMap<string, LoginGuard>
+}
+
+/** Turns a proof of identity into a session. Every attempt, refused ones included, is in the login audit. */
+export class Login {
+  readonly #parts: LoginParts
+
+  constructor(parts: LoginParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @throws BusinessError "401" `iam.login-failed`, the same for an unknown name and a wrong password; "403"
+   *   `iam.user-disabled` once the password is right; "503" `iam.busy`; what a guard throws
+   */
+  async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
+    return this.#audited(attempt, async (known) => {
+      const key = loginKey(attempt.identifier)
+      const user = key === undefined ? null : await this.#parts.db.fork().findOne(User, key)
+      known.userId = user?.id ?? null
+      const stored = user?.passwordHash ?? null
+      const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
+      if (user === null || stored === null || !matches) throw refusal('login-failed')
+      const renewed = outdated ? await this.#parts.hasher.hash(password) : stored
+      return this.#open(user, attempt, { stored, renewed })
+    })
+  }
+
+  /** For a user whom another plugin has identified; see `Identity.openSession`. */
+  async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
+    return this.#audited(attempt, async (known) => {
+      const user = await this.#parts.db.fork().findOne(User, userId)
+      if (user === null) throw refusal('user-unknown')
+      known.userId = userId
+      return this.#open(user, attempt)
+    })
+  }
+
+  /** Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`. */
+  async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void> {
+    await this.#audited(attempt, async (known) => {
+      known.userId = userId
+      const user = await this.#parts.db.fork().findOne(User, userId)
+      const { matches } = await this.#parts.hasher.verify(user?.passwordHash ?? null, password)
+      if (!matches) throw refusal('password-wrong')
+    })
+  }
+
+  /** The first statement holds only if nothing happened to the user since the proof was checked. */
+  async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
+    const { db, clock, sessions, audit } = this.#parts
+    if (!user.enabled) throw refusal('user-disabled')
+    return db.transactional(async () => {
+      const now = new Date(clock.now())
+      const met = hash
+        ? await db.execute(
+            'update iam_user set last_login_at = ?, password_hash = ? where id = ? and enabled = ? and password_hash = ?',
+            [now, hash.renewed, user.id, true, hash.stored],
+          )
+        : await db.execute('update iam_user set last_login_at = ? where id = ? and enabled = ?', [now, user.id, true])
+      if (met === 0) throw refusal('changed-meanwhile')
+      const session = await sessions.open(user.id, attempt)
+      await audit.recordLogin(attempt, { userId: user.id })
+      return session
+    })
+  }
+
+  async #audited<T>(attempt: LoginAttempt, work: (known: { userId: number | null }) => Promise<T>): Promise<T> {
+    const { audit, guards } = this.#parts
+    const known: { userId: number | null } = { userId: null }
+    const inOrder = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
+    try {
+      for (const guard of inOrder) await guard.beforeAttempt(attempt)
+      const result = await work(known)
+      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: true })
+      return result
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      const failure = { reason: error.reason ?? error.code, message: error.message }
+      await audit.recordLogin(attempt, { userId: known.userId, failure })
+      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })
+      throw error
+    }
+  }
+}
+
+/** By name, because a guard may bring another copy of the kernel. */
+const isBusinessError = (error: unknown): error is BusinessError =>
+  error instanceof Error && error.name === 'BusinessError'

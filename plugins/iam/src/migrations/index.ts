@@ -1,0 +1,5 @@
+import { createIdentity } from './0001-create-identity.ts'
+import { createSessions } from './0002-create-sessions.ts'
+import { seedAuthority } from './0003-seed-authority.ts'
+
+export const changeSets = [createIdentity, createSessions, seedAuthority]

@@ -1,0 +1,31 @@
+import type { ScheduledTask } from '@plinth/kernel'
+import type { keys } from './config.ts'
+import type { requires } from './requires.ts'
+
+/** Sessions are kept for a day after they ended, for whoever looks into an incident. */
+const keptAfterEndMs = 86_400_000
+
+/** Removes tokens that ended and audit records past their retention. */
+export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
+  name: 'iam.purge',
+  displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
+  fixedDelay: 'platform.iam.purge.fixed-delay',
+  autoStartup: 'platform.iam.purge.auto-startup',
+  async run({ services: { database }, config, clock, signal }) {
+    const now = clock.now()
+    const ended = new Date(now - keptAfterEndMs)
+    const idle = new Date(now - keptAfterEndMs - config.get('platform.iam.token.idle-timeout'))
+    const old = new Date(now - config.get('platform.iam.audit.retention'))
+    const statements = [
+      ['delete from iam_token where expires_at < ?', ended],
+      ['delete from iam_token where revoked_at < ?', ended],
+      ['delete from iam_token where last_seen_at < ?', idle],
+      ['delete from iam_login_audit where occurred_at < ?', old],
+      ['delete from iam_audit where occurred_at < ?', old],
+    ] as const
+    for (const [statement, before] of statements) {
+      if (signal.aborted) return
+      await database.execute(statement, [before])
+    }
+  },
+}

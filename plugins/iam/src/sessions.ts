@@ -1,0 +1,109 @@
+import type { Database } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
+import { newAccessToken, tokenHash } from './access-token.ts'
+import { type AuditTrail, storedOrigin } from './audit.ts'
+import type { Authority } from './authority.ts'
+import type { Actor, LoginAttempt, Session } from './contract.ts'
+import { Token } from './entities.ts'
+import { refusal } from './failures.ts'
+
+/** Sessions that are shown of one user. Those that ended are removed, so more would take a flood of logins. */
+const mostShown = 200
+
+/** The tokens of users: opening, listing, ending. */
+export class Sessions {
+  readonly #db: Database
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #authority: Authority
+  readonly #audit: AuditTrail
+  readonly #settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number }
+
+  constructor(
+    parts: { readonly db: Database; readonly clock: Clock; readonly authority: Authority; readonly audit: AuditTrail },
+    settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number },
+  ) {
+    this.#db = parts.db
+    this.#clock = parts.clock
+    this.#authority = parts.authority
+    this.#audit = parts.audit
+    this.#settings = settings
+  }
+
+  /** Inside the transaction that has made sure that the user may log in. */
+  async open(userId: number, attempt: LoginAttempt): Promise<Session> {
+    const now = this.#clock.now()
+    const expiresAt = new Date(now + this.#settings.lifetimeMs())
+    const accessToken = newAccessToken()
+    const { clientIp, userAgent } = storedOrigin(attempt)
+    const em = this.#db.fork()
+    em.create(Token, {
+      id: this.#db.newId(),
+      userId,
+      tokenHash: tokenHash(accessToken),
+      method: attempt.method,
+      clientIp,
+      userAgent,
+      createdAt: new Date(now),
+      expiresAt,
+      lastSeenAt: new Date(now),
+      revokedAt: null,
+    })
+    await em.flush()
+    return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
+  }
+
+  /** Sessions of the user that are alive, the newest first. */
+  list(userId: number): Promise<Token[]> {
+    const now = this.#clock.now()
+    const alive = {
+      userId,
+      revokedAt: null,
+      expiresAt: { $gt: new Date(now) },
+      lastSeenAt: { $gt: new Date(now - this.#settings.idleTimeoutMs()) },
+    }
+    return this.#db.fork().find(Token, alive, { orderBy: { id: 'desc' }, limit: mostShown })
+  }
+
+  async find(sessionId: number): Promise<Token | null> {
+    return this.#db.fork().findOne(Token, sessionId)
+  }
+
+  /**
+   * Ends one session of a user. Ending it again changes nothing.
+   *
+   * @throws BusinessError "404" `iam.session-unknown`, also for a session of somebody else
+   */
+  revoke(userId: number, sessionId: number, actor: Actor, action: string): Promise<void> {
+    return this.#db.transactional(async (em) => {
+      await this.#authority.change()
+      if ((await em.count(Token, { id: sessionId, userId })) === 0) throw refusal('session-unknown')
+      const ended = await this.#db.execute(
+        'update iam_token set revoked_at = ? where id = ? and user_id = ? and revoked_at is null',
+        [new Date(this.#clock.now()), sessionId, userId],
+      )
+      if (ended > 0) await this.#audit.record(actor, action, sessionId, { userId })
+    })
+  }
+
+  /** Ends all sessions of a user but one and answers how many. */
+  revokeAll(userId: number, actor: Actor, except = 0): Promise<number> {
+    return this.#db.transactional(async () => {
+      await this.#authority.change()
+      const ended = await this.endAll(userId, except)
+      if (ended > 0) await this.#audit.record(actor, 'session.revoke-all', userId, { count: ended })
+      return ended
+    })
+  }
+
+  /**
+   * The statement alone, for changes that have announced themselves. Idle sessions are ended too: a longer idle timeout
+   * would revive them.
+   */
+  endAll(userId: number, except = 0): Promise<number> {
+    const now = new Date(this.#clock.now())
+    return this.#db.execute(
+      'update iam_token set revoked_at = ? where user_id = ? and id <> ? and revoked_at is null and expires_at > ?',
+      [now, userId, except, now],
+    )
+  }
+}

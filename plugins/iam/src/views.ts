@@ -1,0 +1,147 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { type Static, Type } from 'typebox'
+import { type Audit, type LoginAudit, Role, RolePermission, type Token, type User, UserRole } from './entities.ts'
+
+const id = Type.Integer({ minimum: 1 })
+const time = Type.String({ description: 'ISO 8601, UTC.' })
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
+const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
+
+export const dataScopeSchema = Type.Union([Type.Literal('all'), Type.Literal('org'), Type.Literal('self')], {
+  description: 'Whose data the holder may touch: everybody’s, of the own organisation, the own.',
+})
+
+export const userView = Type.Object({
+  id,
+  username: Type.String(),
+  email: nullable(Type.String()),
+  mobile: nullable(Type.String()),
+  enabled: Type.Boolean(),
+  orgId: nullable(Type.Integer()),
+  roles: Type.Array(Type.Object({ id, code: Type.String(), name: Type.String() })),
+  version: Type.Integer({ description: 'Goes back with a change: a change of what somebody else changed is refused.' }),
+  createdAt: time,
+  updatedAt: time,
+  lastLoginAt: nullable(time),
+})
+
+export const ownView = Type.Object({
+  ...userView.properties,
+  isSuperAdmin: Type.Boolean(),
+  permissions: Type.Array(Type.String()),
+  dataScope: dataScopeSchema,
+})
+
+export const roleView = Type.Object({
+  id,
+  code: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  dataScope: dataScopeSchema,
+  builtIn: Type.Boolean(),
+  permissions: Type.Array(Type.String()),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+})
+
+export const sessionView = Type.Object({
+  id,
+  method: Type.String(),
+  clientIp: Type.String(),
+  userAgent: Type.String(),
+  createdAt: time,
+  expiresAt: time,
+  lastSeenAt: time,
+  current: Type.Boolean({ description: 'The session of this request.' }),
+})
+
+export const loginAuditView = Type.Object({
+  id,
+  occurredAt: time,
+  method: Type.String(),
+  identifier: Type.String({ description: 'Masked.' }),
+  userId: nullable(Type.Integer()),
+  success: Type.Boolean(),
+  reason: nullable(Type.String()),
+  message: nullable(Type.String()),
+  clientIp: Type.String(),
+  userAgent: Type.String(),
+  traceId: Type.String(),
+})
+
+export const auditView = Type.Object({
+  id,
+  occurredAt: time,
+  actor: Type.String(),
+  action: Type.String(),
+  targetType: Type.String(),
+  targetId: Type.Integer(),
+  summary: Type.Record(Type.String(), Type.Unknown()),
+  clientIp: Type.String(),
+  traceId: Type.String(),
+})
+
+/** Users with their roles, in the given order, in two queries. */
+export async function userViews(em: SqlEntityManager, users: readonly User[]): Promise<Static<typeof userView>[]> {
+  const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
+  const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
+  const roles = roleIds.length === 0 ? [] : await em.find(Role, { id: { $in: roleIds } }, { orderBy: { id: 'asc' } })
+  return users.map((user) => ({
+    id: user.id,
+    username: user.username,
+    email: user.email ?? null,
+    mobile: user.mobile ?? null,
+    enabled: user.enabled,
+    orgId: user.orgId ?? null,
+    roles: roles
+      .filter((role) => held.some(({ userId, roleId }) => userId === user.id && roleId === role.id))
+      .map(({ id, code, name }) => ({ id, code, name })),
+    version: user.version,
+    createdAt: user.createdAt.toISOString(),
+    updatedAt: user.updatedAt.toISOString(),
+    lastLoginAt: iso(user.lastLoginAt),
+  }))
+}
+
+/** Roles with their permissions, in the given order. */
+export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
+  const ids = roles.map((role) => role.id)
+  const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
+  return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
+    ...role,
+    description: description ?? null,
+    permissions: held
+      .filter(({ roleId }) => roleId === role.id)
+      .map(({ permissionCode }) => permissionCode)
+      .sort(),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  }))
+}
+
+export function viewOfSession(token: Token, currentId: number): Static<typeof sessionView> {
+  const { id, method, clientIp, userAgent, createdAt, expiresAt, lastSeenAt } = token
+  return {
+    ...{ id, method, clientIp, userAgent },
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    lastSeenAt: lastSeenAt.toISOString(),
+    current: id === currentId,
+  }
+}
+
+export function viewOfLoginAudit({ occurredAt, ...row }: LoginAudit): Static<typeof loginAuditView> {
+  const { userId, reason, message } = row
+  return {
+    ...row,
+    occurredAt: occurredAt.toISOString(),
+    userId: userId ?? null,
+    reason: reason ?? null,
+    message: message ?? null,
+  }
+}
+
+export function viewOfAudit({ occurredAt, ...row }: Audit): Static<typeof auditView> {
+  return { ...row, occurredAt: occurredAt.toISOString() }
+}

@@ -1,0 +1,306 @@
+import { database } from '@plinth/database'
+import { identity, loginGuard, type Principal, renameGuard } from '@plinth/iam'
+import { BusinessError, definePlugin, type Plugin } from '@plinth/kernel'
+import t from 'tap'
+import { onEachDatabase } from './fixtures/databases.ts'
+import { adminPassword, startIam, system } from './fixtures/product.ts'
+
+const users = '/api/v1/admin/iam/users'
+const roles = '/api/v1/admin/iam/roles'
+const refusedFor = (reason: string) => ({ reason }) as unknown as Error
+const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
+
+/** Rejects the names that begin with `0x` unless they are bound, and every login from a marked caller. */
+function guardingPlugin(): Plugin {
+  return definePlugin({
+    id: 'guarding',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [loginGuard, renameGuard],
+    setup({ contribute }) {
+      contribute(renameGuard, 'bound-names', {
+        async assertUsernameAllowed(userId, username, identities) {
+          if (!username.startsWith('0x') || (await identities.isBound(userId, 'evm', username))) return
+          throw new BusinessError('403', 'Not bound.', { reason: 'test.not-bound' })
+        },
+      })
+      contribute(loginGuard, 'limit', {
+        beforeAttempt(attempt) {
+          if (attempt.identifier !== 'limited') return
+          attempt.setHeader('x-ratelimit-remaining', '0')
+          throw new BusinessError('429', 'Too many requests.', { reason: 'rate-limit.exceeded' })
+        },
+      })
+    },
+  })
+}
+
+onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+  const { running } = await startIam(t, db)
+  const em = running.service(database).fork()
+  const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  const difference = await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })
+  t.equal(difference.trim(), '')
+})
+
+onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over HTTP', async (t, db) => {
+  const iam = await startIam(t, db)
+  const { call } = iam
+  t.same(await call('GET', users).then(reasonOf), '401 iam.token-missing')
+  t.equal((await call('GET', users)).status, 200, 'a refusal is no HTTP failure')
+  t.same(await call('GET', users, { token: 'x' }).then(reasonOf), '401 iam.token-invalid')
+
+  const admin = await iam.administrator()
+  const me = (await call('GET', '/api/v1/iam/users/me', { token: admin })).data
+  t.ok(me.isSuperAdmin)
+  t.ok(me.permissions.includes('iam:user:view'), 'super-admin holds every code')
+
+  const role = await call('POST', roles, {
+    token: admin,
+    body: { code: 'clerk', name: 'Clerk', dataScope: 'all', permissions: ['iam:user:view'] },
+  })
+  const body = { username: 'Mia.Müller', email: 'Mia@example.org', password: 'secret1', roleIds: [role.data.id] }
+  const created = await call('POST', users, { token: admin, body })
+  t.match(created, { code: '200', data: { username: 'Mia.Müller', roles: [{ code: 'clerk' }], version: 1 } })
+  t.notMatch(JSON.stringify(created), /password|argon2/i)
+
+  await t.test('names and addresses are unique in every case', async (t) => {
+    const again = (change: object) => call('POST', users, { token: admin, body: { ...body, ...change } }).then(reasonOf)
+    t.equal(await again({ username: 'MIA.MÜLLER', email: null }), '409 iam.username-taken')
+    t.equal(await again({ username: 'other', email: 'mia@EXAMPLE.org' }), '409 iam.email-taken')
+    t.equal(await again({ username: 'a@b', email: null }), '400 iam.username-invalid')
+    t.equal(await again({ username: 'other', email: 'nobody' }), '400 iam.email-invalid')
+    t.equal(await again({ username: 'other', email: null, password: '12345' }), '400 iam.password-refused')
+    t.equal(await again({ username: 'other', email: null, roleIds: [1] }), '404 iam.role-unknown')
+  })
+
+  await t.test('A2 login by name or address; one answer for everything that is wrong', async (t) => {
+    const token = await iam.login('mia@example.ORG', 'secret1')
+    t.match(token, /^plinth_[\w-]{43}$/)
+    t.equal((await call('GET', users, { token })).code, '200')
+    const denied = await call('POST', users, { token, body })
+    t.match(denied, { code: '403', data: { reason: 'iam.permission-denied', permission: 'iam:user:create' } })
+    const wrong = ['mia.müller', 'nobody', 'no@where.org', 'x'.repeat(200), "' or 1=1 --"].map((username) =>
+      call('POST', '/api/v1/auth/login', { body: { username, password: 'wrong' } }),
+    )
+    const answers = (await Promise.all(wrong)).map((answer) => JSON.stringify(answer))
+    t.equal(new Set(answers).size, 1, 'the answers are the same to the letter')
+
+    t.equal((await call('POST', '/api/v1/auth/logout', { token })).code, '200')
+    t.equal(await call('GET', users, { token }).then(reasonOf), '401 iam.token-invalid')
+
+    const audits = (await call('GET', '/api/v1/admin/iam/login-audits?success=false', { token: admin })).data
+    t.equal(audits.total, 5)
+    const known = audits.items.filter(({ userId }: { userId: number | null }) => userId === created.data.id)
+    t.match(known, [{ reason: 'iam.login-failed' }], 'the operator sees whose account was tried')
+    t.ok(audits.items.every(({ identifier }: { identifier: string }) => /^.\*\*\*$/.test(identifier)))
+  })
+
+  await t.test('the list is paged, searched and sorted by a white list', async (t) => {
+    const list = (query: string) => call('GET', `${users}?${query}`, { token: admin })
+    t.same((await list('sort=-username&size=1')).data.items[0].username, 'Mia.Müller')
+    t.match((await list('sort=username&size=1&page=2')).data, { total: 2, items: [{ username: 'Mia.Müller' }] })
+    t.equal((await list('keyword=EXAMPLE')).data.total, 1)
+    t.equal((await list('keyword=%25')).data.total, 0, 'no wild cards')
+    t.equal((await list('enabled=false')).data.total, 0)
+    t.equal((await list(`roleId=${role.data.id}`)).data.total, 1)
+    for (const sort of ['password_hash', 'id;drop table iam_user', 'passwordHash']) {
+      t.match(await list(`sort=${encodeURIComponent(sort)}`), { status: 200, code: '400' }, 'C-017')
+    }
+  })
+
+  await t.test('a disabled user is out, and so is a deleted one', async (t) => {
+    const token = await iam.login('mia.müller', 'secret1')
+    const { id } = created.data
+    const disabled = await call('PUT', `${users}/${id}`, { token: admin, body: { enabled: false, version: 1 } })
+    t.match(disabled, { code: '200', data: { enabled: false, version: 2 } })
+    t.equal(await call('GET', users, { token }).then(reasonOf), '401 iam.token-invalid')
+    const login = { body: { username: 'mia.müller', password: 'secret1' } }
+    t.equal(await call('POST', '/api/v1/auth/login', login).then(reasonOf), '403 iam.user-disabled')
+    await call('PUT', `${users}/${id}`, { token: admin, body: { enabled: true } })
+    t.equal(await call('GET', users, { token }).then(reasonOf), '401 iam.token-invalid', 'enabling revives no session')
+
+    t.match(await call('DELETE', `${roles}/${role.data.id}`, { token: admin }), { code: '409', data: { count: 1 } })
+    t.equal((await call('DELETE', `${users}/${id}`, { token: admin })).code, '200')
+    t.equal(await call('GET', `${users}/${id}`, { token: admin }).then(reasonOf), '404 iam.user-unknown')
+    t.equal((await call('DELETE', `${roles}/${role.data.id}`, { token: admin })).code, '200')
+  })
+
+  const actions = (await call('GET', '/api/v1/admin/iam/audits?size=50', { token: admin })).data.items
+  t.same(
+    new Set(actions.map(({ action }: { action: string }) => action)),
+    new Set(['user.create', 'user.update', 'user.delete', 'role.create', 'role.delete', 'session.logout']),
+    'every action left an audit record',
+  )
+  t.ok(actions.every(({ traceId }: { traceId: string }) => traceId !== ''))
+})
+
+onEachDatabase(t, 'A5 nobody sees, touches or hands out more than they hold', async (t, db) => {
+  const iam = await startIam(t, db)
+  const { call } = iam
+  const admin = await iam.administrator()
+  const create = async (code: string, dataScope: string, permissions: string[]) =>
+    (await call('POST', roles, { token: admin, body: { code, name: code, dataScope, permissions } })).data.id as number
+  const person = async (username: string, roleIds: number[], orgId: number | null) =>
+    (await call('POST', users, { token: admin, body: { username, password: 'secret1', roleIds, orgId } })).data
+  const leadCodes = ['iam:user:view', 'iam:user:update', 'iam:user:create', 'iam:user:delete', 'iam:role:save']
+  const lead = await create('lead', 'org', leadCodes)
+  const auditor = await create('auditor', 'org', ['iam:audit:view'])
+  const superAdmin = (await call('GET', `${roles}?keyword=super`, { token: admin })).data.items[0]
+  await person('lead', [lead], 7)
+  const mate = await person('mate', [], 7)
+  const other = await person('other', [], 8)
+  const boss = await person('boss', [superAdmin.id], 7)
+  const checker = await person('checker', [auditor], 7)
+  const token = await iam.login('lead', 'secret1')
+  const put = (id: number, body: object) => call('PUT', `${users}/${id}`, { token, body }).then(reasonOf)
+
+  t.equal((await call('GET', users, { token })).data.total, 4, 'the own organisation alone')
+  t.equal(await call('GET', `${users}/${other.id}`, { token }).then(reasonOf), '404 iam.user-unknown')
+  t.equal(await put(mate.id, { email: 'mate@example.org' }), '200 undefined')
+  t.equal(await put(other.id, { enabled: false }), '404 iam.user-unknown')
+  t.equal(await put(boss.id, { enabled: false }), '403 iam.beyond-own-authority')
+  t.equal(await put(checker.id, { enabled: false }), '403 iam.beyond-own-authority')
+  t.equal(await put(mate.id, { roleIds: [superAdmin.id] }), '403 iam.beyond-own-authority')
+  t.equal(await put(mate.id, { roleIds: [auditor] }), '403 iam.beyond-own-authority')
+  t.equal(await put(mate.id, { roleIds: [lead] }), '200 undefined')
+  const grab = { token, body: { password: 'stolen!' } }
+  t.equal(await call('PUT', `${users}/${boss.id}/password`, grab).then(reasonOf), '403 iam.beyond-own-authority')
+  const wide = { code: 'wide', name: 'x', dataScope: 'all', permissions: [] }
+  t.equal(await call('POST', roles, { token, body: wide }).then(reasonOf), '403 iam.beyond-own-authority')
+  const strong = { name: 'x', dataScope: 'org', permissions: ['iam:audit:view'], version: 1 }
+  t.equal(await call('PUT', `${roles}/${lead}`, { token, body: strong }).then(reasonOf), '403 iam.beyond-own-authority')
+  const unknown = { token: admin, body: { code: 'odd', name: 'x', permissions: ['no:such'] } }
+  t.equal(await call('POST', roles, unknown).then(reasonOf), '400 iam.permission-unknown')
+  const builtIn = { token: admin, body: { ...wide, version: 1 } }
+  t.equal(await call('PUT', `${roles}/${superAdmin.id}`, builtIn).then(reasonOf), '409 iam.role-built-in')
+
+  const service = iam.running.service(identity)
+  const principal = (await service.authenticate(token)) as Principal
+  await service.assertInScope(principal, [mate.id, boss.id, mate.id])
+  await t.rejects(service.assertInScope(principal, [mate.id, other.id]), refusedFor('iam.out-of-scope'))
+})
+
+onEachDatabase(t, 'the last active administrator stays, also against parallel requests', async (t, db) => {
+  const iam = await startIam(t, db)
+  const first = await iam.administrator()
+  const { call } = iam
+  const [admin] = await iam.accounts.findByRole('super-admin')
+  const id = admin?.id as number
+  for (const body of [{ enabled: false }, { roleIds: [] }]) {
+    t.equal(await call('PUT', `${users}/${id}`, { token: first, body }).then(reasonOf), '409 iam.last-administrator')
+  }
+  t.equal(await call('DELETE', `${users}/${id}`, { token: first }).then(reasonOf), '409 iam.last-administrator')
+
+  const second = await iam.accounts.createSuperAdministrator({ username: 'second', password: 'secret1' }, system)
+  const token = await iam.login('second', 'secret1')
+  const answers = await Promise.all([
+    call('PUT', `${users}/${second.id}`, { token: first, body: { enabled: false } }),
+    call('PUT', `${users}/${id}`, { token, body: { roleIds: [] } }),
+  ])
+  t.equal((await iam.accounts.findByRole('super-admin')).length, 1)
+  t.equal(answers.filter(({ code }) => code === '200').length, 1)
+})
+
+onEachDatabase(t, 'parallel edits: one wins, the others hear of it', async (t, db) => {
+  const iam = await startIam(t, db)
+  const { call } = iam
+  const token = await iam.administrator()
+  const body = { username: 'same', password: 'secret1' }
+  const created = await Promise.all(Array.from({ length: 6 }, () => call('POST', users, { token, body })))
+  t.equal(created.filter(({ code }) => code === '200').length, 1)
+  t.equal(created.map(reasonOf).filter((text) => text === '409 iam.username-taken').length, 5)
+
+  const user = created.find(({ code }) => code === '200')?.data
+  const edits = ['a', 'b', 'c', 'd'].map((name) =>
+    call('PUT', `${users}/${user.id}`, { token, body: { email: `${name}@example.org`, version: user.version } }),
+  )
+  const edited = await Promise.all(edits)
+  t.equal(edited.filter(({ code }) => code === '200').length, 1)
+  const lost = edited.filter(({ code }) => code === '409')
+  t.equal(lost.length, 3)
+  t.match(lost[0]?.data, { reason: 'iam.version-conflict', version: 2 })
+
+  const role = (await call('POST', roles, { token, body: { code: 'r', name: 'r', permissions: [] } })).data
+  const renames = ['x', 'y', 'z'].map((name) =>
+    call('PUT', `${roles}/${role.id}`, { token, body: { name, permissions: [], version: 1 } }),
+  )
+  const codes = (await Promise.all(renames)).map(({ code }) => code).sort()
+  t.same(codes, ['200', '409', '409'])
+})
+
+onEachDatabase(t, 'I-150 I-152 I-155 of many first administrators one is created, by two instances', async (t, db) => {
+  const one = await startIam(t, db)
+  const two = await startIam(t, db, { clock: one.clock })
+  t.notOk(await one.accounts.hasUsers())
+  t.equal(await one.accounts.findByUsername('root0'), undefined)
+  t.equal(await one.accounts.findByUsername('a b@'), undefined)
+  await t.rejects(
+    one.accounts.createAdministrator({ username: 'root', password: '12345' }, system),
+    refusedFor('iam.password-refused'),
+  )
+  const attempts = [one, two, one, two].map(({ accounts }, index) =>
+    accounts.createAdministrator({ username: `root${index}`, password: adminPassword }, system),
+  )
+  const results = await Promise.all(attempts)
+  const winner = results.find(({ created }) => created)?.account
+  t.equal(results.filter(({ created }) => created).length, 1)
+  t.equal((await one.accounts.findByRole('super-admin')).length, 1)
+  t.match(await two.login(String(winner?.username), adminPassword), /^plinth_/)
+  const again = await two.accounts.createAdministrator({ username: 'late', password: adminPassword }, system)
+  t.same(again, { created: false, account: undefined })
+})
+
+onEachDatabase(t, 'W-014 W-015 W-016 W-017 W-019 W-020 W-021 external identities and renames', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [guardingPlugin()] })
+  const { call, accounts } = iam
+  const admin = await iam.administrator()
+  const subject = { provider: 'evm', chainType: 'evm', subject: '0xabc' }
+  const names = { username: '0xabc', fallbackPrefix: 'wallet_00000abc' }
+  const parallel = await Promise.all([1, 2, 3].map(() => accounts.resolveExternal(subject, names, system)))
+  t.equal(parallel.filter(({ created }) => created).length, 1, 'one user for parallel first logins')
+  t.equal(new Set(parallel.map(({ account }) => account.id)).size, 1)
+  t.equal(parallel[0]?.account.username, '0xabc')
+
+  await accounts.create({ username: '0xdef', password: 'secret1' }, system)
+  const other = { ...subject, subject: '0xdef' }
+  const taken = await accounts.resolveExternal(other, { ...names, username: '0xdef' }, system)
+  t.match(taken, { created: true, account: { username: /^wallet_00000abc_[0-9a-f]{8}$/ } })
+  await t.rejects(accounts.bindExternal(taken.account.id, subject, system), refusedFor('iam.external-identity-taken'))
+
+  const attempt = {
+    clientIp: '::1',
+    traceId: 't',
+    userAgent: '',
+    method: 'wallet',
+    identifier: '0xdef',
+    setHeader() {},
+  }
+  const session = await iam.running.service(identity).openSession(taken.account.id, attempt)
+  const rename = (username: string) =>
+    call('PUT', '/api/v1/iam/users/me', { token: session.accessToken, body: { username } }).then(reasonOf)
+  t.equal(await rename('0xabc'), '403 test.not-bound', 'by the user')
+  const byAdmin = { token: admin, body: { username: '0x123' } }
+  t.equal(
+    await call('PUT', `${users}/${taken.account.id}`, byAdmin).then(reasonOf),
+    '403 test.not-bound',
+    'by an admin',
+  )
+  t.equal(await rename('plain'), '200 undefined')
+  t.equal(await rename('0xdef'), '409 iam.username-taken', 'bound to the user, but taken')
+  const audits = (await call('GET', '/api/v1/admin/iam/login-audits', { token: admin })).data.items
+  t.match(audits[0], { method: 'wallet', userId: taken.account.id, success: true })
+})
+
+onEachDatabase(t, 'R-073 a login guard refuses before any hash, with its text in the audit', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [guardingPlugin()] })
+  const token = await iam.administrator()
+  const payload = { username: 'limited', password: 'x' }
+  const response = await iam.server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })
+  t.match(response.json(), { code: '429', data: { reason: 'rate-limit.exceeded' } })
+  t.equal(response.headers['x-ratelimit-remaining'], '0')
+  const [audit] = (await iam.call('GET', '/api/v1/admin/iam/login-audits', { token })).data.items
+  t.match(audit, { success: false, reason: 'rate-limit.exceeded', message: 'Too many requests.' })
+})

@@ -1,0 +1,213 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { http } from '@plinth/http'
+import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
+import { definePlugin, isPlugin } from '@plinth/kernel'
+import fc from 'fast-check'
+import t from 'tap'
+import { Type } from 'typebox'
+import { createDatabase, onEachDatabase } from './fixtures/databases.ts'
+import { adminPassword, origin, startIam, system } from './fixtures/product.ts'
+
+/** Brings two routes; declares the permission of one of them, or not. */
+const shop = (isDeclared: boolean) =>
+  definePlugin({
+    id: 'shop',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    ...(isDeclared ? { permissions: [{ code: 'shop:order:view', displayName: 'View orders' }] } : {}),
+    setup({ services }) {
+      services.http.route('shop', {
+        method: 'GET',
+        path: '/api/v1/admin/shop/orders',
+        summary: 'Orders',
+        access: { permission: 'shop:order:view' },
+        response: Type.Object({ caller: Type.String() }),
+        handler: (request) => ({ caller: requirePrincipal(request).username }),
+      })
+      services.http.route('shop', {
+        method: 'GET',
+        path: '/api/v1/shop/items',
+        summary: 'Items',
+        access: 'public',
+        response: Type.Boolean(),
+        handler: (request) => request.principal === undefined,
+      })
+    },
+  })
+
+t.test('routes of other plugins: permission, principal, description, and a start error', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db, { plugins: [shop(true)] })
+  const token = await iam.administrator()
+  t.same((await iam.call('GET', '/api/v1/admin/shop/orders', { token })).data, { caller: 'admin' })
+  t.equal((await iam.call('GET', '/api/v1/shop/items', { token })).data, true, 'public routes know no caller')
+  await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const mia = await iam.login('mia', 'secret1')
+  const denied = await iam.call('GET', '/api/v1/admin/shop/orders', { token: mia })
+  t.match(denied, { code: '403', message: 'You need the permission shop:order:view.' })
+
+  const response = await iam.server.inject({
+    url: '/api/v1/admin/shop/orders',
+    headers: { 'accept-language': 'zh', authorization: 'Basic eDp5' },
+  })
+  t.match(response.json(), { code: '401', message: '尚未登录。', data: { reason: 'iam.token-missing' } })
+
+  const overSocket = await fetch(`${iam.server.url}/api/v1/admin/shop/orders`, {
+    headers: { authorization: `bearer ${token}` },
+  })
+  t.match(await overSocket.json(), { code: '200', data: { caller: 'admin' } }, 'over a real socket, in any case')
+
+  type Operation = { security: object[]; 'x-permission'?: string }
+  const { paths } = (await iam.server.openapi()) as { paths: Record<string, Record<string, Operation>> }
+  t.match(paths['/api/v1/admin/shop/orders']?.['get'], {
+    security: [{ bearer: [] }],
+    'x-permission': 'shop:order:view',
+  })
+  t.same(paths['/api/v1/auth/login']?.['post']?.security, [])
+
+  const declared = (await iam.call('GET', '/api/v1/admin/iam/permissions', { token })).data
+  t.match(
+    declared.find(({ code }: { code: string }) => code === 'shop:order:view'),
+    { plugin: 'shop', name: 'View orders', loaded: true },
+  )
+
+  const without = await startIam(t, db, { clock: iam.clock })
+  const kept = (await without.call('GET', '/api/v1/admin/iam/permissions', { token })).data
+  t.match(
+    kept.find(({ code }: { code: string }) => code === 'shop:order:view'),
+    { plugin: 'shop', loaded: false },
+    'the permission of a plugin that is gone is still explained',
+  )
+  const refused = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
+  t.match(String(refused), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
+})
+
+t.test('the declaration is complete', (t) => {
+  t.ok(isPlugin(iamPlugin))
+  const { en, 'zh-CN': zh } = iamPlugin.messages ?? { en: {}, 'zh-CN': {} }
+  t.same(Object.keys(zh['iam'] ?? {}), Object.keys(en['iam'] ?? {}), 'both languages say the same')
+  t.end()
+})
+
+const hostile: readonly unknown[] = [
+  ...['\u0000', 'a\u0000b', '\ud800', '%', "' or 1=1 --", '', ' ', '-id', 'x'.repeat(300), '1'],
+  ...[-1, 0, 0.5, Number.MAX_SAFE_INTEGER, 2 ** 60, true, null, [], {}, ['\u0000'], [1, 1], [-1]],
+]
+/** Values that pass the schemas, so that one hostile member among them reaches the database. */
+const wellFormed: Readonly<Record<string, unknown>> = {
+  username: 'someone',
+  password: 'secret1',
+  code: 'some-role',
+  name: 'Some role',
+  permissions: [],
+  version: 1,
+  currentPassword: adminPassword,
+  newPassword: adminPassword,
+}
+
+type Described = {
+  parameters?: { name: string; in: string }[]
+  requestBody?: { content: Record<string, { schema: { properties: Record<string, unknown> } }> }
+}
+
+onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) => {
+  const iam = await startIam(t, db)
+  await iam.administrator()
+  const admin = (await iam.accounts.findByUsername('admin'))?.id ?? 0
+  const session = iam.running.service(identity)
+  const attempt = { ...origin, method: 'test', identifier: 'admin', setHeader() {} }
+  const { paths } = (await iam.server.openapi()) as { paths: Record<string, Record<string, Described>> }
+  const own = Object.entries(paths).filter(([path]) => /\/(iam|auth)\//.test(path))
+  t.ok(own.length > 15, 'the description lists the routes')
+
+  let requests = 0
+  let { accessToken } = await session.openSession(admin, attempt)
+  const send = async (method: string, path: string, id: unknown, query: object, body: object | undefined) => {
+    const address = path.replace('{id}', encodeURIComponent(wellFormedText(id)))
+    const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(wellFormedText(value))}`)
+    const response = await iam.server.inject({
+      method: method as 'GET',
+      url: `${address}?${search.join('&')}`,
+      headers: { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+    })
+    requests++
+    // It may have ended the session.
+    if (method !== 'GET') accessToken = (await session.openSession(admin, attempt)).accessToken
+    if (response.json<{ code: string }>().code !== '500' && response.statusCode < 500) return true
+    t.fail(`${method} ${path} ${JSON.stringify({ id, query, body })} -> ${response.body}`)
+    return false
+  }
+
+  for (const [path, operations] of own) {
+    for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
+      const members = Object.keys(requestBody?.content['application/json']?.schema.properties ?? {})
+      const known =
+        requestBody === undefined ? undefined : Object.fromEntries(members.map((name) => [name, wellFormed[name]]))
+      const asks = parameters.filter((parameter) => parameter.in === 'query')
+      for (const value of hostile) {
+        if (path.includes('{id}')) await send(method.toUpperCase(), path, value, {}, known)
+        for (const name of members) await send(method.toUpperCase(), path, admin, {}, { ...known, [name]: value })
+        for (const { name } of asks) await send(method.toUpperCase(), path, admin, { [name]: value }, known)
+      }
+    }
+  }
+  t.ok(requests > 1000, `${requests} requests`)
+
+  const body = fc.json({ maxDepth: 2 }).map((text) => JSON.parse(text))
+  const property = fc.asyncProperty(fc.constantFrom(...own), body, async ([path, operations], body) => {
+    const [method = ''] = Object.keys(operations).filter((method) => method === 'post' || method === 'put')
+    return method === '' || send(method.toUpperCase(), path, admin, {}, body)
+  })
+  await fc.assert(property, { numRuns: 100 })
+})
+
+/** As a query string can carry it. */
+const wellFormedText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)).toWellFormed()
+
+t.test('plinth admin create and plinth permissions', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const directory = t.testdir({})
+  const resolved = (name: string) => JSON.stringify(createRequire(import.meta.url).resolve(name))
+  const plugins = ['database', 'http', 'iam'].map((name) => `import ${name} from ${resolved(`@plinth/${name}`)}`)
+  writeFileSync(
+    join(directory, 'plinth.config.ts'),
+    `${plugins.join('\n')}
+import { defineProduct } from ${resolved('@plinth/kernel')}
+const config = ${JSON.stringify({ ...db.config, 'platform.iam.password.hash.memory': '1MiB' })}
+export default defineProduct({ name: 'commands', plugins: [database, http, iam], config })
+`,
+  )
+  const program = createRequire(import.meta.url)
+    .resolve('@plinth/kernel')
+    .replace('index.ts', 'cli/main.ts')
+  const plinth = (args: string[], input = '') =>
+    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+      const child = execFile(process.execPath, [program, ...args], { cwd: directory }, (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+      )
+      child.stdin?.end(input)
+    })
+  const create = ['admin', 'create', '--username', 'root', '--password-stdin', '--json']
+  t.match(await plinth(create, 'secret1\n'), { code: 1, stdout: /PLINTH_IAM_MIGRATION_PENDING/ })
+  t.match(await plinth(['migrate']), { code: 0 })
+  t.match(await plinth(create, '12345\n'), { code: 1 }, 'the policy holds here too')
+  t.match(await plinth(create.slice(0, -2)), { code: 1, stderr: /PLINTH_IAM_PASSWORD_INPUT/ }, 'no terminal to ask')
+  t.match(await plinth(['admin', 'create', '--password-stdin'], 'secret1\n'), { code: 1, stderr: /--username/ })
+  const made = await plinth(create, 'secret1\n')
+  t.match(made, { code: 0, stdout: /"username": ?"root"/ })
+  t.notMatch(JSON.stringify(made), /secret1/)
+  t.match(await plinth(create, 'secret1\n'), { code: 1 }, 'the name is taken')
+  t.match(await plinth(['permissions']), { code: 0, stdout: /^iam:audit:view {2}iam {2}View the audit/ })
+
+  const iam = await startIam(t, db)
+  const token = await iam.login('root', 'secret1')
+  const [audit] = (await iam.call('GET', '/api/v1/admin/iam/audits?actor=cli', { token })).data.items
+  t.match(audit, { actor: 'cli', action: 'user.create', summary: { username: 'root' } })
+})

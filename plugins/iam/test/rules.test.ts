@@ -1,0 +1,160 @@
+import type { ConfigView } from '@plinth/kernel'
+import fc from 'fast-check'
+import t from 'tap'
+import { isTokenShaped, newAccessToken, tokenHash } from '../src/access-token.ts'
+import { emailForms, loginKey, masked, mobileForm, usernameForms } from '../src/account-names.ts'
+import type { keys } from '../src/config.ts'
+import type { DataScope } from '../src/contract.ts'
+import { covers, type RoleGrant, resolveGrants } from '../src/grants.ts'
+import { PasswordHasher } from '../src/password-hash.ts'
+import { PasswordPolicy } from '../src/password-policy.ts'
+
+const refusedFor = (reason: string) => ({ reason }) as unknown as Error
+const code = fc.constantFrom('a:view', 'a:save', 'b:view', 'b:save', 'c:run')
+const role = fc.record({
+  code: fc.constantFrom('one', 'two', 'three', 'super-admin'),
+  dataScope: fc.constantFrom<DataScope>('all', 'org', 'self'),
+  permissions: fc.uniqueArray(code),
+})
+
+t.test('K-006 K-007 permission resolution equals a naive model', (t) => {
+  const mayNaively = (roles: readonly RoleGrant[], permission: string) => {
+    for (const { code, permissions } of roles) {
+      if (code === 'super-admin') return true
+      for (const held of permissions) if (held === permission) return true
+    }
+    return false
+  }
+  const scopeNaively = (roles: readonly RoleGrant[]) => {
+    const scopes = roles.map((role) => (role.code === 'super-admin' ? 'all' : role.dataScope))
+    return scopes.includes('all') ? 'all' : scopes.includes('org') ? 'org' : 'self'
+  }
+  fc.assert(
+    fc.property(fc.array(role, { maxLength: 5 }), code, (roles, permission) => {
+      const grants = resolveGrants(roles)
+      return (
+        grants.can(permission) === mayNaively(roles, permission) &&
+        grants.dataScope === scopeNaively(roles) &&
+        grants.isSuperAdmin === roles.some((role) => role.code === 'super-admin')
+      )
+    }),
+    { numRuns: 1000 },
+  )
+  t.end()
+})
+
+t.test('who covers another can do all that the other can, and adding a role never takes anything away', (t) => {
+  const all = ['a:view', 'a:save', 'b:view', 'b:save', 'c:run']
+  fc.assert(
+    fc.property(fc.array(role, { maxLength: 4 }), fc.array(role, { maxLength: 4 }), (mine, theirs) => {
+      const [holder, other, both] = [resolveGrants(mine), resolveGrants(theirs), resolveGrants([...mine, ...theirs])]
+      const canAll = all.every((permission) => holder.can(permission) || !other.can(permission))
+      return (!covers(holder, other) || canAll) && covers(both, holder) && covers(both, other) && covers(holder, holder)
+    }),
+    { numRuns: 1000 },
+  )
+  t.end()
+})
+
+t.test('A28 I-111 I-112 password policies', (t) => {
+  const values: Record<string, unknown> = {
+    'platform.iam.password.policy': 'low',
+    'platform.iam.password.min-length': 8,
+    'platform.iam.password.pattern': '',
+  }
+  const listeners: Record<string, (value: never) => unknown> = {}
+  const policy = new PasswordPolicy({
+    get: (name: string) => values[name],
+    onChange: (name: string, listener: (value: never) => unknown) => {
+      listeners[name] = listener
+    },
+  } as unknown as ConfigView<typeof keys>)
+  const rules = (password: string, username?: string) => policy.check(password, username).map(({ rule }) => rule)
+
+  t.same(rules('123456'), [])
+  t.same(rules('12345'), ['too-short'])
+  t.same(rules('😀😀😀😀😀😀'), [], 'characters, not code units')
+  t.same(rules('x'.repeat(129)), ['too-long'])
+  values['platform.iam.password.policy'] = 'medium'
+  t.same(rules('abcdefg1'), [], 'a changed policy counts at once')
+  t.same(rules('abcdefgh'), ['needs-letter-and-digit'])
+  t.same(rules('1234567'), ['too-short', 'needs-letter-and-digit'])
+  values['platform.iam.password.policy'] = 'high'
+  t.same(rules('kR7-vulkan-sieb'), [])
+  t.same(rules('vulkansieb1'), ['needs-three-kinds'])
+  for (const known of ['P@ssw0rd2024', 'Password123!', 'Qwertyuiop1!', 'Welcome2024!', 'Aa1!Aa1!Aa1!']) {
+    t.same(rules(known), ['well-known'], known)
+  }
+  t.same(rules('Mia.Miller-77', 'mia.miller'), ['well-known'], 'the own name')
+  values['platform.iam.password.policy'] = 'custom'
+  values['platform.iam.password.pattern'] = '^\\p{Lu}'
+  t.same(rules('Abcdefgh'), [])
+  t.same(rules('abcdefg'), ['too-short', 'pattern'])
+  t.throws(() => policy.assertAllowed('abcdefg'), refusedFor('iam.password-refused'))
+  t.throws(() => listeners['platform.iam.password.pattern']?.('(' as never), { code: 'PLINTH_IAM_PASSWORD_PATTERN' })
+  t.end()
+})
+
+t.test('hashes verify what made them, and nothing else', async (t) => {
+  const settings = { memoryBytes: 64 * 1024, passes: 1, concurrency: 2 }
+  const hasher = new PasswordHasher(settings)
+  const property = fc.asyncProperty(fc.string({ unit: 'binary' }), fc.string(), async (password, other) => {
+    const stored = await hasher.hash(password)
+    const [right, wrong] = [await hasher.verify(stored, password), await hasher.verify(stored, `${password}${other}.`)]
+    return right.matches && !right.outdated && !wrong.matches
+  })
+  await fc.assert(property, { numRuns: 100 })
+
+  t.test('the two spellings of one character are one password', async (t) => {
+    const composed = '\u00e9t\u00e9-2024'
+    t.ok((await hasher.verify(await hasher.hash(composed), composed.normalize('NFD'))).matches)
+  })
+  t.test('without a stored hash, or with a damaged one, a hash is computed all the same', async (t) => {
+    for (const stored of [null, '', 'x', '$argon2id$v=19$m=99999999999,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA']) {
+      const before = hasher.computed
+      t.same(await hasher.verify(stored, 'x'), { matches: false, outdated: false })
+      t.equal(hasher.computed, before + 1)
+    }
+  })
+  t.test('two at a time, a hundred wait, the rest is told so', async (t) => {
+    const busy = new PasswordHasher(settings)
+    const results = await Promise.allSettled(Array.from({ length: 110 }, () => busy.hash('x')))
+    const refused = results.filter((result) => result.status === 'rejected')
+    t.equal(refused.length, 8)
+    t.match(refused[0], { reason: { code: '503', reason: 'iam.busy' } })
+    t.match(await busy.hash('x'), /^\$argon2id/, 'and then it goes on')
+  })
+})
+
+t.test('names, addresses, masks and tokens', (t) => {
+  t.same(usernameForms(' Mia '), { username: 'Mia', usernameKey: 'mia' })
+  t.equal(usernameForms('ＡＢ').usernameKey, 'ab', 'wide letters are the same letters')
+  for (const bad of ['a', '', 'a b', 'a@b', '-ab', 'a\u0000b', 'x'.repeat(65), '\u202eab']) {
+    t.throws(() => usernameForms(bad), refusedFor('iam.username-invalid'), JSON.stringify(bad))
+  }
+  t.same(emailForms('Mia@Example.ORG'), { email: 'Mia@Example.ORG', emailKey: 'mia@example.org' })
+  t.same(emailForms(''), { email: null, emailKey: null })
+  for (const bad of ['a', 'a@', '@b', 'a@b@c', 'a@-b.c', `${'a'.repeat(65)}@b.c`]) {
+    t.throws(() => emailForms(bad), refusedFor('iam.email-invalid'), bad)
+  }
+  t.equal(mobileForm('+49 (170) 123-4567'), '+491701234567')
+  t.throws(() => mobileForm('12ab'), refusedFor('iam.mobile-invalid'))
+  t.same(
+    [loginKey('MIA'), loginKey('M@b.c'), loginKey('\u0000')],
+    [{ usernameKey: 'mia' }, { emailKey: 'm@b.c' }, undefined],
+  )
+  t.same(['secret', '', '\u0001x', '😀x'].map(masked), ['s***', '', '?***', '😀***'])
+
+  const token = newAccessToken()
+  t.ok(isTokenShaped(token))
+  t.ok(Buffer.from(token.slice(7), 'base64url').length >= 32, 'at least 256 bits')
+  t.not(newAccessToken(), token)
+  t.equal(tokenHash('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
+      loginKey(text)
+      return !isTokenShaped(text) && [...masked(text)].length <= 4
+    }),
+  )
+  t.end()
+})

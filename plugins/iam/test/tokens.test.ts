@@ -1,0 +1,253 @@
+import { Writable } from 'node:stream'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { identity } from '@plinth/iam'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t from 'tap'
+import { createDatabase, onEachDatabase } from './fixtures/databases.ts'
+import { adminPassword, startIam, system } from './fixtures/product.ts'
+
+const me = '/api/v1/iam/users/me'
+const users = '/api/v1/admin/iam/users'
+const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
+
+onEachDatabase(t, 'a revocation holds on the other instance within a second', async (t, db) => {
+  const clock = manualClock()
+  const one = await startIam(t, db, { clock })
+  const two = await startIam(t, db, { clock })
+  const admin = await one.administrator()
+  const roles = '/api/v1/admin/iam/roles'
+  const content = { name: 'Clerk', dataScope: 'all', permissions: ['iam:user:view'] }
+  const role = (await one.call('POST', roles, { token: admin, body: { code: 'clerk', ...content } })).data
+  const account = await one.accounts.create({ username: 'mia', password: 'secret1', roleIds: [role.id] }, system)
+  const user = `${users}/${account.id}`
+
+  /** Both instances know the token; the first makes the change; what the second says after 900 ms. */
+  const after = async (change: (token: string) => Promise<unknown>, url = users) => {
+    const token = await one.login('mia', 'secret1')
+    for (const instance of [one, two]) t.equal((await instance.call('GET', url, { token })).code, '200')
+    await change(token)
+    const own = await one.call('GET', url, { token }).then(reasonOf)
+    await clock.advance(900)
+    const other = await two.call('GET', url, { token }).then(reasonOf)
+    t.equal(own, other, 'the instance that changed it knows at once')
+    return other
+  }
+  const as = (body: object) => ({ token: admin, body })
+
+  t.equal(await after((token) => one.call('POST', '/api/v1/auth/logout', { token })), '401 iam.token-invalid', 'logout')
+  t.equal(await after(() => one.call('DELETE', `${user}/sessions`, as({}))), '401 iam.token-invalid', 'by an admin')
+  t.equal(await after(() => one.call('PUT', `${user}/password`, as({ password: 'secret1' }))), '401 iam.token-invalid')
+  const less = { ...content, permissions: [], version: 1 }
+  t.equal(await after(() => one.call('PUT', `${roles}/${role.id}`, as(less))), '403 iam.permission-denied', 'role')
+  await one.call('PUT', `${roles}/${role.id}`, as({ ...content, version: 2 }))
+  await clock.advance(1000)
+  t.equal(
+    await after(() => one.call('PUT', user, as({ roleIds: [] }))),
+    '403 iam.permission-denied',
+    'roles of the user',
+  )
+  t.equal(await after(() => one.call('PUT', user, as({ enabled: false })), me), '401 iam.token-invalid', 'disabled')
+})
+
+onEachDatabase(t, 'tokens end by age, by idleness and by their holder', async (t, db) => {
+  const minute = 60_000
+  const iam = await startIam(t, db, {
+    config: { 'platform.iam.token.lifetime': '60m', 'platform.iam.token.idle-timeout': '10m' },
+  })
+  const other = await startIam(t, db, { clock: iam.clock, config: { 'platform.iam.token.idle-timeout': '10m' } })
+  await iam.administrator()
+  const seen = async () => {
+    const rows = await iam.running
+      .service(database)
+      .query<{ n: unknown }>('select count(distinct last_seen_at) as n from iam_token where last_seen_at > created_at')
+    return Number(rows[0]?.n)
+  }
+  const token = await iam.login('admin', adminPassword)
+  const ask = (instance = iam, bearer = token) => instance.call('GET', me, { token: bearer }).then(reasonOf)
+
+  await iam.clock.advance(59_999)
+  await ask()
+  t.equal(await seen(), 0, 'use within the first minute is not written')
+  await iam.clock.advance(1)
+  await Promise.all([ask(), ask(), ask()])
+  t.equal(await seen(), 1)
+
+  await ask(other)
+  for (let count = 0; count < 3; count++) {
+    await iam.clock.advance(8 * minute)
+    t.equal(await ask(), '200 undefined', 'used in time')
+  }
+  t.equal(await ask(other), '200 undefined', 'an instance that did not see the use asks the database')
+  await iam.clock.advance(10 * minute)
+  t.equal(await ask(), '401 iam.token-expired', 'idle')
+  t.equal(await ask(other), '401 iam.token-expired')
+
+  const second = await iam.login('admin', adminPassword)
+  for (let count = 0; count < 7; count++) {
+    t.equal(await ask(iam, second), '200 undefined')
+    await iam.clock.advance(count === 6 ? 6 * minute - 1 : 9 * minute)
+  }
+  t.equal(await ask(iam, second), '200 undefined', 'a millisecond before the end')
+  await iam.clock.advance(1)
+  t.equal(await ask(iam, second), '401 iam.token-expired', 'age')
+
+  await t.test('own sessions are listed and ended one by one or all', async (t) => {
+    const [a, b, c] = [
+      await iam.login('admin', adminPassword),
+      await iam.login('admin', adminPassword),
+      await iam.login('admin', adminPassword),
+    ]
+    const list = (await iam.call('GET', `${me}/sessions`, { token: c })).data
+    t.equal(list.length, 3, 'ended ones are not shown')
+    t.same(
+      list.map(({ current }: { current: boolean }) => current),
+      [true, false, false],
+    )
+    t.equal((await iam.call('DELETE', `${me}/sessions/${list[2].id}`, { token: c })).code, '200')
+    t.equal(await ask(iam, a), '401 iam.token-invalid')
+    t.same((await iam.call('DELETE', `${me}/sessions`, { token: c })).data, { affected: 1 })
+    t.equal(await ask(iam, b), '401 iam.token-invalid')
+    t.equal(await ask(iam, c), '200 undefined')
+    const stranger = await iam.accounts.create({ username: 'stranger', password: 'secret1' }, system)
+    const theirs = await iam.login('stranger', 'secret1')
+    const foreign = { token: theirs }
+    t.equal(await iam.call('DELETE', `${me}/sessions/${list[0].id}`, foreign).then(reasonOf), '404 iam.session-unknown')
+    const [session] = (await iam.call('GET', `${users}/${stranger.id}/sessions`, { token: c })).data
+    t.equal((await iam.call('DELETE', `/api/v1/admin/iam/sessions/${session.id}`, { token: c })).code, '200')
+    t.equal(await ask(iam, theirs), '401 iam.token-invalid')
+  })
+
+  await t.test('a new password ends all other sessions', async (t) => {
+    const [here, there] = [await iam.login('admin', adminPassword), await iam.login('admin', adminPassword)]
+    const change = (currentPassword: string, newPassword: string) =>
+      iam.call('PUT', `${me}/password`, { token: here, body: { currentPassword, newPassword } }).then(reasonOf)
+    t.equal(await change('wrong', 'another one'), '400 iam.password-wrong')
+    t.equal(await change(adminPassword, '123'), '400 iam.password-refused')
+    t.equal(await change(adminPassword, 'another one'), '200 undefined')
+    t.equal(await ask(iam, here), '200 undefined')
+    t.equal(await ask(iam, there), '401 iam.token-invalid')
+    t.match(await iam.login('admin', 'another one'), /^plinth_/)
+  })
+
+  await t.test('what has ended for long is purged', async (t) => {
+    await iam.clock.advance(200 * 24 * 60 * minute)
+    await iam.login('admin', 'another one')
+    const task = iam.running.scheduledTasks.find(({ name }) => name === 'iam.purge')
+    await task?.run(new AbortController().signal)
+    for (const table of ['iam_token', 'iam_login_audit']) {
+      const rows = await iam.running.service(database).query<{ n: unknown }>(`select count(*) as n from ${table}`)
+      t.equal(Number(rows[0]?.n), 1, table)
+    }
+  })
+})
+
+onEachDatabase(t, 'a password hash with old parameters is renewed at login', async (t, db) => {
+  const iam = await startIam(t, db)
+  await iam.administrator()
+  const stored = async (instance = iam) => {
+    const [row] = await instance.running
+      .service(database)
+      .query<{ hash: string }>('select password_hash as hash from iam_user where username_key = ?', ['admin'])
+    return String(row?.hash)
+  }
+  t.match(await stored(), /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/)
+  const config = { 'platform.iam.password.hash.memory': '2MiB', 'platform.iam.password.hash.passes': 2 }
+  const stronger = await startIam(t, db, { clock: iam.clock, config })
+  await stronger.login('admin', adminPassword)
+  const renewed = await stored()
+  t.match(renewed, /^\$argon2id\$v=19\$m=2048,t=2,p=1\$/)
+  await stronger.login('admin', adminPassword)
+  t.equal(await stored(), renewed, 'once is enough')
+})
+
+t.test('no token and no password lies anywhere: file, log, answers, audit', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  let log = ''
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      log += chunk
+      done()
+    },
+  })
+  const config = { 'platform.http.access-log': true }
+  const iam = await startIam(t, db, { logger: pino({ level: 'trace' }, sink), config })
+  const token = await iam.administrator()
+  const secrets = ['PlantedPassword-1', 'PlantedPassword-2', adminPassword, token]
+  const [first = '', second = ''] = secrets
+  const answers = [
+    await iam.call('POST', users, { token, body: { username: 'mia', password: first } }),
+    await iam.call('POST', users, { token, body: { username: 'mia', password: first } }),
+    await iam.call('POST', users, { token, body: { username: '@', password: first } }),
+    await iam.call('POST', '/api/v1/auth/login', { body: { username: first, password: second } }),
+    await iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password: second } }),
+    await iam.call('PUT', `${me}/password`, { token, body: { currentPassword: second, newPassword: first } }),
+    await iam.call('GET', me, { token: `${token}x` }),
+    await iam.call('GET', '/api/v1/admin/iam/audits', { token }),
+    await iam.call('GET', '/api/v1/admin/iam/login-audits', { token }),
+    await iam.call('GET', `${me}/sessions`, { token }),
+  ]
+  const places = {
+    answers: Buffer.from(JSON.stringify(answers)),
+    log: Buffer.from(log),
+    database: db.contents() ?? Buffer.alloc(0),
+    'API description': Buffer.from(JSON.stringify(await iam.running.service(http).openapi())),
+  }
+  t.ok(places.database.includes('argon2id'), 'the search sees what lies in the file')
+  for (const [place, bytes] of Object.entries(places)) {
+    for (const secret of secrets) {
+      const forms = [
+        secret,
+        Buffer.from(secret).toString('base64').replace(/=+$/, ''),
+        Buffer.from(secret).toString('hex'),
+      ]
+      for (const form of forms) t.notOk(bytes.includes(form), `${place} holds no ${secret.slice(0, 7)}...`)
+    }
+  }
+})
+
+t.test('a known token is checked without a query; the database being gone lets nobody in', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  const service = iam.running.service(identity)
+  await service.authenticate(token)
+  const at = service.authenticate(token)
+  t.notOk(at instanceof Promise, 'answered at once')
+  t.match(at, { username: 'admin', isSuperAdmin: true })
+  await iam.clock.advance(500)
+  t.ok(service.authenticate(token) instanceof Promise, 'asks again after half a second')
+  await iam.running.service(database).execute('drop table iam_epoch')
+  await iam.clock.advance(500)
+  t.equal((await iam.call('GET', me, { token })).code, '500')
+})
+
+t.test('an unknown name takes a hash like a known one', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })
+  await iam.administrator()
+  const time = async (username: string) => {
+    const samples: number[] = []
+    for (let count = 0; count < 5; count++) {
+      const startedAt = performance.now()
+      await iam.call('POST', '/api/v1/auth/login', { body: { username, password: 'wrong' } })
+      samples.push(performance.now() - startedAt)
+    }
+    return samples.sort((a, b) => a - b)[2] ?? 0
+  }
+  const [known, unknown, malformed] = [await time('admin'), await time('nobody'), await time('\u0000')]
+  t.ok(unknown > known / 2, `unknown ${unknown.toFixed(0)} ms, known ${known.toFixed(0)} ms`)
+  t.ok(malformed > known / 2, `malformed ${malformed.toFixed(0)} ms`)
+})
+
+t.test('an idle product asks the database nothing', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock()
+  await startIam(t, db, { clock })
+  t.equal(clock.sleepers, 0)
+})
