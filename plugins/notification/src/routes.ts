@@ -1,0 +1,98 @@
+import type { HttpServer } from '@plinth/http'
+import { localize } from '@plinth/kernel'
+import { rateLimited } from '@plinth/rate-limit'
+import Type from 'typebox'
+import type { Notification } from './contract.ts'
+import { requireSuccess } from './service.ts'
+
+const sendBody = Type.Object({
+  channels: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      maxItems: 20,
+      description: 'Channel codes; empty: the default channel',
+    }),
+  ),
+  recipientUserIds: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), {
+      maxItems: 1000,
+      description: 'Users to reach; duplicates count once',
+    }),
+  ),
+  template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
+  variables: Type.Optional(
+    Type.Record(
+      Type.String({ maxLength: 128 }),
+      Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+    ),
+  ),
+  subject: Type.Optional(Type.String({ maxLength: 500 })),
+  content: Type.Optional(Type.String({ maxLength: 20_000 })),
+  locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
+})
+
+const text = Type.String()
+const textOrNull = Type.Union([Type.String(), Type.Null()])
+const sendResult = Type.Object({
+  channel: text,
+  success: Type.Boolean(),
+  messageId: text,
+  errorCode: textOrNull,
+  errorMessage: textOrNull,
+  provider: Type.Optional(text),
+  providerCode: Type.Optional(text),
+  providerMessage: Type.Optional(text),
+  hint: Type.Optional(text),
+  skipped: Type.Optional(Type.Boolean()),
+})
+
+const sendMetadata = Type.Object({
+  channels: Type.Array(
+    Type.Object({
+      code: text,
+      displayName: text,
+      enabled: Type.Boolean(),
+      isDefault: Type.Boolean(),
+      recipientKinds: Type.Array(text),
+    }),
+  ),
+})
+
+/** Routes of document 2, "Endpoints", with the permission of decision B41. */
+export function addRoutes(http: HttpServer, plugin: string, notification: Notification): void {
+  http.route(plugin, {
+    method: 'POST',
+    path: '/api/v1/notifications/send',
+    summary: 'Send a message through one or more channels',
+    description: 'Answers one result per channel. A single channel that fails is answered as a business failure.',
+    tags: ['notification'],
+    access: { permission: 'notification:message:send' },
+    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 })],
+    request: { body: sendBody },
+    response: Type.Array(sendResult),
+    async handler({ body }) {
+      const { channels = [], recipientUserIds = [], ...draft } = body
+      const recipients = [...new Set(recipientUserIds)].map((userId) => ({ kind: 'user' as const, userId }))
+      const results = await notification.send({ ...draft, recipients }, { channels })
+      const [first] = results
+      const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')
+      if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
+      return [...results]
+    },
+  })
+
+  http.route(plugin, {
+    method: 'GET',
+    path: '/api/v1/notifications/send-metadata',
+    summary: 'What a page that sends messages has to offer',
+    tags: ['notification'],
+    access: { permission: 'notification:message:send' },
+    response: sendMetadata,
+    handler: ({ locale }) => ({
+      channels: notification.channels().map(({ displayName, recipientKinds, ...channel }) => ({
+        ...channel,
+        displayName: localize(displayName, locale),
+        recipientKinds: [...recipientKinds],
+      })),
+    }),
+  })
+}

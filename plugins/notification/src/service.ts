@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto'
+import {
+  BusinessError,
+  type Clock,
+  type DeliveryOutcome,
+  type Logger,
+  type NotificationChannel,
+  type NotificationMessage,
+  nearest,
+  PlinthError,
+  withinDeadline,
+} from '@plinth/kernel'
+import type { ChannelInfo, MessageDraft, MultiSendOptions, Notification, SendOptions, SendResult } from './contract.ts'
+
+/** Read at every send, so that a live change counts at once. */
+export interface NotificationSettings {
+  readonly enabled: boolean
+  readonly defaultChannel: string
+  /** Milliseconds. */
+  readonly sendDeadlineMs: number
+}
+
+export interface NotificationParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  readonly settings: NotificationSettings
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The facade: finds the channels, gives each its deadline and turns whatever happens into a result. */
+export class ChannelNotification implements Notification {
+  readonly #parts: NotificationParts
+  readonly #stopping = new AbortController()
+  readonly #inFlight = new Set<Promise<unknown>>()
+
+  constructor(parts: NotificationParts) {
+    this.#parts = parts
+  }
+
+  async send(draft: MessageDraft, options: MultiSendOptions = {}): Promise<readonly SendResult[]> {
+    const { settings } = this.#parts
+    const asked = options.channels?.length ? options.channels : [settings.defaultChannel]
+    const codes = [...new Set(asked.map((code) => code.trim().toLowerCase()))]
+    for (const code of codes) this.#channel(code)
+    const message = compose(draft)
+    const deliveries = Promise.all(codes.map((code) => this.#deliver(code, message, options)))
+    this.#inFlight.add(deliveries)
+    return deliveries.finally(() => this.#inFlight.delete(deliveries))
+  }
+
+  async sendTo(channel: string, draft: MessageDraft, options: SendOptions = {}): Promise<SendResult> {
+    const [result] = await this.send(draft, { ...options, channels: [channel] })
+    return requireSuccess(result as SendResult)
+  }
+
+  channels(): readonly ChannelInfo[] {
+    const { channels, settings } = this.#parts
+    return [...channels]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([code, channel]) => ({
+        code,
+        displayName: channel.displayName,
+        enabled: channel.enabled?.() ?? true,
+        isDefault: code === settings.defaultChannel,
+        recipientKinds: channel.recipientKinds,
+      }))
+  }
+
+  /** Throws `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL`: a default that is not there is the operator's to mend. */
+  checkDefaultChannel(code: string): void {
+    const { channels } = this.#parts
+    if (channels.has(code)) return
+    const near = nearest(code, channels.keys())
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    throw new PlinthError(
+      'PLINTH_NOTIFICATION_UNKNOWN_CHANNEL',
+      `No loaded plugin brings the default channel "${code}"; loaded: ${[...channels.keys()].sort().join(', ') || 'none'}.${hint}`,
+      'Add the plugin of that channel to the product file, or set platform.notification.default-channel to a loaded one.',
+    )
+  }
+
+  /** Waits for what is being sent. */
+  async drain(): Promise<void> {
+    await Promise.allSettled(this.#inFlight)
+  }
+
+  /** Tells channels that still send to give up. */
+  stop(): void {
+    this.#stopping.abort(new Error('The product stops'))
+  }
+
+  #channel(code: string): NotificationChannel {
+    const { channels } = this.#parts
+    const channel = channels.get(code)
+    if (channel !== undefined) return channel
+    const near = nearest(code, channels.keys())
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    const named = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
+    throw new BusinessError('400', `There is no channel "${code}".${hint}`, {
+      reason: 'notification.channel-unknown',
+      messageKey: `messages.notification.channel-unknown${near === undefined ? '' : '-nearest'}`,
+      params: named,
+      data: named,
+    })
+  }
+
+  async #deliver(code: string, message: NotificationMessage, options: SendOptions): Promise<SendResult> {
+    const { settings, clock, log } = this.#parts
+    const channel = this.#channel(code)
+    const failed = (errorCode: string, errorMessage: string, more: Partial<SendResult> = {}): SendResult => {
+      const result = { channel: code, success: false, messageId: message.id, errorCode, errorMessage, ...more }
+      log[more.skipped === true ? 'debug' : 'warn'](
+        { channel: code, messageId: message.id, errorCode },
+        'notification not sent',
+      )
+      return result
+    }
+    const overdue = new Error(`No answer within ${settings.sendDeadlineMs} ms`)
+    try {
+      if (!settings.enabled) return failed('notification.disabled', 'Notifications are switched off', { skipped: true })
+      if (channel.enabled?.() === false) {
+        return failed('notification.channel-disabled', 'The channel is switched off', { skipped: true })
+      }
+      if (!reaches(channel, message)) {
+        const wanted = channel.recipientKinds.join(', ')
+        return failed('notification.recipient-missing', `The message has no recipient of the kinds ${wanted}`)
+      }
+      const work = (deadline: AbortSignal) => {
+        const signals = [deadline, this.#stopping.signal, ...(options.signal === undefined ? [] : [options.signal])]
+        const idempotencyKey = options.idempotencyKey ?? message.id
+        return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt: 1 })
+      }
+      const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
+      return resultOf(code, message, outcome, failed)
+    } catch (error) {
+      if (error === overdue) return failed('notification.deadline-exceeded', overdue.message)
+      // What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further.
+      log.error({ err: error, channel: code, messageId: message.id }, 'notification channel threw')
+      return failed('notification.channel-failed', 'The channel failed; the log says why')
+    }
+  }
+}
+
+/** Answers the result; throws when the message was not sent. */
+export function requireSuccess(result: SendResult): SendResult {
+  if (result.success) return result
+  const reason =
+    result.skipped === true && result.errorCode !== null ? result.errorCode : 'notification.delivery-failed'
+  throw new BusinessError(
+    '503',
+    `The message was not sent through the channel "${result.channel}": ${result.errorMessage}`,
+    {
+      reason,
+      params: { channel: result.channel },
+      data: { result },
+    },
+  )
+}
+
+function compose(draft: MessageDraft): NotificationMessage {
+  const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
+  if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {
+    throw new BusinessError('400', 'The message needs a subject, a content or a template.', {
+      reason: 'notification.message-empty',
+    })
+  }
+  const empty = { subject: '', content: '', variables: {}, recipients: [], attributes: {} }
+  return Object.freeze({ ...empty, ...draft, id: randomUUID() })
+}
+
+function reaches({ recipientKinds }: NotificationChannel, { recipients }: NotificationMessage): boolean {
+  return recipientKinds.length === 0 || recipients.some(({ kind }) => recipientKinds.includes(kind))
+}
+
+function resultOf(
+  channel: string,
+  message: NotificationMessage,
+  delivery: DeliveryOutcome,
+  failed: (errorCode: string, errorMessage: string, more: Partial<SendResult>) => SendResult,
+): SendResult {
+  const { provider, providerCode, providerMessage, hint } = delivery
+  const said = Object.fromEntries(
+    Object.entries({ provider, providerCode, providerMessage, hint }).filter(([, value]) => value !== undefined),
+  )
+  if (delivery.outcome !== 'accepted') return failed(delivery.errorCode, delivery.errorMessage, said)
+  const messageId = delivery.messageId ?? message.id
+  return { channel, success: true, messageId, errorCode: null, errorMessage: null, ...said }
+}

@@ -1,0 +1,273 @@
+import {
+  type BusinessError,
+  type DeliveryOutcome,
+  definePlugin,
+  defineProduct,
+  type NotificationChannel,
+  type NotificationMessage,
+  notificationChannel,
+  type Plugin,
+  type SendContext,
+} from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import notification, { notification as facadeRef } from '@plinth/notification'
+import log from '@plinth/notification-channels/log'
+import memory, { sentNotifications } from '@plinth/notification-channels/memory'
+import { pino } from 'pino'
+import t from 'tap'
+
+type Send = (message: NotificationMessage, context: SendContext) => Promise<DeliveryOutcome>
+
+/** A plugin that brings one channel. */
+function channelPlugin(code: string, send: Send, more: Partial<NotificationChannel> = {}) {
+  const channel: NotificationChannel = {
+    displayName: code,
+    recipientKinds: [],
+    traits: { idempotent: false },
+    send,
+    ...more,
+  }
+  return definePlugin({
+    id: `test.${code}`,
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [notificationChannel],
+    setup: ({ contribute }) => contribute(notificationChannel, code, channel),
+  })
+}
+
+async function start(more: readonly Plugin[] = [], set: Record<string, string> = {}) {
+  const clock = manualClock()
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+  const product = defineProduct({ name: 'notices', plugins: [notification, log, memory, ...more] })
+  const running = await startForTest(product, { clock, set, logger })
+  const stop = () => running.stop('test ended')
+  return { clock, running, lines, facade: running.service(facadeRef), sent: running.service(sentNotifications), stop }
+}
+const accepted: Send = async () => ({ outcome: 'accepted' })
+
+t.test('N-001 N-004 N-016 N-018 without channels the default channel sends', async (t) => {
+  const { facade, lines, stop } = await start()
+  t.teardown(stop)
+  const results = await facade.send({ subject: 'Hello', content: 'World', variables: { name: 'Ada', count: 2 } })
+  const line = lines.find(({ msg }) => msg === 'notification')
+  const { messageId } = line ?? {}
+  t.match(line, { subject: 'Hello', content: 'World', plugin: 'notification-channels.log' })
+  t.same(results, [
+    { channel: 'log', success: true, messageId: String(messageId), errorCode: null, errorMessage: null },
+  ])
+  t.match(results[0]?.messageId, /^[0-9a-f-]{36}$/)
+})
+
+t.test('N-001 N-030 N-032 N-033 one result per channel in the given order; a failure stops no other', async (t) => {
+  const throwing = channelPlugin('throwing', async () => {
+    throw new Error('https://hook.example/?token=s3cr3t')
+  })
+  const synchronous = channelPlugin('synchronous', () => {
+    throw new Error('not even a promise')
+  })
+  const nonsense = channelPlugin('nonsense', async () => undefined as never)
+  const rejecting = channelPlugin('rejecting', async () => ({
+    outcome: 'rejected',
+    errorCode: 'acme.403',
+    errorMessage: 'Refused',
+    provider: 'acme',
+    providerCode: '403',
+    providerMessage: 'forbidden',
+    hint: 'Check the key',
+  }))
+  const hanging = channelPlugin('hanging', () => new Promise(() => {}))
+  const { facade, sent, clock, lines, stop } = await start([throwing, synchronous, nonsense, rejecting, hanging])
+  t.teardown(stop)
+  const channels = ['throwing', 'memory', 'hanging', 'Rejecting', ' LOG', 'memory', 'nonsense', 'synchronous']
+  const sending = facade.send({ content: 'Hi' }, { channels })
+  await clock.advance(0)
+  t.equal(sent.messages.length, 1, 'the others are not held up by one that hangs; a duplicate counts once')
+  await clock.advance(10_000)
+  const results = await sending
+  t.same(
+    results.map(({ channel, success, errorCode }) => [channel, success, errorCode]),
+    [
+      ['throwing', false, 'notification.channel-failed'],
+      ['memory', true, null],
+      ['hanging', false, 'notification.deadline-exceeded'],
+      ['rejecting', false, 'acme.403'],
+      ['log', true, null],
+      ['nonsense', false, 'notification.channel-failed'],
+      ['synchronous', false, 'notification.channel-failed'],
+    ],
+  )
+  t.match(results[3], { provider: 'acme', providerCode: '403', providerMessage: 'forbidden', hint: 'Check the key' })
+  t.notMatch(JSON.stringify(results), 's3cr3t', 'what a channel throws is not for callers')
+  t.equal(lines.filter(({ msg }) => msg === 'notification channel threw').length, 3, 'but it is logged')
+  t.equal(clock.sleepers, 0, 'no timer is left')
+  t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
+})
+
+t.test('N-031 N-172 sendTo throws whatever keeps the message from being sent', async (t) => {
+  const down = channelPlugin('down', async () => ({ outcome: 'deferred', errorCode: 'acme.503', errorMessage: 'Down' }))
+  const off = channelPlugin('off', accepted, { enabled: () => false })
+  const numbered = channelPlugin('numbered', async () => ({ outcome: 'accepted', messageId: 'acme-1' }))
+  const { facade, stop } = await start([down, off, numbered])
+  t.teardown(stop)
+  t.match(await facade.sendTo('numbered', { content: 'Hi' }), { success: true, messageId: 'acme-1' })
+  await t.rejects(facade.sendTo('down', { content: 'Hi' }), {
+    name: 'BusinessError',
+    code: '503',
+    reason: 'notification.delivery-failed',
+    data: { result: { channel: 'down', errorCode: 'acme.503' } },
+  })
+  await t.rejects(facade.sendTo('off', { content: 'Hi' }), { code: '503', reason: 'notification.channel-disabled' })
+})
+
+t.test('an unknown channel or an empty message is refused before anything is sent', async (t) => {
+  const { facade, sent, stop } = await start()
+  t.teardown(stop)
+  const unknown: BusinessError = await facade.send({ content: 'Hi' }, { channels: ['memory', 'memroy'] }).then(
+    () => t.fail('sent') as never,
+    (error) => error,
+  )
+  t.match(unknown, {
+    code: '400',
+    reason: 'notification.channel-unknown',
+    messageKey: 'messages.notification.channel-unknown-nearest',
+    params: { channel: 'memroy', nearest: 'memory' },
+  })
+  t.match(unknown.message, /"memroy".*"memory"/)
+  await t.rejects(facade.sendTo('telepathy', { content: 'Hi' }), {
+    code: '400',
+    messageKey: 'messages.notification.channel-unknown',
+  })
+  for (const draft of [{}, { subject: ' ', content: '' }, { variables: { a: 1 } }]) {
+    await t.rejects(facade.send(draft, { channels: ['memory'] }), { code: '400', reason: 'notification.message-empty' })
+  }
+  t.same(sent.messages, [])
+  t.equal((await facade.send({ template: 'order.paid' }, { channels: ['memory'] }))[0]?.success, true)
+})
+
+t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) => {
+  const { facade, running, sent, stop } = await start()
+  t.teardown(stop)
+  const apply = (values: Record<string, string | boolean>) =>
+    running.config.apply(
+      Object.entries(values).map(([name, written]) => {
+        const key = `platform.notification.${name}`
+        return { name: key, by: 'key', written, place: key }
+      }),
+    )
+  const send = () => facade.send({ content: 'Hi' }, { channels: ['memory', 'log'] })
+  await apply({ 'channels.memory.enabled': false })
+  t.match(await send(), [
+    { channel: 'memory', success: false, skipped: true, errorCode: 'notification.channel-disabled' },
+    { channel: 'log', success: true },
+  ])
+  await apply({ enabled: false })
+  t.match(await send(), [
+    { channel: 'memory', success: false, skipped: true, errorCode: 'notification.disabled' },
+    { channel: 'log', success: false, skipped: true, errorCode: 'notification.disabled' },
+  ])
+  await t.rejects(facade.sendTo('log', { content: 'Hi' }), { code: '503', reason: 'notification.disabled' })
+  t.same(sent.messages, [])
+  await apply({ 'default-channel': 'memory' })
+  t.equal((await facade.send({ content: 'Hi' }))[0]?.channel, 'memory')
+  t.match((await apply({ 'default-channel': 'memroy' })).refused, [{ reason: /"memroy".*Did you mean "memory"/ }])
+  await t.rejects(start([], { 'platform.notification.default-channel': 'logg' }), { message: /Did you mean "log"/ })
+})
+
+t.test('N-013 N-027 N-028 N-029 a channel of a third party gets every recipient kind that it asks for', async (t) => {
+  const received: NotificationMessage[] = []
+  const collect: Send = async (message) => {
+    received.push(message)
+    return { outcome: 'accepted' }
+  }
+  const mail = channelPlugin('post', collect, { recipientKinds: ['email', 'user'] })
+  const { facade, stop } = await start([mail])
+  t.teardown(stop)
+  const recipients = [
+    { kind: 'user', userId: 7 },
+    { kind: 'email', address: 'ada@example.com' },
+    { kind: 'mobile', number: '13800138000' },
+    { kind: 'websocket-user', userId: 7 },
+    { kind: 'websocket-session', sessionId: 's1' },
+    { kind: 'websocket-group', group: 'ops' },
+    { kind: 'websocket-guest' },
+    { kind: 'social-openid', openId: 'o1' },
+    { kind: 'topic', topic: 'news' },
+  ] as const
+  const draft = {
+    subject: 'S',
+    content: 'C',
+    template: 'T',
+    locale: 'zh-CN',
+    attributes: { module: 'mall' },
+    recipients,
+  }
+  t.match(await facade.send(draft, { channels: ['post'] }), [{ success: true }])
+  t.match(received[0], { ...draft, variables: {} })
+  const unreachable = { ...draft, recipients: recipients.slice(2) }
+  t.match(await facade.send(unreachable, { channels: ['post', 'memory'] }), [
+    { channel: 'post', success: false, errorCode: 'notification.recipient-missing' },
+    { channel: 'memory', success: true },
+  ])
+  t.equal(received.length, 1, 'a channel is not asked for what it cannot reach')
+})
+
+t.test('the caller and the deadline end a send; the idempotency key reaches the channel', async (t) => {
+  const contexts: SendContext[] = []
+  const patient = channelPlugin('patient', async (_, context) => {
+    contexts.push(context)
+    await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+    return { outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' }
+  })
+  const { facade, clock, stop } = await start([patient], { 'platform.notification.send-deadline': '2s' })
+  t.teardown(stop)
+  const caller = new AbortController()
+  const options = { channels: ['patient'], idempotencyKey: 'order-1', signal: caller.signal }
+  const given = facade.send({ content: 'Hi' }, options)
+  await clock.advance(0)
+  caller.abort()
+  t.match(await given, [{ success: false, errorCode: 'acme.timeout' }])
+  t.match(contexts[0], { idempotencyKey: 'order-1', attempt: 1 })
+
+  const late = facade.send({ content: 'Hi' }, { channels: ['patient'] })
+  await clock.advance(1999)
+  t.equal(contexts[1]?.signal.aborted, false)
+  await clock.advance(1)
+  t.match(await late, [{ success: false, errorCode: /acme.timeout|deadline-exceeded/ }])
+  t.equal(contexts[1]?.signal.aborted, true)
+})
+
+t.test('K-018 a stopping product waits for what is being sent, then tells channels to give up', async (t) => {
+  let finish = () => {}
+  const slow = channelPlugin('slow', async () => {
+    await new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    return { outcome: 'accepted' }
+  })
+  const stubborn = channelPlugin('stubborn', async (_, { signal }) => {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return { outcome: 'unknown', errorCode: 'aborted', errorMessage: 'Given up' }
+  })
+  const { facade, running, clock } = await start([slow, stubborn], { 'platform.notification.send-deadline': '1h' })
+  const inTime = facade.send({ content: 'Hi' }, { channels: ['slow'] })
+  const endless = facade.send({ content: 'Hi' }, { channels: ['stubborn'] })
+  await clock.advance(0)
+  let stopped = false
+  const stopping = running.stop('test').then(
+    () => {
+      stopped = true
+    },
+    () => {
+      stopped = true
+    },
+  )
+  await clock.advance(1)
+  t.equal(stopped, false)
+  finish()
+  t.match(await inTime, [{ success: true }])
+  await clock.advance(60_000)
+  await stopping
+  t.match(await endless, [{ success: false, errorCode: 'aborted' }])
+})

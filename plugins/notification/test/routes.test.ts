@@ -1,0 +1,166 @@
+import http, { http as httpRef } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import notification from '@plinth/notification'
+import log from '@plinth/notification-channels/log'
+import memory, { sentNotifications } from '@plinth/notification-channels/memory'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import t, { type Test } from 'tap'
+
+const down = definePlugin({
+  id: 'test.down',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [notificationChannel],
+  setup({ contribute }) {
+    contribute(notificationChannel, 'down', {
+      displayName: { en: 'Broken', 'zh-CN': '故障' },
+      recipientKinds: ['user'],
+      traits: { idempotent: false },
+      enabled: () => true,
+      send: async () => ({
+        outcome: 'deferred',
+        errorCode: 'acme.503',
+        errorMessage: 'Down',
+        provider: 'acme',
+        hint: 'Wait',
+      }),
+    })
+  },
+})
+
+/** Lets everybody in, as an identity plugin would let in who holds the permission. */
+const door = definePlugin({
+  id: 'test.door',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: httpRef },
+  setup({ services }) {
+    services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} })
+  },
+})
+
+async function start(t: Test, set: Record<string, string> = {}) {
+  const running = await startForTest(
+    defineProduct({
+      name: 'notices',
+      plugins: [http, i18n, rateLimit, memoryStore, notification, log, memory, down, door],
+      config: { 'platform.http.port': 0, 'platform.http.response-check': true },
+    }),
+    { set },
+  )
+  t.teardown(() => running.stop('test ended'))
+  const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers: Record<string, string> = {}) => {
+    const body = payload === undefined ? {} : { payload }
+    const url = `/api/v1/notifications/${path}`
+    const response = await running.service(httpRef).inject({ method, url, headers, ...body })
+    const { code, message, data } = response.json()
+    return { status: response.statusCode, headers: response.headers, code, message, data }
+  }
+  return {
+    call,
+    send: (payload: object) => call('POST', 'send', payload),
+    sent: running.service(sentNotifications),
+    running,
+  }
+}
+
+t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failures included', async (t) => {
+  const { send, sent } = await start(t)
+  const answer = await send({
+    channels: ['memory', 'down', 'LOG', 'memory'],
+    recipientUserIds: [7, 7, 8],
+    template: 'order.paid',
+    variables: { name: 'Ada', total: 12.5, gift: true, note: null },
+    subject: 'Hello',
+    content: 'World',
+    locale: 'zh-CN',
+  })
+  t.match(answer, { status: 200, code: '200' })
+  t.match(answer.data, [
+    { channel: 'memory', success: true, errorCode: null, errorMessage: null },
+    { channel: 'down', success: false, errorCode: 'acme.503', errorMessage: 'Down', provider: 'acme', hint: 'Wait' },
+    { channel: 'log', success: true },
+  ])
+  t.equal(answer.data.length, 3)
+  t.match(sent.messages, [
+    {
+      subject: 'Hello',
+      content: 'World',
+      template: 'order.paid',
+      locale: 'zh-CN',
+      variables: { name: 'Ada', total: 12.5, gift: true, note: null },
+      recipients: [
+        { kind: 'user', userId: 7 },
+        { kind: 'user', userId: 8 },
+      ],
+    },
+  ])
+  t.equal(sent.messages[0]?.recipients.length, 2, 'N-131 duplicates of recipients count once')
+})
+
+t.test('N-004 an empty channel list means the default channel', async (t) => {
+  const { send } = await start(t)
+  t.match((await send({ content: 'Hi', channels: [] })).data, [{ channel: 'log', success: true }])
+  t.match((await send({ content: 'Hi' })).data, [{ channel: 'log', success: true }])
+})
+
+t.test('C-020 K-002 N-063 N-064 N-172 business failures are HTTP 200 with a code and a reason', async (t) => {
+  const { send, call, sent } = await start(t, { 'platform.notification.channels.log.enabled': 'false' })
+  const failures: [object, string, string][] = [
+    [{ channels: ['memroy'], content: 'Hi' }, '400', 'notification.channel-unknown'],
+    [{ channels: ['memory'] }, '400', 'notification.message-empty'],
+    [{ channels: ['memory'], content: 5 }, '400', 'http.invalid-input'],
+    [{ channels: ['memory'], content: 'Hi', recipientUserIds: ['7'] }, '400', 'http.invalid-input'],
+    [{ channels: ['down'], content: 'Hi', recipientUserIds: [7] }, '503', 'notification.delivery-failed'],
+    [{ channels: ['down'], content: 'Hi' }, '503', 'notification.delivery-failed'],
+    [{ channels: ['log'], content: 'Hi' }, '503', 'notification.channel-disabled'],
+  ]
+  for (const [body, code, reason] of failures) t.match(await send(body), { status: 200, code, data: { reason } })
+  const unknown = await call('POST', 'send', { channels: ['memroy'], content: 'Hi' }, { 'accept-language': 'zh-CN' })
+  t.equal(unknown.message, '没有渠道“memroy”，是否想用“memory”？')
+  t.match((await send({ channels: ['log', 'memory'], content: 'Hi' })).data, [{ skipped: true }, { success: true }])
+  t.equal(sent.messages.length, 1)
+
+  const off = await start(t, { 'platform.notification.enabled': 'false' })
+  for (const channels of [[], ['log', 'memory']]) {
+    t.match(await off.send({ channels, content: 'Hi' }), {
+      status: 200,
+      code: '503',
+      data: { reason: 'notification.disabled' },
+    })
+  }
+})
+
+t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
+  const { send, sent } = await start(t)
+  const message = { channels: ['memory'], content: 'Hi' }
+  for (let call = 1; call <= 30; call++) {
+    const { code, headers } = await send(message)
+    if (code !== '200' || headers['x-ratelimit-remaining'] !== String(30 - call))
+      t.fail(`call ${call}`, { code, headers })
+  }
+  const denied = await send(message)
+  t.match(denied, { status: 200, code: '429', headers: { 'x-ratelimit-limit': '30', 'retry-after': /^\d+$/ } })
+  t.equal(sent.messages.length, 30)
+})
+
+t.test('C-018 C-019 N-013 send-metadata names the channels in the language of the request', async (t) => {
+  const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
+  const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
+  t.match(english, { status: 200, code: '200' })
+  t.same(english.data, {
+    channels: [
+      { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'] },
+      { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [] },
+      { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [] },
+    ],
+  })
+  const chinese = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN,zh;q=0.9' })
+  t.same(
+    chinese.data.channels.map(({ displayName }: { displayName: string }) => displayName),
+    ['故障', '日志', '内存'],
+  )
+})
