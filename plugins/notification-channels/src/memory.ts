@@ -1,0 +1,64 @@
+import { definePlugin, key, type NotificationMessage, notificationChannel, service } from '@plinth/kernel'
+
+/** What the channel `memory` keeps, for tests and diagnosis. */
+export interface SentNotifications {
+  /** Oldest first; at most as many as the capacity. */
+  readonly messages: readonly NotificationMessage[]
+  clear(): void
+}
+
+export const sentNotifications = service<SentNotifications>('notification-channels.memory.sent', {
+  from: '@plinth/notification-channels/memory',
+})
+
+/** Channel `memory`: keeps the last messages in this process. */
+export default definePlugin({
+  id: 'notification-channels.memory',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  provides: [sentNotifications],
+  contributes: [notificationChannel],
+  config: {
+    'platform.notification.channels.memory.enabled': key.boolean({
+      title: { en: 'Channel "memory"', 'zh-CN': '渠道 memory' },
+      description: { en: 'Keeps messages in memory, for tests.', 'zh-CN': '把消息保存在内存中，用于测试。' },
+      default: true,
+      reload: 'live',
+    }),
+    'platform.notification.channels.memory.capacity': key.integer({
+      title: { en: 'Messages kept', 'zh-CN': '保留的消息数' },
+      description: { en: 'Beyond it the oldest is dropped.', 'zh-CN': '超出后丢弃最旧的消息。' },
+      default: 1000,
+      minimum: 1,
+      maximum: 1_000_000,
+      reload: 'live',
+    }),
+  },
+  setup({ config, contribute, provide }) {
+    /** By idempotency key, in order of arrival. */
+    const sent = new Map<string, NotificationMessage>()
+    provide(sentNotifications, {
+      get messages() {
+        return [...sent.values()]
+      },
+      clear: () => sent.clear(),
+    })
+    contribute(notificationChannel, 'memory', {
+      displayName: { en: 'Memory', 'zh-CN': '内存' },
+      recipientKinds: [],
+      traits: { idempotent: true },
+      enabled: () => config.get('platform.notification.channels.memory.enabled'),
+      async send(message, { signal, idempotencyKey }) {
+        if (signal.aborted)
+          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+        if (!sent.has(idempotencyKey)) sent.set(idempotencyKey, message)
+        const capacity = config.get('platform.notification.channels.memory.capacity')
+        for (const oldest of sent.keys()) {
+          if (sent.size <= capacity) break
+          sent.delete(oldest)
+        }
+        return { outcome: 'accepted', messageId: message.id }
+      },
+    })
+  },
+})
