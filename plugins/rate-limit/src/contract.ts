@@ -1,0 +1,99 @@
+import type { GuardHandler, RouteAnnotation } from '@plinth/http'
+import { service } from '@plinth/kernel'
+
+/** What a caller asks (document 1, "Rate-limit request and result"). */
+export interface ConsumeRequest {
+  /** Must hold a business dimension (account, address, application), hashed when it is personal. The prefix is added. */
+  readonly key: string
+  /** Absent: the default. <= 0: unlimited. */
+  readonly maxAttempts?: number
+  /** Milliseconds, >= 1. Absent: the default window. */
+  readonly windowMs?: number
+  /** Safe integer >= 1, default 1. */
+  readonly cost?: number
+  /** Store name; absent or empty: the default store. */
+  readonly store?: string
+}
+
+export interface RateLimitResult {
+  readonly allowed: boolean
+  /** Normalised key, prefix included. */
+  readonly key: string
+  /** 0 means unlimited. */
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds since the epoch. */
+  readonly resetAt: number
+  /** Milliseconds; 0 when allowed. */
+  readonly retryAfter: number
+}
+
+export interface RateLimiter {
+  /**
+   * Takes quota. Never throws for a denial.
+   *
+   * @throws RangeError for arguments out of range
+   * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
+   * @throws BusinessError `503`, reason `rate-limit.store-unavailable`, when the store fails or misses its deadline
+   */
+  consume(request: ConsumeRequest): Promise<RateLimitResult>
+  /** Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`. */
+  assertAllowed(request: ConsumeRequest): Promise<RateLimitResult>
+  /** What `consume` would answer, taking nothing. */
+  peek(request: ConsumeRequest): Promise<RateLimitResult>
+  reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>
+}
+
+/** Business-level rate limiting. */
+export const rateLimiter = service<RateLimiter>('rate-limiter', { from: '@plinth/rate-limit' })
+
+/** Says who calls: a stable user, tenant or application key. `undefined` or blank when it does not know. */
+export type IdentityResolver = (
+  request: Parameters<GuardHandler>[0],
+) => string | undefined | Promise<string | undefined>
+
+/** Where the plugins that know callers register for the strategies `USER` and `USER_ROUTE`. */
+export interface IdentityResolvers {
+  /** Adds a resolver. The first one that knows the caller counts, in order of registration. */
+  add(resolver: IdentityResolver): void
+}
+
+/**
+ * A service and not an extension point: contributors are set up before the owner of a point, but a plugin that knows
+ * callers usually needs the limiter itself, which would be a circle.
+ */
+export const identityResolvers = service<IdentityResolvers>('rate-limit.identity', { from: '@plinth/rate-limit' })
+
+/**
+ * What a declarative key is made of besides the business key: nothing, the client address, the caller's identity, the
+ * route, or two of them. Strategies with `ROUTE` keep routes apart even where they share a business key.
+ */
+export type KeyStrategy = 'GLOBAL' | 'IP' | 'USER' | 'ROUTE' | 'IP_ROUTE' | 'USER_ROUTE'
+
+/** Declarative limit of a route (document 1, "Declarative limit parameters"). */
+export interface RateLimited {
+  /** Business key, shared by all routes that name it. Absent: HTTP method plus route pattern. */
+  readonly key?: string
+  /** <= 0 or absent: the default. */
+  readonly maxAttempts?: number
+  /** <= 0 or absent: the default. */
+  readonly windowSeconds?: number
+  /** Default 1. */
+  readonly cost?: number
+  /** Absent or empty: the default store. */
+  readonly store?: string
+  /** Whose quota it is; default `IP_ROUTE`. */
+  readonly keyStrategy?: KeyStrategy
+  /** A denied request gets 204 without a body. Only for heartbeats, tracking and log reports. */
+  readonly silent?: boolean
+}
+
+export const rateLimitedAnnotation = 'rate-limit.limited'
+
+/**
+ * Limits a route: `annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60 })]`. Of several the first counts, so a
+ * route puts its own before those of its group.
+ */
+export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
+  return { id: rateLimitedAnnotation, value: limit }
+}
