@@ -1,0 +1,144 @@
+import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import { type BucketState, decideBucket } from '@plinth/shared-store'
+
+export interface LocalBucketStoreOptions {
+  readonly clock: Clock
+  /** Calls between the starts of two purges of idle buckets, >= 1. */
+  readonly cleanupInterval: number
+  /** Keys held at most, from 1 to 2^24 - 1, which is all that a Map takes. */
+  readonly maxKeys: number
+}
+
+/** A bucket; those of one key that differ in limit or window hang on each other. */
+interface Bucket {
+  readonly limit: number
+  readonly windowMs: number
+  state: BucketState
+  /** From then on it is full, which is what a bucket is that nobody has seen. */
+  fullAtMs: number
+  next: Bucket | undefined
+}
+
+/** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
+const stepCalls = 32
+const visitsPerStep = 64
+/** Steps that a new key may cost when the store is full. */
+const stepsWhenFull = 16
+
+/**
+ * Token buckets in the memory of this process. The limit is the capacity, the window the time in which an empty bucket
+ * refills. Answers synchronously, so every decision is one atomic step; time is monotonic.
+ */
+export class LocalBucketStore implements RateLimitStore {
+  readonly traits = { shared: false, algorithm: 'token-bucket' } as const
+  readonly #clock: Clock
+  readonly #cleanupInterval: number
+  readonly #stepCalls: number
+  readonly #maxKeys: number
+  readonly #buckets = new Map<string, Bucket>()
+  #calls = 0
+  #purgeStartedAt = 0
+  /** Where the running purge is; one iterator for all of it, because a new one would start over. */
+  #purgeAt: MapIterator<[string, Bucket]> | undefined
+
+  constructor({ clock, cleanupInterval, maxKeys }: LocalBucketStoreOptions) {
+    this.#clock = clock
+    this.#cleanupInterval = cleanupInterval
+    this.#stepCalls = Math.min(stepCalls, cleanupInterval)
+    this.#maxKeys = maxKeys
+  }
+
+  /** Keys held now, including idle ones that no purge has reached. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /** Throws when a new key comes while `maxKeys` buckets are in use: forgetting one of them would over-admit. */
+  consume(request: RateLimitRequest): RateLimitDecision {
+    const nowMs = this.#nowMs()
+    this.#calls += 1
+    if (this.#calls % this.#stepCalls === 0) this.#purge(nowMs)
+    const bucket = this.#find(request)
+    const { decision, state, forgetAt } = decideBucket(bucket?.state, request, nowMs, true)
+    if (state !== undefined && forgetAt !== undefined) {
+      if (bucket === undefined) this.#add(request, state, forgetAt, nowMs)
+      else {
+        bucket.state = state
+        bucket.fullAtMs = forgetAt
+      }
+    }
+    return this.#shown(decision)
+  }
+
+  peek(request: RateLimitRequest): RateLimitDecision {
+    return this.#shown(decideBucket(this.#find(request)?.state, request, this.#nowMs(), false).decision)
+  }
+
+  reset(key: string): void {
+    this.#buckets.delete(key)
+  }
+
+  /** Whole milliseconds keep sums and differences exact. */
+  #nowMs(): number {
+    return Math.floor(this.#clock.monotonic())
+  }
+
+  #shown({ allowed, remaining, resetInMs, retryAfterMs }: ReturnType<typeof decideBucket>['decision']) {
+    return { allowed, remaining, resetAtMs: this.#clock.now() + resetInMs, retryAfterMs }
+  }
+
+  #find({ key, limit, windowMs }: RateLimitRequest): Bucket | undefined {
+    let bucket = this.#buckets.get(key)
+    while (bucket !== undefined && (bucket.limit !== limit || bucket.windowMs !== windowMs)) bucket = bucket.next
+    return bucket
+  }
+
+  #add({ key, limit, windowMs }: RateLimitRequest, state: BucketState, fullAtMs: number, nowMs: number): void {
+    const others = this.#buckets.get(key)
+    if (others === undefined) this.#makeRoom(nowMs)
+    this.#buckets.set(key, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
+  }
+
+  #makeRoom(nowMs: number): void {
+    for (let step = 0; this.#buckets.size >= this.#maxKeys; step++) {
+      if (step === stepsWhenFull) {
+        const fix = 'raise platform.rate-limit.stores.local-token-bucket.max-keys or use a shared store'
+        throw new Error(`The local-token-bucket store holds ${this.#maxKeys} buckets in use, its maximum: ${fix}`)
+      }
+      this.#purgeAt ??= this.#buckets.entries()
+      this.#purgeStep(nowMs)
+    }
+  }
+
+  #purge(nowMs: number): void {
+    if (this.#purgeAt === undefined) {
+      if (this.#calls - this.#purgeStartedAt < this.#cleanupInterval) return
+      this.#purgeStartedAt = this.#calls
+      this.#purgeAt = this.#buckets.entries()
+    }
+    this.#purgeStep(nowMs)
+  }
+
+  #purgeStep(nowMs: number): void {
+    for (let visit = 0; visit < visitsPerStep; visit++) {
+      const next = this.#purgeAt?.next()
+      if (next === undefined || next.done) {
+        this.#purgeAt = undefined
+        return
+      }
+      const [key, bucket] = next.value
+      const left = inUse(bucket, nowMs)
+      if (left === undefined) this.#buckets.delete(key)
+      else if (left !== bucket) this.#buckets.set(key, left)
+    }
+  }
+}
+
+/** The buckets of a chain that are not full. */
+function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
+  if (bucket === undefined) return undefined
+  const next = inUse(bucket.next, nowMs)
+  if (bucket.fullAtMs <= nowMs) return next
+  bucket.next = next
+  return bucket
+}

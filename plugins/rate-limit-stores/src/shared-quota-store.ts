@@ -1,0 +1,40 @@
+import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
+import type { QuotaAlgorithm, SharedQuota } from '@plinth/shared-store'
+
+const algorithms = { window: 'fixed-window', bucket: 'token-bucket' } as const
+
+/**
+ * Quotas that all instances share. The decision and its time are those of the shared store; only the moment that is shown
+ * to callers is on the clock of this process.
+ */
+export class SharedQuotaStore implements RateLimitStore {
+  readonly traits: RateLimitStore['traits']
+  readonly #algorithm: QuotaAlgorithm
+  readonly #quota: SharedQuota
+  readonly #clock: Clock
+
+  constructor(algorithm: QuotaAlgorithm, quota: SharedQuota, clock: Clock) {
+    this.traits = { shared: true, algorithm: algorithms[algorithm] }
+    this.#algorithm = algorithm
+    this.#quota = quota
+    this.#clock = clock
+  }
+
+  consume(request: RateLimitRequest, context?: StoreContext): Promise<RateLimitDecision> {
+    return this.#decide(request, true, context)
+  }
+
+  peek(request: RateLimitRequest, context?: StoreContext): Promise<RateLimitDecision> {
+    return this.#decide(request, false, context)
+  }
+
+  async reset(key: string): Promise<void> {
+    await this.#quota.reset(this.#algorithm, key)
+  }
+
+  async #decide(request: RateLimitRequest, take: boolean, context?: StoreContext): Promise<RateLimitDecision> {
+    const options = context === undefined ? { take } : { take, signal: context.signal }
+    const { allowed, remaining, resetInMs, retryAfterMs } = await this.#quota.decide(this.#algorithm, request, options)
+    return { allowed, remaining, resetAtMs: this.#clock.now() + resetInMs, retryAfterMs }
+  }
+}

@@ -1,0 +1,170 @@
+import { definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
+import { rateLimitStoreCases } from '@plinth/kernel/conformance'
+import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
+import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
+import fc from 'fast-check'
+import t from 'tap'
+
+const create = (clock: ManualClock, changes: { cleanupInterval?: number; maxKeys?: number } = {}) =>
+  new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000, ...changes })
+const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
+  key: 'account:1',
+  limit: 5,
+  windowMs: 60_000,
+  cost: 1,
+  ...changes,
+})
+
+t.test('R-016 R-032 the memory store keeps its contract', async (t) => {
+  const cases = rateLimitStoreCases((clock) => {
+    const store = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
+    return { store, entries: () => store.size }
+  })
+  for (const { name, run } of cases) t.test(name, run)
+})
+
+t.test('R-007 R-008 R-009 R-016 a window starts with its first hit and is never extended', async (t) => {
+  const clock = manualClock(Date.UTC(2026, 0, 1, 0, 0, 59, 900))
+  const store = create(clock)
+  const first = clock.now()
+  const seen = []
+  for (let call = 0; call < 6; call++) {
+    seen.push(store.consume(request()))
+    await clock.advance(100)
+  }
+  t.same(
+    seen.map(({ remaining }) => remaining),
+    [4, 3, 2, 1, 0, 0],
+  )
+  t.same(
+    seen.map(({ allowed }) => allowed),
+    [true, true, true, true, true, false],
+  )
+  t.same([...new Set(seen.map(({ resetAtMs }) => resetAtMs))], [first + 60_000], 'not aligned to the clock minute')
+  t.equal(seen.at(-1)?.retryAfterMs, 59_500)
+  clock.shiftWallClock(3_600_000)
+  t.equal(store.consume(request()).resetAtMs, first + 60_000, 'the shown moment stays what it was')
+  await clock.advance(59_399)
+  t.equal(store.consume(request()).allowed, false, 'one millisecond early')
+  await clock.advance(1)
+  t.match(store.consume(request()), { allowed: true, remaining: 4 })
+})
+
+t.test('a window edge may see twice the limit, and no more', async (t) => {
+  const clock = manualClock()
+  const store = create(clock)
+  const admitted = (times: number) =>
+    Array.from({ length: times }, () => store.consume(request()).allowed).filter(Boolean).length
+  t.equal(admitted(1), 1)
+  await clock.advance(59_990)
+  t.equal(admitted(4), 4)
+  await clock.advance(11)
+  t.equal(admitted(6), 5)
+})
+
+t.test('R-013 no interval of one window admits more than twice the limit, whatever the costs', async (t) => {
+  const steps = fc.array(
+    fc.record({ waitMs: fc.integer({ min: 0, max: 1500 }), cost: fc.integer({ min: 1, max: 12 }) }),
+    {
+      maxLength: 60,
+    },
+  )
+  const property = fc.asyncProperty(fc.integer({ min: 1, max: 10 }), steps, async (limit, calls) => {
+    let elapsed = 0
+    const store = new MemoryStore({
+      clock: { now: () => elapsed, monotonic: () => elapsed, sleep: async () => {} },
+      cleanupInterval: 1,
+      maxKeys: 10,
+    })
+    const hits: { at: number; cost: number }[] = []
+    for (const { waitMs, cost } of calls) {
+      elapsed += waitMs
+      const decision = store.consume(request({ limit, cost, windowMs: 1000 }))
+      if (decision.allowed) hits.push({ at: elapsed, cost })
+      const recent = hits.filter(({ at }) => at > elapsed - 1000).reduce((sum, hit) => sum + hit.cost, 0)
+      if (recent > 2 * limit || decision.remaining < 0 || decision.remaining > limit) return false
+    }
+    return true
+  })
+  await t.resolves(fc.assert(property, { numRuns: 300 }))
+})
+
+t.test('R-007 a limit that has become lower than what is used leaves 0, never less', async (t) => {
+  const store = create(manualClock())
+  store.consume(request({ cost: 5 }))
+  t.match(store.peek(request({ limit: 3 })), { allowed: false, remaining: 0 })
+  t.match(store.consume(request({ limit: 6 })), { allowed: true, remaining: 0 })
+})
+
+t.test('a window that has become shorter counts from now on, a longer one from the next window', async (t) => {
+  const clock = manualClock()
+  const store = create(clock)
+  for (let call = 0; call < 5; call++) store.consume(request({ windowMs: 3_600_000 }))
+  t.match(store.consume(request({ windowMs: 3_600_000 })), { allowed: false, retryAfterMs: 3_600_000 })
+  t.match(store.consume(request()), { allowed: false, retryAfterMs: 60_000 }, 'never more than the window asked for')
+  await clock.advance(59_999)
+  t.equal(store.consume(request({ windowMs: 3_600_000 })).allowed, false)
+  await clock.advance(1)
+  t.equal(store.consume(request({ windowMs: 3_600_000 })).allowed, true)
+})
+
+t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops the calls for long', async (t) => {
+  const clock = manualClock()
+  const store = create(clock)
+  const often = request({ key: 'regular', limit: 1e9 })
+  for (let generation = 0; generation < 5; generation++) {
+    for (let index = 0; index < 10_000; index++) store.consume(request({ key: `once:${generation}:${index}` }))
+    t.ok(store.size >= 10_000)
+    await clock.advance(60_000)
+    let calls = 0
+    let largestDrop = 0
+    for (let before = store.size; store.size > 1 && calls < 20_000; before = store.size) {
+      store.consume(often)
+      calls += 1
+      largestDrop = Math.max(largestDrop, before - store.size)
+    }
+    t.equal(store.size, 1, 'only the key in use is left')
+    t.ok(largestDrop <= 64, `a call removes at most 64 windows, not all at once (${largestDrop})`)
+    // One interval, a step for every 64 windows, and a pass that began before they expired.
+    const bound = 1024 + 32 * (Math.ceil(10_000 / 64) + Math.ceil(10_000 / 512) + 1)
+    t.ok(calls <= bound, `after ${calls} calls: room of the dead is used again, so a purge never gets longer`)
+  }
+
+  const eager = create(clock, { cleanupInterval: 1 })
+  for (let index = 0; index < 50; index++) eager.consume(request({ key: `once:${index}` }))
+  await clock.advance(60_000)
+  for (let call = 0; call < 3; call++) eager.consume(often)
+  t.equal(eager.size, 1, 'an interval of 1 purges with every call')
+})
+
+t.test('beyond max-keys a new key is an error and known keys go on', async (t) => {
+  const clock = manualClock()
+  const store = create(clock, { maxKeys: 100 })
+  for (let index = 0; index < 100; index++) store.consume(request({ key: `k${index}` }))
+  t.throws(() => store.consume(request({ key: 'one too many' })), { message: /max-keys/ })
+  t.equal(store.consume(request({ key: 'k0' })).remaining, 3)
+  t.equal(store.peek(request({ key: 'one too many' })).allowed, true)
+  await clock.advance(60_000)
+  t.equal(store.consume(request({ key: 'one too many' })).allowed, true, 'expired windows make room at once')
+  t.ok(store.size <= 100)
+  store.reset('one too many')
+  t.equal(store.peek(request({ key: 'one too many' })).remaining, 4)
+})
+
+t.test('R-030 the plugin brings the store under its own name', async (t) => {
+  const owner = definePlugin({
+    id: 'test.owner',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    extensionPoints: [rateLimitStore],
+  })
+  const product = defineProduct({ name: 'stores', plugins: [owner, memory] })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  t.same([...running.contributions(rateLimitStore).keys()], ['memory'])
+  t.match(running.contributions(rateLimitStore).get('memory')?.traits, { shared: false, algorithm: 'fixed-window' })
+  await t.rejects(startForTest(product, { set: { 'platform.rate-limit.stores.memory.provider': 'redis' } }), {
+    code: 'PLINTH_START_REFUSED',
+    message: /provider/,
+  })
+})

@@ -1,0 +1,248 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
+import { database } from '@plinth/database'
+import {
+  type Clock,
+  type JsonValue,
+  type RateLimitRequest,
+  type RateLimitStore,
+  rateLimitStore,
+  systemClock,
+} from '@plinth/kernel'
+import { rateLimitStoreCases } from '@plinth/kernel/conformance'
+import t, { type Test } from 'tap'
+import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
+import { type StoreName, startInstance, storeOf } from './fixtures/product.ts'
+import { redisSpace, skipRedis } from './fixtures/redis.ts'
+
+type Config = Readonly<Record<string, JsonValue>>
+const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
+const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
+  key: 'account:1',
+  limit: 5,
+  windowMs: 60_000,
+  cost: 1,
+  ...changes,
+})
+/** Hits one key after the other while their windows of 300 ms run, so in real time it measures the machine; see `forgets`. */
+const slowCase = 'no key outlives its window by more than one purge'
+const realTime = { ownTime: { pass: (ms: number) => pause(ms), toleranceMs: 5 } }
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`on the database (${dialect})`, { skip, timeout: 120_000 }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    // Calls go by the clock of each case; the sweep runs in real time.
+    let current: Clock = systemClock
+    const clock: Clock = { now: () => current.now(), monotonic: () => current.monotonic(), sleep: systemClock.sleep }
+    const instance = await startInstance(db.config, clock)
+    t.teardown(() => instance.stop('test ended'))
+    const sql = instance.service(database)
+
+    for (const name of names) {
+      t.test(`R-032 R-035 ${name} keeps its contract`, async (t) => {
+        const create = async (given: Clock) => {
+          current = dialect === 'sqlite' ? given : systemClock
+          await sql.execute('delete from shared_store_entry')
+          let cut = false
+          return {
+            store: storeOf(instance, name),
+            entries: async () =>
+              Number((await sql.query<{ held: unknown }>('select count(*) as held from shared_store_entry'))[0]?.held),
+            cut: async () => {
+              cut = true
+              await sql.execute('alter table shared_store_entry rename to shared_store_gone')
+            },
+            stop: async () => {
+              if (cut) await sql.execute('alter table shared_store_gone rename to shared_store_entry')
+            },
+          }
+        }
+        const disconnect = (harness: Awaited<ReturnType<typeof create>>) => harness.cut()
+        const sqlite = dialect === 'sqlite'
+        const cases = rateLimitStoreCases(create, sqlite ? { disconnect } : { disconnect, ...realTime })
+        for (const { name, run } of cases) if (sqlite || name !== slowCase) await t.test(name, run)
+        const { store, entries } = await create(systemClock)
+        await forgets(t, store, entries)
+      })
+      await neverOverAdmits(t, name, db.config)
+    }
+  })
+}
+
+t.test('on Redis', { skip: skipRedis, timeout: 120_000 }, async (t) => {
+  const db = await createDatabase('sqlite')
+  const space = await redisSpace()
+  t.teardown(() => space.drop())
+  t.teardown(() => db.drop())
+  const config = { ...db.config, ...space.config }
+  const [one, two] = [await startInstance(config), await startInstance(config)]
+  t.teardown(() => one.stop('test ended'))
+  t.teardown(() => two.stop('test ended'))
+  const [window, otherWindow] = [storeOf(one, 'shared-window'), storeOf(two, 'shared-window')]
+  const bucket = storeOf(one, 'shared-bucket')
+  t.beforeEach(() => space.clear())
+
+  for (const name of names) {
+    t.test(`R-032 R-035 ${name} keeps its contract`, async (t) => {
+      const create = async () => {
+        const store = storeOf(one, name)
+        for (let tries = 0; tries < 100; tries++) {
+          if (
+            await Promise.resolve(store.peek(request())).then(
+              () => true,
+              () => false,
+            )
+          )
+            break
+          await pause(20)
+        }
+        await space.clear()
+        return { store, entries: async () => (await space.keys()).length, stop: space.thaw }
+      }
+      const cases = rateLimitStoreCases(create, { ...realTime, disconnect: space.freeze })
+      for (const { name, run } of cases) if (name !== slowCase) await t.test(name, run)
+      const { store, entries } = await create()
+      await forgets(t, store, entries)
+    })
+    await neverOverAdmits(t, name, config)
+  }
+
+  t.test('R-013 R-035 1000 calls of cost 3 over two instances take 99 of 100', async (t) => {
+    const of = request({ limit: 100, cost: 3 })
+    const calls = Array.from({ length: 1000 }, (_, call) => (call % 2 === 0 ? window : otherWindow).consume(of))
+    t.equal((await Promise.all(calls)).filter(({ allowed }) => allowed).length, 33)
+    t.equal(await space.client.get(`${space.keyPrefix}:window:account:1`), '99', 'what was denied is not counted')
+  })
+
+  t.test('R-036 the first hit sets the time to live, later ones never extend it, orphans get one', async (t) => {
+    const key = `${space.keyPrefix}:window:account:1`
+    await space.client.set(key, 2)
+    t.match(await window.consume(request()), { allowed: true, remaining: 2 })
+    const healed = await space.client.pttl(key)
+    t.ok(healed > 59_000 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
+    let last = healed
+    const ends = new Set<number>()
+    for (let hit = 0; hit < 100; hit++) {
+      ends.add(Math.round((await window.consume(request({ limit: 1000 }))).resetAtMs / 100))
+      const left = await space.client.pttl(key)
+      if (left > last) t.fail(`the time to live grew from ${last} to ${left}`)
+      last = left
+    }
+    t.ok(ends.size <= 2, 'the end of the window stays where it is')
+    await window.consume(request({ key: 'long', windowMs: 3_600_000 }))
+    await window.consume(request({ key: 'long' }))
+    t.ok((await space.client.pttl(`${space.keyPrefix}:window:long`)) <= 60_000, 'a shorter window counts at once')
+  })
+
+  t.test('scripts that Redis has forgotten are sent again; a broken key fails alone', async (t) => {
+    await window.consume(request())
+    await space.client.script('FLUSH')
+    t.match(await window.consume(request()), { allowed: true, remaining: 3 })
+    await space.client.lpush(`${space.keyPrefix}:window:broken`, 'x')
+    const outcomes = await Promise.allSettled(
+      ['a', 'broken', 'b'].map(async (key) => (await window.consume(request({ key }))).allowed),
+    )
+    t.match(outcomes, [
+      { value: true },
+      { reason: { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ } },
+      { value: true },
+    ])
+  })
+
+  t.test('R-037 R-038 a bucket belongs to its limit and window, and resetAt is a hint', async (t) => {
+    const [small, large] = [request({ limit: 10 }), request({ limit: 20 })]
+    t.equal(await admitted(bucket, 12, small), 10)
+    const before = Date.now()
+    const { resetAtMs } = await bucket.consume(small)
+    t.ok(resetAtMs >= before + 60_000 && resetAtMs <= Date.now() + 60_000, 'denied: now and the window')
+    t.equal(await admitted(bucket, 21, large), 20, 'another limit starts fresh')
+    const allowed = await bucket.consume(request({ limit: 30 }))
+    t.ok(allowed.allowed && Math.abs(allowed.resetAtMs - Date.now() - 60_000) < 1000, 'allowed: now and the window')
+    t.equal((await space.keys()).length, 1, 'all buckets of a key lie under one')
+    const left = await space.client.pttl(`${space.keyPrefix}:bucket:account:1`)
+    t.ok(left > 0 && left <= 61_000, `and end when they are full: ${left}`)
+    await bucket.reset('account:1')
+    t.equal(await admitted(bucket, 12, small), 10)
+  })
+
+  t.test('R-039 keys lie under the project prefix, windows and buckets apart', async (t) => {
+    await window.consume(request())
+    await bucket.consume(request())
+    const { keyPrefix } = space
+    t.same((await space.keys()).sort(), [`${keyPrefix}:bucket:account:1`, `${keyPrefix}:window:account:1`])
+  })
+})
+
+t.test('R-029 R-030 R-031 both are on unless they are disabled', async (t) => {
+  const memory = { 'platform.database.sqlite.file': ':memory:' }
+  const both = await startInstance(memory)
+  t.teardown(() => both.stop('test ended'))
+  t.same([...both.contributions(rateLimitStore).keys()].sort(), ['shared-bucket', 'shared-window'])
+  const shared = [...both.contributions(rateLimitStore).values()].map(({ traits }) => traits)
+  t.ok(shared.every((traits) => traits.shared))
+  const one = await startInstance({ ...memory, 'platform.rate-limit.stores.shared-bucket.enabled': false })
+  t.teardown(() => one.stop('test ended'))
+  t.same([...one.contributions(rateLimitStore).keys()], ['shared-window'])
+  await t.rejects(startInstance({ ...memory, 'platform.rate-limit.stores.shared-window.provider': 'redis' }), {
+    message: /provider/,
+  })
+})
+
+async function admitted(store: RateLimitStore, times: number, of: RateLimitRequest): Promise<number> {
+  const decisions = await Promise.all(Array.from({ length: times }, () => store.consume(of)))
+  return decisions.filter(({ allowed }) => allowed).length
+}
+
+/** No key outlives its window by more than one purge. */
+async function forgets(t: Test, store: RateLimitStore, entries: () => Promise<number>): Promise<void> {
+  const hit = (key: string) => store.consume(request({ key, windowMs: 2000 }))
+  await Promise.all(Array.from({ length: 500 }, (_, index) => hit(`once:${index}`)))
+  t.equal(await entries(), 500)
+  for (let tries = 0; tries < 200 && (await entries()) > 0; tries++) await pause(20)
+  t.equal(await entries(), 0, 'a moment after their windows all keys are gone')
+}
+
+/** A process under load. */
+function consumer(t: Test, config: Config, name: StoreName, of: RateLimitRequest, calls: number) {
+  const script = new URL('fixtures/consuming-process.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [script, JSON.stringify([config, name, of, calls])], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const state = { child, said: '' }
+  child.stdout.on('data', (text) => {
+    state.said += text
+  })
+  return state
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 2000 && !holds(); tries++) await pause(5)
+  if (!holds()) throw new Error('did not come about within ten seconds')
+}
+
+const passed = (said: string) => said.split('+').length - 1
+
+function neverOverAdmits(t: Test, name: StoreName, config: Config) {
+  return t.test(`R-035 ${name}: two processes never admit too much, also when one is killed`, async (t) => {
+    for (const kill of [false, true]) {
+      const of = request({ key: `shared:${kill}`, limit: 300, windowMs: 3_600_000_000 })
+      const processes = [0, 1].map(() => consumer(t, config, name, of, 400))
+      const [first, second] = processes as [(typeof processes)[0], (typeof processes)[0]]
+      await until(() => processes.every(({ said }) => said.startsWith('ready')))
+      const gone = processes.map(({ child }) => once(child, 'exit'))
+      for (const { child } of processes) child.stdin.write('go')
+      if (kill) {
+        await until(() => passed(first.said) > 20)
+        first.child.kill('SIGKILL')
+      }
+      await Promise.all(gone)
+      const total = passed(first.said) + passed(second.said)
+      t.ok(second.said.endsWith('.'), 'who was not killed finished')
+      if (kill) t.ok(total <= 300 && total > 200, `at most the limit: ${total}`)
+      else t.equal(total, 300, 'exactly the limit')
+    }
+  })
+}
