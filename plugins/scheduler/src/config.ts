@@ -1,0 +1,43 @@
+import { key } from '@plinth/kernel'
+import { redisKeys } from './redis-connection.ts'
+
+export const keys = {
+  'platform.scheduler.engine': key.enum({
+    title: { en: 'Engine of scheduled tasks', 'zh-CN': '定时任务引擎' },
+    description: {
+      en: 'embedded: the instance that notices first runs the task. bullmq: due runs go through a queue on Redis. All instances need the same one.',
+      'zh-CN': 'embedded：最先发现任务到期的实例执行；bullmq：到期任务经由 Redis 队列分发。所有实例须使用同一引擎。',
+    },
+    values: ['embedded', 'bullmq'],
+    default: 'embedded',
+  }),
+  'platform.scheduler.lease': key.duration({
+    title: { en: 'Lease of a running task', 'zh-CN': '运行任务的租约' },
+    description: {
+      en: 'Within this time another instance takes over the task of one that died. All instances need the same value.',
+      'zh-CN': '实例终止后，其他实例在此时间内接管任务。所有实例须使用同一值。',
+    },
+    default: '30s',
+    minimum: '1s',
+    maximum: '1h',
+  }),
+  'platform.scheduler.poll-interval': key.duration({
+    title: { en: 'Interval of looking for tasks', 'zh-CN': '任务查询间隔' },
+    description: {
+      en: 'How soon a worker notices what other instances and operators did. It looks ten times per lease at least.',
+      'zh-CN': '工作进程发现其他实例和运维操作的间隔；每个租约内至少查询十次。',
+    },
+    default: '1s',
+    minimum: '100ms',
+    maximum: '1m',
+    reload: 'live',
+  }),
+  'platform.scheduler.history.size': key.integer({
+    title: { en: 'Runs kept per task', 'zh-CN': '每个任务保留的运行记录数' },
+    default: 1000,
+    minimum: 10,
+    maximum: 1_000_000,
+    reload: 'live',
+  }),
+  ...redisKeys,
+}

@@ -1,0 +1,15 @@
+import type { Engine } from './engine.ts'
+
+/** Whoever notices a due task tries to run it. */
+export function embeddedEngine(): Engine {
+  let run: ((task: string) => Promise<void>) | undefined
+  return {
+    start: async (start) => {
+      run = start
+    },
+    dispatch: (task) => void run?.(task),
+    stop: async () => {
+      run = undefined
+    },
+  }
+}

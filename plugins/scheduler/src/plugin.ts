@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { database } from '@plinth/database'
+import { http, metrics } from '@plinth/http'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { bullmqEngine } from './bullmq-engine.ts'
+import { keys } from './config.ts'
+import { scheduler } from './contract.ts'
+import { embeddedEngine } from './embedded-engine.ts'
+import { entities } from './entities.ts'
+import { messages } from './failures.ts'
+import { leaseTimes } from './lease-times.ts'
+import { changeSets } from './migrations/index.ts'
+import { permissions } from './permissions.ts'
+import { connectRedis } from './redis-connection.ts'
+import { addRoutes } from './routes.ts'
+import { runMetrics } from './run-metrics.ts'
+import { SchedulerService } from './scheduler-service.ts'
+import { TaskLoop } from './task-loop.ts'
+import { TaskRows } from './task-rows.ts'
+import { TaskRunner } from './task-runner.ts'
+import { TaskWatch } from './task-watch.ts'
+
+/** Runs the scheduled tasks of all plugins, each on one instance at a time (K-011, K-018, decision A11). */
+export default definePlugin({
+  id: 'scheduler',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { kernel, database, http: optional(http), metrics: optional(metrics) },
+  provides: [scheduler],
+  config: keys,
+  permissions,
+  migrations: changeSets,
+  entities,
+  messages,
+  setup({ plugin, services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+    const { kernel: product, database: db } = services
+    const tasks = product.scheduledTasks
+    const byName = new Map(tasks.map((task) => [task.name, task]))
+    const leaseMs = config.get('platform.scheduler.lease')
+    const times = leaseTimes(leaseMs)
+    const instance = `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
+    const rows = new TaskRows(db, clock, instance)
+
+    let loop: TaskLoop | undefined
+    const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => loop?.wake() })
+    provide(scheduler, service)
+    if (services.http !== undefined) addRoutes(services.http, plugin.id, service)
+
+    if (!roles.has('worker') || tasks.length === 0) return
+
+    const counts = services.metrics && runMetrics(services.metrics)
+    const watch = new TaskWatch(clock, times)
+    const runner = new TaskRunner({
+      ...{ rows, watch, times, clock, log, metrics: counts },
+      redact: (text) => product.config.redact(text),
+      historySize: () => config.get('platform.scheduler.history.size'),
+      onEnded: () => loop?.wake(),
+    })
+    const engines = {
+      embedded: embeddedEngine,
+      bullmq: () =>
+        bullmqEngine({ connect: (onError) => connectRedis(config, onError), leaseMs, concurrency: tasks.length, log }),
+    }
+    const engine = engines[config.get('platform.scheduler.engine')]()
+    const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)
+    loop = new TaskLoop({ tasks, rows, watch, runner, engine, pollMs, clock, log })
+
+    onReady(async () => {
+      await engine.start(async (name) => {
+        const task = byName.get(name)
+        if (task !== undefined) await runner.run(task)
+      })
+      loop.start()
+    })
+    onDrain(async (signal) => {
+      await loop.stop()
+      await runner.drain(signal)
+    })
+    onStop(async () => {
+      await loop.stop()
+      runner.stop()
+      await engine.stop()
+      counts?.stop()
+    })
+  },
+})

@@ -1,0 +1,100 @@
+import type { Database } from '@plinth/database'
+import type { BoundScheduledTask, Clock } from '@plinth/kernel'
+import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
+import { RunRow, type TaskRow } from './entities.ts'
+import { taskRunning, taskUnknown } from './failures.ts'
+import type { TaskRows } from './task-rows.ts'
+
+export interface ServiceParts {
+  readonly tasks: readonly BoundScheduledTask[]
+  readonly rows: TaskRows
+  readonly db: Database
+  readonly clock: Clock
+  /** Called after an operator changed something. */
+  readonly onChanged: () => void
+}
+
+export class SchedulerService implements Scheduler {
+  readonly #parts: ServiceParts
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<readonly TaskState[]> {
+    const { db, tasks, rows } = this.#parts
+    const byName = new Map((await rows.all()).map((row) => [row.name, row]))
+    const ids = [...byName.values()].flatMap(({ runId }) => runId ?? [])
+    const runs = new Map((await db.fork().find(RunRow, { id: { $in: ids } })).map((run) => [run.id, run]))
+    return tasks.map((task) => {
+      const row = byName.get(task.name)
+      return this.#state(task, row, runs.get(row?.runId ?? 0))
+    })
+  }
+
+  async get(name: string): Promise<TaskState> {
+    const task = this.#task(name)
+    const row = (await this.#parts.rows.find(name)) ?? undefined
+    const run = row?.runId == null ? null : await this.#parts.db.fork().findOne(RunRow, { id: row.runId })
+    return this.#state(task, row, run ?? undefined)
+  }
+
+  async runNow(name: string): Promise<TaskState> {
+    return this.#change(name, async () => {
+      if (!(await this.#parts.rows.request(name))) throw taskRunning(name)
+    })
+  }
+
+  pause(name: string): Promise<TaskState> {
+    return this.#change(name, () => this.#parts.rows.setPaused(name, true))
+  }
+
+  resume(name: string): Promise<TaskState> {
+    return this.#change(name, () => this.#parts.rows.setPaused(name, false))
+  }
+
+  async history(name: string, { page, size, outcome }: RunFilter) {
+    this.#task(name)
+    const where = { task: name, ...(outcome === undefined ? {} : { outcome }) }
+    const options = { orderBy: { id: 'desc' }, limit: size, offset: (page - 1) * size } as const
+    const [rows, total] = await this.#parts.db.fork().findAndCount(RunRow, where, options)
+    return { items: rows.map(runOf), total }
+  }
+
+  async #change(name: string, change: () => Promise<void>): Promise<TaskState> {
+    this.#task(name)
+    await this.#parts.rows.ensure(name)
+    await change()
+    const state = await this.get(name)
+    this.#parts.onChanged()
+    return state
+  }
+
+  #task(name: string): BoundScheduledTask {
+    const task = this.#parts.tasks.find((candidate) => candidate.name === name)
+    if (task === undefined) throw taskUnknown(name)
+    return task
+  }
+
+  #state(task: BoundScheduledTask, row: TaskRow | undefined, run: RunRow | undefined): TaskState {
+    const { name, plugin, displayName } = task
+    const fixedDelayMs = task.fixedDelayMs()
+    const autoStartup = task.autoStartup()
+    const paused = row?.paused ?? false
+    const running = row?.holder != null
+    const requested = !running && (row?.requested ?? false)
+    const now = new Date(this.#parts.clock.now())
+    const due = row?.endedAt ? new Date(row.endedAt.getTime() + fixedDelayMs) : now
+    const runsByItself = autoStartup && !paused
+    return {
+      ...{ name, plugin, displayName, fixedDelayMs, autoStartup, paused, running, requested },
+      lastRun: run === undefined ? null : runOf(run),
+      nextRunAt: running ? null : requested ? now : runsByItself ? due : null,
+    }
+  }
+}
+
+function runOf({ id, task, cause, instance, startedAt, ...end }: RunRow): TaskRun {
+  const { endedAt = null, durationMs = null, outcome = null, error = null } = end
+  return { id, task, cause, instance, startedAt, endedAt, durationMs, outcome, error }
+}

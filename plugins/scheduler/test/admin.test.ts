@@ -1,0 +1,106 @@
+import httpPlugin, { http } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import { BusinessError, definePlugin } from '@plinth/kernel'
+import { scheduler } from '@plinth/scheduler'
+import t from 'tap'
+import { onEachDatabase } from './fixtures/databases.ts'
+import { Probe, probePlugin, secret } from './fixtures/probe-task.ts'
+import { standStill, startScheduler, until } from './fixtures/products.ts'
+
+const root = '/api/v1/admin/scheduler/tasks'
+const url = `${root}/probe.task`
+
+/** Grants the permissions that a request names. */
+const grants = definePlugin({
+  id: 'grants',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http },
+  setup: ({ services }) =>
+    services.http.guard({
+      name: 'grants',
+      stage: 'access',
+      forRoute: ({ access }) => {
+        if (typeof access === 'string') return undefined
+        return ({ headers }) => {
+          if (headers['x-grants'] !== access.permission) throw new BusinessError('403', `needs ${access.permission}`)
+        }
+      },
+    }),
+})
+
+onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
+  const probe = new Probe()
+  const { running, clock } = await startScheduler(t, db, {
+    plugins: [httpPlugin, i18nPlugin, grants, probePlugin(probe)],
+    config: {
+      'platform.http.port': 0,
+      'platform.http.response-check': true,
+      'platform.scheduler.lease': '1h',
+      'platform.scheduler.history.size': 10,
+    },
+  })
+  const server = running.service(http)
+  const call = async (method: 'GET' | 'POST', path: string, permission: string, language = 'en') => {
+    const headers = { 'x-grants': permission, 'accept-language': language }
+    return (await server.inject({ method, url: path, headers })).json()
+  }
+  const view = (path: string, language?: string) => call('GET', path, 'scheduler:task:view', language)
+  const act = (path: string) => call('POST', path, 'scheduler:task:run')
+  const ended = (count: number) =>
+    until(async () => (await view(`${url}/runs?outcome=succeeded`)).data.total === count, `run ${count}`)
+
+  await ended(1)
+  const [state] = (await view(root)).data
+  t.match(state, {
+    ...{ name: 'probe.task', plugin: 'probe', displayName: 'Probe', fixedDelayMs: 60_000, autoStartup: true },
+    ...{ paused: false, running: false, requested: false },
+    lastRun: { task: 'probe.task', cause: 'delay', outcome: 'succeeded', durationMs: 0, error: null },
+    nextRunAt: new Date(clock.now() + 60_000).toISOString(),
+  })
+  t.equal((await view(root, 'zh-CN')).data[0].displayName, '探测')
+
+  t.match(await act(`${url}/pause`), { code: '200', data: { paused: true, nextRunAt: null } })
+  t.match(await act(`${url}/run-now`), { code: '200', data: { requested: true } })
+  await ended(2)
+  t.match((await view(`${url}/runs?size=1`)).data, { total: 2, page: 1, size: 1, items: [{ cause: 'request' }] })
+  t.match(await act(`${url}/resume`), { code: '200', data: { paused: false } })
+
+  probe.isQuick = false
+  await act(`${url}/run-now`)
+  await until(() => probe.begun.length === 3, 'the third begins')
+  t.match(await act(`${url}/run-now`), { code: '409', data: { reason: 'scheduler.task-running' } })
+  t.match((await view(root)).data, [{ running: true, nextRunAt: null, lastRun: { outcome: null, endedAt: null } }])
+  probe.end(new Error(`refused: ${secret}`))
+  await until(async () => (await view(`${url}/runs?outcome=failed`)).data.total === 1, 'the third fails')
+  const failed = await view(`${url}/runs?outcome=failed`)
+  t.match(failed.data.items, [{ outcome: 'failed', error: /^refused: / }])
+  t.notMatch(JSON.stringify(failed), secret)
+
+  for (const path of [root, `${url}/runs`]) {
+    t.equal((await call('GET', path, 'scheduler:task:run')).code, '403', `${path} is for who may view`)
+  }
+  for (const action of ['run-now', 'pause', 'resume']) {
+    t.equal((await call('POST', `${url}/${action}`, 'scheduler:task:view')).code, '403', `${action} for who may run`)
+    t.match(await act(`${root}/nobody/${action}`), { code: '404', data: { reason: 'scheduler.task-unknown' } })
+  }
+  t.match(await view(`${root}/nobody/runs`), { code: '404', message: 'There is no scheduled task "nobody".' })
+  for (const query of ['outcome=nice', 'size=0', 'size=201', 'page=0', 'page=x']) {
+    t.equal((await view(`${url}/runs?${query}`)).code, '400', query)
+  }
+  await standStill()
+  t.equal(probe.begun.length, 3, 'refused requests run nothing')
+
+  const metrics = (await server.inject('/metrics')).body
+  t.match(metrics, /scheduler_task_runs_total\{task="probe.task",outcome="succeeded"\} 2/)
+  t.match(metrics, /scheduler_task_runs_total\{task="probe.task",outcome="failed"\} 1/)
+  t.match(metrics, /scheduler_task_run_seconds_total\{task="probe.task",outcome="failed"\} 0/)
+
+  probe.isQuick = true
+  for (let count = 4; count <= 30; count++) {
+    await until(async () => !(await running.service(scheduler).get('probe.task')).running, 'it has ended')
+    await act(`${url}/run-now`)
+    await until(() => probe.begun.length === count, `run ${count}`)
+  }
+  await until(async () => (await view(`${url}/runs`)).data.total === 10, 'old runs are removed')
+})

@@ -1,0 +1,295 @@
+/**
+ * What holds for every engine, on every database. Time stands still but for `advance`; waits in real time are for what
+ * databases and Redis do.
+ */
+import type { JsonValue, Role } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
+import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
+import { standStill, startScheduler, until } from './fixtures/products.ts'
+import { noRedis, ownRedisKeys } from './fixtures/redis.ts'
+
+const minute = 60_000
+const task = 'probe.task'
+/** Long, so that the leaps of the clock do not cost a running task its lease. */
+const config = { 'platform.scheduler.lease': '1h', 'platform.scheduler.poll-interval': '1s' }
+type Config = Readonly<Record<string, JsonValue>>
+
+const engines: readonly { name: string; skip: false | string; engine: (t: Test) => Config }[] = [
+  { name: 'embedded', skip: false, engine: () => ({ 'platform.scheduler.engine': 'embedded' }) },
+  { name: 'bullmq', skip: noRedis, engine: ownRedisKeys },
+]
+
+function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: Config) => Promise<void>): void {
+  for (const { name: engineName, skip, engine } of engines) {
+    t.test(`${name}: ${engineName}`, { skip }, async (t) => {
+      onEachDatabase(t, engineName, (t, db) => tests(t, db, engine(t)))
+    })
+  }
+}
+
+/** An instance, and what a test does with its task. */
+async function startProbe(
+  t: Test,
+  db: TestDatabase,
+  settings: { probe?: Probe; config?: Config; clock?: ReturnType<typeof manualClock>; roles?: readonly Role[] } = {},
+) {
+  const probe = settings.probe ?? new Probe()
+  const { clock, roles } = settings
+  const instance = await startScheduler(t, db, {
+    plugins: [probePlugin(probe)],
+    config: { ...config, ...settings.config },
+    ...(clock ? { clock } : {}),
+    ...(roles ? { roles } : {}),
+  })
+  const { scheduler, running } = instance
+  return {
+    ...instance,
+    probe,
+    /** Waits until so many runs began. */
+    begun: (count: number) => until(() => probe.begun.length >= count, `run ${count} begins`),
+    /** Waits until so many runs are recorded as ended; with several instances, so that they look again and again. */
+    async ended(count: number, instances: 'one' | 'several' = 'one') {
+      let looks = 0
+      const ends = async () => {
+        if (instances === 'several' && ++looks % 50 === 0) await instance.clock.advance(1000)
+        const { items, total } = await scheduler.history(task, { page: 1, size: 100 })
+        // Two statements: the count may know a run that the items do not.
+        return total === count && items.length === count && items.every(({ outcome }) => outcome !== null)
+      }
+      await until(ends, `run ${count} is recorded`)
+    },
+    last: async () => (await scheduler.get(task)).lastRun,
+    set: (key: string, written: JsonValue) =>
+      running.config.apply([{ name: key, by: 'key', written, place: 'sys_config' }]),
+  }
+}
+
+onEachEngine('K-011 the delay counts from the end of a run', async (t, db, engine) => {
+  const one = await startProbe(t, db, { config: engine })
+  const { clock, probe } = one
+  await one.ended(1)
+  const [first = 0] = probe.begun
+  await clock.advance(first + minute - 1 - clock.monotonic())
+  await standStill()
+  t.equal(probe.begun.length, 1, 'not a millisecond early')
+  probe.isQuick = false
+  await clock.advance(1)
+  await one.begun(2)
+  t.equal(probe.begun[1], first + minute)
+
+  const state = await one.scheduler.get(task)
+  t.match(state, { running: true, nextRunAt: null, lastRun: { cause: 'delay', outcome: null, endedAt: null } })
+  await clock.advance(5 * minute)
+  await standStill()
+  t.equal(probe.begun.length, 2, 'the next run waits for the end of a long one')
+  probe.end()
+  await one.ended(2)
+  const endedAt = clock.monotonic()
+  t.match(await one.last(), { outcome: 'succeeded', durationMs: 5 * minute })
+  t.same((await one.scheduler.get(task)).nextRunAt, new Date(clock.now() + minute))
+  await clock.advance(minute - 1)
+  await standStill()
+  t.equal(probe.begun.length, 2)
+  await clock.advance(1)
+  await one.begun(3)
+  t.equal(probe.begun[2], endedAt + minute)
+  probe.end()
+  await one.ended(3)
+
+  await one.running.stop('restart')
+  await clock.advance(minute / 2)
+  const again = await startProbe(t, db, { config: engine, clock, probe })
+  await standStill()
+  t.equal(probe.begun.length, 3, 'the delay outlives a restart')
+  await clock.advance(minute / 2)
+  await again.begun(4)
+  probe.end()
+  await again.ended(4)
+})
+
+onEachEngine('K-011 live keys count: delay and auto-startup', async (t, db, engine) => {
+  const one = await startProbe(t, db, { config: { ...engine, [autoKey]: false } })
+  const { clock, probe, scheduler } = one
+  await clock.advance(10 * minute)
+  await standStill()
+  t.equal(probe.begun.length, 0, 'without auto-startup it does not run by itself')
+  t.match(await scheduler.list(), [
+    { name: task, plugin: 'probe', autoStartup: false, nextRunAt: null, lastRun: null, fixedDelayMs: minute },
+  ])
+  t.match(await scheduler.runNow(task), { requested: true })
+  await one.ended(1)
+  t.match(await one.last(), { cause: 'request', outcome: 'succeeded' })
+  await clock.advance(10 * minute)
+  await standStill()
+  t.equal(probe.begun.length, 1, 'asked once, run once')
+
+  await one.set(autoKey, true)
+  await clock.advance(1000)
+  await one.ended(2)
+  await one.running.config.apply([
+    { name: autoKey, by: 'key', written: true, place: 'sys_config' },
+    { name: delayKey, by: 'key', written: '5s', place: 'sys_config' },
+  ])
+  await clock.advance(4000)
+  await standStill()
+  t.equal(probe.begun.length, 2)
+  await clock.advance(1000)
+  await one.ended(3)
+  t.equal((await scheduler.get(task)).fixedDelayMs, 5000)
+})
+
+onEachEngine('A11 a task that throws is recorded, masked, and runs again', async (t, db, engine) => {
+  const probe = new Probe()
+  probe.failure = new Error(`no access with ${secret}\0 ${'😀'.repeat(600)}`)
+  const one = await startProbe(t, db, { config: engine, probe })
+  await one.ended(1)
+  const last = await one.last()
+  t.match(last, { outcome: 'failed', cause: 'delay' })
+  t.notMatch(last?.error, secret)
+  t.match(last?.error, /^no access with \S+ 😀/)
+  t.equal([...(last?.error ?? '')].length, 500)
+  probe.failure = undefined
+  await one.clock.advance(minute)
+  await one.ended(2)
+  t.match(await one.last(), { outcome: 'succeeded', error: null })
+  const { items, total } = await one.scheduler.history(task, { page: 2, size: 1 })
+  t.match([total, items], [2, [{ outcome: 'failed' }]], 'the newest first')
+  const failed = await one.scheduler.history(task, { page: 1, size: 10, outcome: 'failed' })
+  t.equal(failed.total, 1)
+})
+
+onEachEngine('A11 two instances: one run at a time, one per delay, whoever asks', async (t, db, engine) => {
+  const clock = manualClock()
+  const probe = new Probe()
+  const one = await startProbe(t, db, { config: engine, clock, probe })
+  await startProbe(t, db, { config: engine, clock, probe })
+  const web = await startProbe(t, db, { config: engine, clock, probe, roles: ['web'] })
+  await one.ended(1, 'several')
+  for (let count = 2; count <= 12; count++) {
+    await clock.advance(minute)
+    await one.ended(count, 'several')
+  }
+  await standStill()
+  t.equal(probe.begun.length, 12)
+
+  probe.isQuick = false
+  t.match(await web.scheduler.runNow(task), { requested: true, running: false }, 'asked where nothing runs')
+  await web.scheduler.runNow(task)
+  await clock.advance(1000)
+  await one.begun(13)
+  await t.rejects(web.scheduler.runNow(task), { code: '409', reason: 'scheduler.task-running' })
+  await clock.advance(10 * minute)
+  await standStill()
+  probe.end()
+  await one.ended(13, 'several')
+  await standStill()
+  t.equal(probe.begun.length, 13, 'asked twice before it began, run once')
+
+  probe.isQuick = true
+  t.match(await web.scheduler.pause(task), { paused: true, nextRunAt: null })
+  await clock.advance(10 * minute)
+  await standStill()
+  t.equal(probe.begun.length, 13, 'paused on all instances')
+  await web.scheduler.runNow(task)
+  await clock.advance(1000)
+  await one.ended(14, 'several')
+  t.match(await one.last(), { cause: 'request' }, 'but runs for who asks')
+  t.match(await web.scheduler.resume(task), { paused: false })
+  await clock.advance(minute)
+  await one.ended(15, 'several')
+  t.equal(probe.mostAtOnce, 1)
+  await t.rejects(web.scheduler.pause('nobody'), { code: '404', reason: 'scheduler.task-unknown' })
+})
+
+onEachEngine('A11 the task of a dead instance is taken over within the lease', async (t, db, engine) => {
+  const lease = { ...engine, 'platform.scheduler.lease': '30s' }
+  const web = await startProbe(t, db, { config: lease, roles: ['web'] })
+  const { db: database } = web
+  await database.execute(
+    'insert into scheduler_task (name, paused, requested, fence, beat, holder, run_id) values (?, ?, ?, 7, 9, ?, 1)',
+    [task, false, false, 'dead:1'],
+  )
+  await database.execute('insert into scheduler_run (id, task, cause, instance, started_at) values (1, ?, ?, ?, ?)', [
+    task,
+    'delay',
+    'dead:1',
+    new Date(web.clock.now()),
+  ])
+  const one = await startProbe(t, db, { config: lease })
+  await standStill()
+  for (let second = 0; second < 20; second++) await one.clock.advance(1000)
+  // A sign of life starts the time anew.
+  await database.execute('update scheduler_task set beat = beat + 1 where name = ?', [task])
+  await one.clock.advance(3000)
+  await standStill()
+  const seenAt = one.clock.monotonic()
+  for (let second = 0; second < 16; second++) {
+    await one.clock.advance(1000)
+    await standStill()
+  }
+  t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
+  for (let second = 0; second < 10 && one.probe.begun.length === 0; second++) {
+    await one.clock.advance(1000)
+    await standStill()
+  }
+  t.equal(one.probe.begun.length, 1)
+  t.ok((one.probe.begun[0] ?? Number.POSITIVE_INFINITY) - (seenAt - 3000) <= 30_000, 'within the lease')
+  await one.ended(2)
+  const { items } = await one.scheduler.history(task, { page: 1, size: 10 })
+  t.match(items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
+})
+
+onEachEngine('A11 who loses the lease sees the signal abort and records nothing', async (t, db, engine) => {
+  const probe = new Probe()
+  probe.isQuick = false
+  const one = await startProbe(t, db, { probe, config: { ...engine, 'platform.scheduler.lease': '30s' } })
+  await one.begun(1)
+  for (let second = 0; second < 60; second++) {
+    await one.clock.advance(1000)
+    if (second % 3 === 0) await standStill()
+  }
+  t.equal(probe.signals[0]?.aborted, false, 'signs of life keep the lease')
+
+  await one.db.execute('update scheduler_task set fence = fence + 1, holder = ? where name = ?', ['thief:1', task])
+  await one.clock.advance(6000)
+  await until(() => probe.signals[0]?.aborted, 'the signal aborts')
+  t.match(probe.signals[0]?.reason, { message: 'The lease of the task was lost.' })
+  probe.end()
+  await standStill()
+  const row = await one.db.query('select holder from scheduler_task where ended_at is null')
+  t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
+
+  // Now it holds it again, and the database does not answer.
+  await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
+  await one.clock.advance(1000)
+  await one.begun(2)
+  await one.db.execute('alter table scheduler_task rename to hidden_task')
+  for (let second = 0; second < 18; second++) await one.clock.advance(1000)
+  await until(() => probe.signals[1]?.aborted, 'the holder gives up before others may take over')
+  await one.db.execute('alter table hidden_task rename to scheduler_task')
+  probe.end()
+  await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
+})
+
+onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time', async (t, db, engine) => {
+  const probe = new Probe()
+  probe.isQuick = false
+  const one = await startProbe(t, db, { config: engine, probe })
+  const other = await startProbe(t, db, { config: engine, roles: ['web'] })
+  await one.begun(1)
+  const stopped = one.running.stop('deploy')
+  await until(() => probe.signals[0]?.aborted, 'the signal aborts')
+  await standStill()
+  t.equal(one.running.state, 'draining', 'it waits for the task')
+  probe.end()
+  await stopped
+  t.match(await other.last(), { outcome: 'aborted' })
+  t.match(await other.scheduler.get(task), { running: false })
+  await other.scheduler.runNow(task)
+  await one.clock.advance(10 * minute)
+  await standStill()
+  t.equal(probe.begun.length, 1, 'nothing runs after the stop')
+  t.equal(one.clock.sleepers, 0, 'and nothing sleeps')
+})
