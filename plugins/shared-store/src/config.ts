@@ -1,0 +1,101 @@
+import { type ConfigView, key } from '@plinth/kernel'
+
+export const config = {
+  'platform.cache.enabled': key.boolean({
+    title: { en: 'Redis', 'zh-CN': '启用 Redis' },
+    description: {
+      en: 'Share values, limits, locks and messages through Redis; off: through the database.',
+      'zh-CN': '通过 Redis 共享值、限流、锁和消息；关闭时使用数据库。',
+    },
+    default: false,
+    editable: false,
+  }),
+  'platform.cache.host': key.host({
+    title: { en: 'Redis host', 'zh-CN': 'Redis 主机' },
+    default: '127.0.0.1',
+    editable: false,
+  }),
+  'platform.cache.port': key.port({
+    title: { en: 'Redis port', 'zh-CN': 'Redis 端口' },
+    default: 6379,
+    editable: false,
+  }),
+  'platform.cache.username': key.string({
+    title: { en: 'Redis user', 'zh-CN': 'Redis 用户' },
+    description: { en: 'Empty: the default user.', 'zh-CN': '留空表示默认用户。' },
+    default: '',
+    editable: false,
+  }),
+  'platform.cache.password': key.string({
+    title: { en: 'Redis password', 'zh-CN': 'Redis 密码' },
+    default: '',
+    sensitive: true,
+    editable: false,
+  }),
+  'platform.cache.database': key.integer({
+    title: { en: 'Redis database', 'zh-CN': 'Redis 数据库编号' },
+    default: 0,
+    minimum: 0,
+    editable: false,
+  }),
+  'platform.cache.tls': key.enum({
+    title: { en: 'Transport security', 'zh-CN': '传输加密' },
+    description: {
+      en: 'off: plain; encrypt: TLS with any certificate; verify: TLS with a certificate of a trusted authority.',
+      'zh-CN': 'off：明文；encrypt：TLS，接受任何证书；verify：TLS，仅接受受信任机构的证书。',
+    },
+    values: ['off', 'encrypt', 'verify'],
+    default: 'off',
+    editable: false,
+  }),
+  'platform.cache.key-prefix': key.string({
+    title: { en: 'Key prefix', 'zh-CN': '键前缀' },
+    description: {
+      en: 'First part of every key. Products that share a Redis need different ones.',
+      'zh-CN': '所有键的前缀；共用同一 Redis 的产品须使用不同前缀。',
+    },
+    default: 'plinth',
+    pattern: '^[A-Za-z0-9._:-]{1,64}$',
+    editable: false,
+  }),
+  'platform.cache.command-timeout': key.duration({
+    title: { en: 'Command timeout', 'zh-CN': '命令超时' },
+    description: {
+      en: 'A Redis that has not answered by then counts as gone: the call fails and the connection is made anew.',
+      'zh-CN': 'Redis 在此时间内未应答即视为不可用：调用失败并重新建立连接。',
+    },
+    default: '200ms',
+    minimum: '10ms',
+    maximum: '1m',
+    editable: false,
+  }),
+  'platform.cache.connect-timeout': key.duration({
+    title: { en: 'Connect timeout', 'zh-CN': '连接超时' },
+    default: '5s',
+    minimum: '100ms',
+    maximum: '1m',
+    editable: false,
+  }),
+  'platform.shared-store.database.poll-interval': key.duration({
+    title: { en: 'Polling for messages', 'zh-CN': '消息轮询间隔' },
+    description: {
+      en: 'Without Redis: how often an instance looks for messages of others.',
+      'zh-CN': '不使用 Redis 时，实例查询其他实例消息的间隔。',
+    },
+    default: '500ms',
+    minimum: '10ms',
+    maximum: '10s',
+  }),
+  'platform.shared-store.database.sweep-interval': key.duration({
+    title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
+    description: {
+      en: 'Without Redis: how often entries that have expired are removed.',
+      'zh-CN': '不使用 Redis 时，清除过期条目的间隔。',
+    },
+    default: '1m',
+    minimum: '10ms',
+    maximum: '1d',
+  }),
+}
+
+export type SharedStoreConfig = ConfigView<typeof config>

@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type ConformanceCase, ConformanceError } from '@plinth/kernel/conformance'
+import type { SharedStore } from '../contract.ts'
+
+export interface SharedStoreHarness {
+  /** Two instances on the same data, which hold nothing yet. */
+  readonly instances: readonly [SharedStore, SharedStore]
+  /** Lets the time of the store pass; waits in the cases stay below two seconds. */
+  pass(ms: number): Promise<void>
+  /** Lets messages on their way arrive. */
+  settle(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Short enough to wait for, long enough for a slow machine not to overtake. */
+const shortMs = 400
+
+/** Keys that stores tend to mix up or to trip over. */
+const awkwardKeys = ['a', 'A', 'a ', 'a:b', '', ' ', '{a}', '{a}b', '%7ba}', 'a\0b', 'ключ', '🔑', 'k'.repeat(600)]
+
+function expectEqual(rule: string, actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) throw new ConformanceError(rule, expected, actual)
+}
+
+async function thrownBy(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work()
+    return 'nothing'
+  } catch (error) {
+    return (error as Error).name
+  }
+}
+
+const inParallel = <T>(
+  [one, two]: SharedStoreHarness['instances'],
+  times: number,
+  work: (store: SharedStore) => Promise<T>,
+) => Promise.all(Array.from({ length: times }, (_, index) => work(index % 2 === 0 ? one : two)))
+
+const bodies: Readonly<Record<string, (harness: SharedStoreHarness) => Promise<void>>> = {
+  'values are shared, overwritten and deleted': async ({ instances: [one, two] }) => {
+    expectEqual('A key without a value reads as undefined', await one.get('k'), undefined)
+    await one.set('k', 'first')
+    expectEqual('Another instance reads what was set', await two.get('k'), 'first')
+    await two.set('k', '')
+    expectEqual('An empty text is a value', await one.get('k'), '')
+    expectEqual('delete says that there was a value', await one.delete('k'), true)
+    expectEqual('and then that there was none', await two.delete('k'), false)
+    expectEqual('A deleted value is gone', await two.get('k'), undefined)
+    const long = `${'x'.repeat(100_000)}ü🔑'"\\\n`
+    await one.set('k', long)
+    expectEqual('Values come back as they were', await two.get('k'), long)
+  },
+
+  'different keys and kinds do not touch each other': async ({ instances: [one, two] }) => {
+    for (const [index, key] of awkwardKeys.entries()) await one.set(key, `${index}`)
+    for (const [index, key] of awkwardKeys.entries()) {
+      expectEqual('Each key has its own value', await two.get(key), `${index}`)
+      expectEqual('A counter has another name than a value', (await two.increment(key, 60_000)).value, 1)
+      expectEqual('and so has a lock', (await two.acquire(key, 60_000)) === undefined, false)
+    }
+  },
+
+  'a value ends with its time to live, and set renews it': async ({ instances: [one, two], pass }) => {
+    await one.set('short', 'x', shortMs)
+    await one.set('renewed', 'x', shortMs)
+    await one.set('renewed', 'y')
+    expectEqual('It is there before', await two.get('short'), 'x')
+    await pass(shortMs + 1)
+    expectEqual('It is gone after', await two.get('short'), undefined)
+    expectEqual('delete finds nothing then', await two.delete('short'), false)
+    expectEqual('take finds nothing then', await two.take('short'), undefined)
+    expectEqual('A value set without a time to live stays', await two.get('renewed'), 'y')
+  },
+
+  'take hands a value to one caller': async ({ instances }) => {
+    await instances[0].set('once', 'secret')
+    const taken = await inParallel(instances, 20, (store) => store.take('once'))
+    expectEqual(
+      'One of 20 callers gets it',
+      taken.filter((value) => value !== undefined),
+      ['secret'],
+    )
+  },
+
+  'setIfAbsent lets one caller set': async ({ instances, pass }) => {
+    const [one, two] = instances
+    const won = await inParallel(instances, 20, (store) => store.setIfAbsent('nonce', 'x', shortMs))
+    expectEqual('One of 20 callers sets it', won.filter(Boolean).length, 1)
+    expectEqual('The value stays what it was', await one.setIfAbsent('nonce', 'y'), false)
+    expectEqual('The value stays what it was', await two.get('nonce'), 'x')
+    await pass(shortMs + 1)
+    expectEqual('After its time to live it can be set again', await two.setIfAbsent('nonce', 'z'), true)
+  },
+
+  'increment loses no hit': async ({ instances }) => {
+    const counted = await inParallel(instances, 40, (store) => store.increment('hits', 60_000, 3))
+    const values = counted.map(({ value }) => value).sort((a, b) => a - b)
+    expectEqual(
+      'Each of 40 hits of 3 sees a sum of its own',
+      values,
+      Array.from({ length: 40 }, (_, i) => 3 * (i + 1)),
+    )
+  },
+
+  'the first hit sets the time to live and later ones never extend it': async ({ instances: [one, two], pass }) => {
+    expectEqual('The first hit is 1', (await one.increment('c', shortMs)).value, 1)
+    let last = shortMs
+    for (let hit = 0; hit < 5; hit++) {
+      await pass(shortMs / 10)
+      const { ttlMs } = await two.increment('c', 60_000)
+      if (ttlMs > last) throw new ConformanceError('Time to live never grows', `at most ${last}`, ttlMs)
+      last = ttlMs
+    }
+    await pass(shortMs)
+    expectEqual('After it the counter starts over', (await two.increment('c', shortMs)).value, 1)
+  },
+
+  'a lock has one holder': async ({ instances, pass }) => {
+    const [one, two] = instances
+    const leases = await inParallel(instances, 20, (store) => store.acquire('task', shortMs))
+    const [held, ...others] = leases.filter((lease) => lease !== undefined)
+    expectEqual('One of 20 callers gets the lock', [held !== undefined, others.length], [true, 0])
+    if (held === undefined) return
+    expectEqual('Its holder can renew it', await held.renew(3 * shortMs), true)
+    await pass(2 * shortMs)
+    expectEqual('A renewed lease lasts', await two.acquire('task', shortMs), undefined)
+    expectEqual('Its holder can release it', await held.release(), true)
+    expectEqual('once', await held.release(), false)
+    const next = await two.acquire('task', shortMs)
+    expectEqual('A released lock is free', next !== undefined, true)
+    await pass(shortMs + 1)
+    const last = await one.acquire('task', 60_000)
+    expectEqual('A lease that ended is free', last !== undefined, true)
+    expectEqual('Who lost it cannot renew it', await next?.renew(60_000), false)
+    expectEqual('nor release it', await next?.release(), false)
+    expectEqual('and it stays with its holder', await two.acquire('task', 60_000), undefined)
+    const fences = [held.fence, next?.fence ?? 0, last?.fence ?? 0]
+    expectEqual(
+      'Fences grow',
+      fences,
+      [...new Set(fences)].sort((a, b) => a - b),
+    )
+    expectEqual('Fences are whole numbers', fences.every(Number.isSafeInteger), true)
+  },
+
+  'messages reach all who listen': async ({ instances: [one, two], settle }) => {
+    const heard: string[] = []
+    await one.publish('news', 'before anybody listened')
+    const stops = [
+      await one.subscribe('news', (message) => heard.push(`one ${message}`)),
+      await two.subscribe('news', () => {
+        throw new Error('a listener that fails')
+      }),
+      await two.subscribe('news', (message) => heard.push(`two ${message}`)),
+      await two.subscribe('other', (message) => heard.push(`other ${message}`)),
+    ]
+    await one.publish('news', 'a')
+    await two.publish('news', 'b')
+    await settle()
+    expectEqual('Each listener of the channel hears each message once', heard.sort(), [
+      'one a',
+      'one b',
+      'two a',
+      'two b',
+    ])
+    heard.length = 0
+    await one.publish('late', 'before')
+    stops.push(await two.subscribe('late', (message) => heard.push(`late ${message}`)))
+    await settle()
+    expectEqual('Who comes later hears nothing of before', heard, [])
+    await stops[2]?.()
+    await one.publish('news', 'c')
+    await settle()
+    expectEqual('Who stopped listening hears nothing', heard, ['one c'])
+    for (const stop of stops) await stop()
+    heard.length = 0
+    await one.publish('news', 'd')
+    await settle()
+    expectEqual('Nobody listens any more', heard, [])
+  },
+
+  'arguments out of range are refused before anything happens': async ({ instances: [store] }) => {
+    const bad: Record<string, () => Promise<unknown>> = {
+      'a time to live of 0': () => store.set('k', 'v', 0),
+      'a fraction of a millisecond': () => store.setIfAbsent('k', 'v', 1.5),
+      'an endless time to live': () => store.increment('k', Number.POSITIVE_INFINITY),
+      'a negative hit': () => store.increment('k', 1000, -1),
+      'a hit that is no number': () => store.increment('k', 1000, Number.NaN),
+      'a lease of 0': () => store.acquire('k', 0),
+      'half a surrogate pair in a key': () => store.get('\ud800'),
+      'NUL in a value': () => store.set('k', 'a\0b'),
+      'NUL in a message': () => store.publish('k', 'a\0b'),
+    }
+    for (const [what, call] of Object.entries(bad))
+      expectEqual(`${what} is refused`, await thrownBy(call), 'RangeError')
+    expectEqual('and nothing was set', await store.get('k'), undefined)
+    expectEqual('nor counted', (await store.increment('k', 1000)).value, 1)
+  },
+}
+
+/**
+ * The contract of `SharedStore` as cases, free of any test runner. Its quotas are proven by `rateLimitStoreCases` of the
+ * kernel on the stores that use them.
+ *
+ * @param create makes a harness that shares nothing with an earlier one
+ */
+export function sharedStoreCases(create: () => SharedStoreHarness | Promise<SharedStoreHarness>): ConformanceCase[] {
+  return Object.entries(bodies).map(([name, body]) => ({
+    name,
+    async run() {
+      const harness = await create()
+      try {
+        await body(harness)
+      } finally {
+        await harness.stop()
+      }
+    },
+  }))
+}

@@ -1,0 +1,112 @@
+import { type RateLimitRequest, service } from '@plinth/kernel'
+import type { RedisOptions } from 'ioredis'
+
+/** Longest time to live, lease or window: 100 years of 365 days. */
+export const longestMs = 100 * 365 * 86_400_000
+
+/**
+ * What all instances of a product share: values, counters, locks, messages and quotas, on Redis or on the database.
+ * It is a cache in the sense that a Redis which restarts empty has forgotten all of it: what must not get lost belongs
+ * into a table of its own.
+ *
+ * Keys are any well-formed text; values, counters, locks and channels have separate names. Times are milliseconds, whole
+ * numbers from 1 to `longestMs`. Do not call it inside a database transaction: on the database driver the call would be
+ * part of the transaction, on Redis it would not.
+ *
+ * @throws RangeError for arguments out of range
+ * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE` when Redis does not answer in time. The call may have had its
+ *   effect all the same, and is not repeated. `PLINTH_SHARED_STORE_REFUSED` when it answers with an error. Errors of the
+ *   database are those of `Database.execute`.
+ */
+export interface SharedStore {
+  readonly driver: 'redis' | 'database'
+
+  get(key: string): Promise<string | undefined>
+  /** Without `ttlMs` the value stays until it is deleted. */
+  set(key: string, value: string, ttlMs?: number): Promise<void>
+  /** Sets the value where there is none. True for the one caller that did. */
+  setIfAbsent(key: string, value: string, ttlMs?: number): Promise<boolean>
+  /** Reads and deletes in one step: of several callers one gets the value. */
+  take(key: string): Promise<string | undefined>
+  /** True when there was a value. */
+  delete(key: string): Promise<boolean>
+
+  /**
+   * Adds to a counter in one atomic step. The first hit sets the time to live; later ones never extend it.
+   *
+   * @param by whole number from 1, default 1
+   */
+  increment(key: string, ttlMs: number, by?: number): Promise<Counted>
+
+  /**
+   * Takes a lock for `leaseMs`, or answers `undefined` at once when somebody holds it. It ends by itself when its holder
+   * dies. A holder that may have outlived its lease must hand `fence` to what it writes to.
+   */
+  acquire(key: string, leaseMs: number): Promise<Lease | undefined>
+
+  /** Tells all subscribers of all instances. At most once: who does not listen right then misses it. */
+  publish(channel: string, message: string): Promise<void>
+  /**
+   * Listens until the returned function is called. A subscriber survives a restart of Redis, but misses what was said
+   * meanwhile. A listener that throws is logged.
+   */
+  subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<void>>
+
+  readonly quota: SharedQuota
+  /** For engines that need connections of their own, such as queues. Absent on the database driver. */
+  readonly redis: RedisServer | undefined
+}
+
+export interface Counted {
+  readonly value: number
+  /** What is left of the time to live. */
+  readonly ttlMs: number
+}
+
+export interface Lease {
+  readonly key: string
+  /** Grows with every acquisition of the lock, so that a late write of an earlier holder can be told. */
+  readonly fence: number
+  /** The lease lasts for `leaseMs` from now. False when it is not held any more. */
+  renew(leaseMs: number): Promise<boolean>
+  /** False when it was not held any more. */
+  release(): Promise<boolean>
+}
+
+export type QuotaAlgorithm = 'window' | 'bucket'
+
+export interface QuotaDecision {
+  readonly allowed: boolean
+  readonly remaining: number
+  /** Milliseconds until the window ends; of a bucket its refill period. */
+  readonly resetInMs: number
+  /** 0 when allowed, otherwise from 1 to `windowMs`. */
+  readonly retryAfterMs: number
+}
+
+export interface QuotaOptions {
+  /** False: only looks. */
+  readonly take: boolean
+  /** The call throws when it aborts. A call that was not sent by then takes nothing. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Quotas for rate limit stores. Each decision is one atomic step; many of one moment travel together. Windows and buckets
+ * have separate names. Buckets of different limits or windows under one key are separate.
+ */
+export interface SharedQuota {
+  /** The request must be in range; see `RateLimitRequest`. */
+  decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision>
+  /** Forgets the window, or all buckets of the key. */
+  reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
+}
+
+export interface RedisServer {
+  /** Where and as whom to connect; nothing about queues, deadlines or retries. Holds the password. */
+  readonly options: Readonly<Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'>>
+  /** First part of every key of this product. */
+  readonly keyPrefix: string
+}
+
+export const sharedStore = service<SharedStore>('shared-store', { from: '@plinth/shared-store' })

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, type RateLimitRequest, reasonOf } from '@plinth/kernel'
+import {
+  type Counted,
+  type Lease,
+  longestMs,
+  type QuotaAlgorithm,
+  type QuotaDecision,
+  type QuotaOptions,
+  type SharedQuota,
+  type SharedStore,
+} from './contract.ts'
+import { DatabaseMessages } from './database-messages.ts'
+import { deadEntry, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
+import { MicroBatch } from './micro-batch.ts'
+import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
+import { decideBucket, decideWindow } from './quota-rules.ts'
+
+export interface DatabaseStoreOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  readonly pollIntervalMs: number
+  readonly sweepIntervalMs: number
+}
+
+/** Decisions of one transaction. */
+const batchSize = 128
+/** How long the fence of a lock is remembered after its lease; after it the time itself has moved on. */
+const fenceMs = 86_400_000
+
+interface QuotaQuestion {
+  readonly id: EntryId
+  readonly algorithm: QuotaAlgorithm
+  readonly request: RateLimitRequest
+  readonly take: boolean
+}
+
+/** The store on the product's own database. */
+export class DatabaseStore implements SharedStore, SharedQuota {
+  readonly driver = 'database'
+  readonly redis = undefined
+  readonly quota: SharedQuota = this
+  readonly #options: DatabaseStoreOptions
+  readonly #entries: Entries
+  readonly #messages: DatabaseMessages
+  readonly #questions: MicroBatch<QuotaQuestion, QuotaDecision>
+
+  constructor(options: DatabaseStoreOptions) {
+    this.#options = options
+    this.#entries = new Entries(options.db, options.clock)
+    this.#messages = new DatabaseMessages({ ...options, entries: this.#entries })
+    this.#questions = new MicroBatch({
+      size: batchSize,
+      // Two transactions of one process would only wait for each other's rows.
+      concurrency: 1,
+      eager: false,
+      run: (questions) => this.#decideAll(questions),
+    })
+  }
+
+  async get(key: string): Promise<string | undefined> {
+    return (await this.#entries.read(id('value', key)))?.content ?? undefined
+  }
+
+  async set(key: string, value: string, ttlMs?: number): Promise<void> {
+    const entry = valueEntry(key, value, ttlMs)
+    await this.#entries.write([expiring(entry, await this.#entries.now(), ttlMs)])
+  }
+
+  async setIfAbsent(key: string, value: string, ttlMs?: number): Promise<boolean> {
+    const entry = valueEntry(key, value, ttlMs)
+    return this.#entries.change([entry], (live, now) =>
+      live.has(entryKey(entry)) ? { answer: false } : { answer: true, changed: [expiring(entry, now, ttlMs)] },
+    )
+  }
+
+  async take(key: string): Promise<string | undefined> {
+    const value = id('value', key)
+    return this.#entries.change([value], (live) => {
+      const held = live.get(entryKey(value))
+      return held === undefined ? { answer: undefined } : { answer: held.content ?? '', changed: [deadEntry(value)] }
+    })
+  }
+
+  async delete(key: string): Promise<boolean> {
+    return (await this.take(key)) !== undefined
+  }
+
+  async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
+    checkMs('ttlMs', ttlMs)
+    checkAmount(by)
+    const counter = id('counter', key)
+    return this.#entries.change([counter], (live, now) => {
+      const held = live.get(entryKey(counter))
+      const value = (held?.amount ?? 0) + by
+      if (!Number.isSafeInteger(value)) throw new RangeError(`Counter "${key}" would exceed 2^53 - 1`)
+      // A counter that lost its time to live would never end, so it gets one.
+      const expiresAt = held?.expiresAt ?? now + ttlMs
+      const changed = { ...counter, content: null, amount: value, since: 0, expiresAt }
+      return { answer: { value, ttlMs: expiresAt - now }, changed: [changed] }
+    })
+  }
+
+  async acquire(key: string, leaseMs: number): Promise<Lease | undefined> {
+    checkMs('leaseMs', leaseMs)
+    const lock = id('lock', key)
+    const owner = randomUUID()
+    const fence = await this.#entries.change([lock], (live, now) => {
+      const held = live.get(entryKey(lock))
+      // `since` is the end of the lease; the row outlives it for the fence.
+      if (held?.content != null && held.since > now) return { answer: undefined }
+      const fence = Math.max((held?.amount ?? 0) + 1, now * 1000)
+      return { answer: fence, changed: [leased(lock, owner, fence, now + leaseMs)] }
+    })
+    if (fence === undefined) return undefined
+    const hold = (leaseOf: (now: number) => Entry) =>
+      this.#entries.change([lock], (live, now) => {
+        const held = live.get(entryKey(lock))
+        const holds = held?.content === owner && held.since > now
+        return holds ? { answer: true, changed: [leaseOf(now)] } : { answer: false }
+      })
+    return {
+      key,
+      fence,
+      renew: async (ms) => {
+        checkMs('leaseMs', ms)
+        return hold((now) => leased(lock, owner, fence, now + ms))
+      },
+      release: () => hold((now) => leased(lock, null, fence, now)),
+    }
+  }
+
+  async publish(channel: string, message: string): Promise<void> {
+    checkContent(message)
+    await this.#messages.publish(nameOf('channel', channel), message)
+  }
+
+  async subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<void>> {
+    return this.#messages.subscribe(nameOf('channel', channel), listener)
+  }
+
+  async decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision> {
+    const name = nameOf(algorithm, request.key)
+    const variant = algorithm === 'window' ? '' : `${request.limit}:${Math.min(request.windowMs, longestMs)}`
+    return this.#questions.ask({ id: { name, variant }, algorithm, request, take: options.take }, options.signal)
+  }
+
+  async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
+    await this.#entries.deleteAll(nameOf(algorithm, key))
+  }
+
+  /** Removes what has expired again and again; answers when the signal aborts. */
+  async keepSwept(signal: AbortSignal): Promise<void> {
+    const { clock, log, sweepIntervalMs } = this.#options
+    while (!signal.aborted) {
+      await clock.sleep(sweepIntervalMs, signal)
+      if (signal.aborted) return
+      try {
+        await this.#entries.sweep(signal)
+        await this.#messages.sweep()
+      } catch (error) {
+        log.error({ err: error }, `expired entries stay for now: ${reasonOf(error)}`)
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#messages.stop()
+  }
+
+  /** One transaction; a later question sees what an earlier one of the batch took. */
+  async #decideAll(questions: readonly QuotaQuestion[]): Promise<QuotaDecision[]> {
+    return this.#entries.change(
+      questions.map((question) => question.id),
+      (live, now) => {
+        const changed = new Map<string, Entry>()
+        const answer = questions.map((question) => {
+          const key = entryKey(question.id)
+          const { decision, entry } = rule(question, changed.get(key) ?? live.get(key), now)
+          if (entry !== undefined) changed.set(key, entry)
+          return decision
+        })
+        return { answer, changed: changed.values() }
+      },
+    )
+  }
+}
+
+/** A window keeps what is used and its end, a bucket its level and the moment of it. */
+function rule({ id, algorithm, request, take }: QuotaQuestion, held: Entry | undefined, now: number) {
+  if (algorithm === 'window') {
+    const state = held && { used: held.amount, endsAt: held.since }
+    const ruling = decideWindow(state, request, now, take)
+    return { decision: ruling.decision, entry: ruling.state && row(id, ruling.state.used, ruling.state.endsAt, ruling) }
+  }
+  const state = held && { level: held.amount, at: held.since }
+  const ruling = decideBucket(state, request, now, take)
+  return { decision: ruling.decision, entry: ruling.state && row(id, ruling.state.level, ruling.state.at, ruling) }
+}
+
+const row = (id: EntryId, amount: number, since: number, { forgetAt = 0 }: { forgetAt?: number }): Entry => ({
+  ...id,
+  content: null,
+  amount,
+  since,
+  expiresAt: forgetAt,
+})
+
+const id = (kind: Kind, key: string): EntryId => ({ name: nameOf(kind, key), variant: '' })
+
+const leased = (lock: EntryId, owner: string | null, fence: number, endsAt: number): Entry => ({
+  ...lock,
+  content: owner,
+  amount: fence,
+  since: endsAt,
+  expiresAt: endsAt + fenceMs,
+})
+
+function valueEntry(key: string, value: string, ttlMs: number | undefined): Entry {
+  checkContent(value)
+  if (ttlMs !== undefined) checkMs('ttlMs', ttlMs)
+  return { ...id('value', key), content: value, amount: 0, since: 0, expiresAt: null }
+}
+
+const expiring = (entry: Entry, now: number, ttlMs: number | undefined): Entry =>
+  ttlMs === undefined ? entry : { ...entry, expiresAt: now + ttlMs }

@@ -1,0 +1,184 @@
+import { type Database, exactInteger } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
+
+/** One row. Locks, counters, windows and buckets give the numbers their meaning. */
+export interface Entry {
+  readonly name: string
+  /** Tells buckets of one key apart; otherwise empty. */
+  readonly variant: string
+  readonly content: string | null
+  readonly amount: number
+  readonly since: number
+  /** Milliseconds since the epoch; null: stays. */
+  readonly expiresAt: number | null
+}
+
+export type EntryId = Pick<Entry, 'name' | 'variant'>
+
+/** What is left of an entry that was deleted, until the sweep; its end lies before any time. */
+export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
+
+export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`
+
+interface Row {
+  readonly name: string
+  readonly variant: string
+  readonly content: string | null
+  readonly amount: unknown
+  readonly since: unknown
+  readonly expires_at: unknown
+}
+
+const columns = 'name, variant, content, amount, since, expires_at'
+/** Rows of one statement. Few sizes keep the number of prepared texts small. */
+const chunkSizes = [32, 4, 1] as const
+const sweepSize = 500
+/** The sweep may remove a row between its insert and its lock, but hardly so often. */
+const lockTries = 5
+
+/** Milliseconds since the epoch by the clock of the server, which all instances share. */
+const serverTime = {
+  postgresql: 'select cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint) as at_ms',
+  mysql: 'select cast(floor(unix_timestamp(sysdate(3)) * 1000) as signed) as at_ms',
+} as const
+
+/** Rows of `shared_store_entry`, changed under their locks. */
+export class Entries {
+  readonly #db: Database
+  readonly #clock: Clock
+  readonly #family: 'sqlite' | 'postgresql' | 'mysql'
+
+  constructor(db: Database, clock: Clock) {
+    this.#db = db
+    this.#clock = clock
+    this.#family = db.dialect === 'mariadb' ? 'mysql' : db.dialect
+  }
+
+  /** A SQLite file has one machine and so one clock; servers are asked for theirs. */
+  async now(): Promise<number> {
+    if (this.#family === 'sqlite') return this.#clock.now()
+    const [row] = await this.#db.query<{ at_ms: unknown }>(serverTime[this.#family])
+    return exactInteger(row?.at_ms ?? null)
+  }
+
+  /** The entry, unless it has expired. */
+  async read(id: EntryId): Promise<Entry | undefined> {
+    const now = await this.now()
+    const [entry] = await this.#select([id], '')
+    return entry !== undefined && isLive(entry, now) ? entry : undefined
+  }
+
+  /**
+   * Locks entries, hands out those that live and writes what the decision changes, in one transaction. The decision may
+   * be asked again when the transaction met a conflict.
+   */
+  change<T>(
+    ids: readonly EntryId[],
+    decide: (
+      live: ReadonlyMap<string, Entry>,
+      now: number,
+    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
+  ): Promise<T> {
+    const distinct = [...new Map(ids.map((id) => [entryKey(id), id])).entries()]
+    // One order everywhere, so that two transactions do not wait for each other.
+    const sorted = distinct.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, id]) => id)
+    return this.#db.transactional(async () => {
+      const rows = await this.#lock(sorted)
+      const now = await this.now()
+      const live = rows.filter((entry) => isLive(entry, now)).map((entry) => [entryKey(entry), entry] as const)
+      const { answer, changed = [] } = decide(new Map(live), now)
+      await this.write([...changed])
+      return answer
+    })
+  }
+
+  /** Writes whole rows, whatever they were. */
+  async write(entries: readonly Entry[]): Promise<void> {
+    const onConflict =
+      this.#family === 'mysql'
+        ? `on duplicate key update ${overwritten((column) => `values(${column})`)}`
+        : `on conflict (name, variant) do update set ${overwritten((column) => `excluded.${column}`)}`
+    await this.#insert(entries, onConflict)
+  }
+
+  async deleteAll(name: string): Promise<void> {
+    await this.#db.execute('delete from shared_store_entry where name = ?', [name])
+  }
+
+  /** Removes what has expired, in small steps. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const now = await this.now()
+    const statement =
+      this.#family === 'mysql'
+        ? `delete from shared_store_entry where expires_at <= ? limit ${sweepSize}`
+        : `delete from shared_store_entry where expires_at <= ? and (name, variant) in
+           (select name, variant from shared_store_entry where expires_at <= ? limit ${sweepSize})`
+    const parameters = this.#family === 'mysql' ? [now] : [now, now]
+    while (!signal.aborted && (await this.#db.execute(statement, parameters)) >= sweepSize);
+  }
+
+  async #lock(ids: readonly EntryId[]): Promise<Entry[]> {
+    // A transaction on SQLite is the only writer from its start.
+    if (this.#family === 'sqlite') return this.#select(ids, '')
+    let missing = ids
+    const locked: Entry[] = []
+    for (let count = 0; count < lockTries; count++) {
+      locked.push(...(await this.#select(missing, ' for update')))
+      const known = new Set(locked.map(entryKey))
+      missing = missing.filter((id) => !known.has(entryKey(id)))
+      if (missing.length === 0) return locked
+      const onConflict =
+        this.#family === 'mysql' ? 'on duplicate key update variant = variant' : 'on conflict do nothing'
+      await this.#insert(missing.map(deadEntry), onConflict)
+    }
+    throw new Error(`Entries of the shared store vanish while they are locked: ${missing[0]?.name}`)
+  }
+
+  async #select(ids: readonly EntryId[], suffix: string): Promise<Entry[]> {
+    const found: Entry[] = []
+    for (const chunk of chunks(ids)) {
+      const places = chunk.map(() => '(?, ?)').join(', ')
+      const statement = `select ${columns} from shared_store_entry where (name, variant) in (${this.#family === 'sqlite' ? 'values ' : ''}${places})${suffix}`
+      const rows = await this.#db.query<Row>(
+        statement,
+        chunk.flatMap(({ name, variant }) => [name, variant]),
+      )
+      found.push(...rows.map(entryOf))
+    }
+    return found
+  }
+
+  async #insert(entries: readonly Entry[], onConflict: string): Promise<void> {
+    for (const chunk of chunks(entries)) {
+      const places = chunk.map(() => '(?, ?, ?, ?, ?, ?)').join(', ')
+      await this.#db.execute(
+        `insert into shared_store_entry (${columns}) values ${places} ${onConflict}`,
+        chunk.flatMap(({ name, variant, content, amount, since, expiresAt }) => [
+          name,
+          variant,
+          content,
+          amount,
+          since,
+          expiresAt,
+        ]),
+      )
+    }
+  }
+}
+
+const overwritten = (value: (column: string) => string) =>
+  ['content', 'amount', 'since', 'expires_at'].map((column) => `${column} = ${value(column)}`).join(', ')
+
+const isLive = ({ expiresAt }: Entry, now: number) => expiresAt === null || expiresAt > now
+
+function entryOf({ name, variant, content, amount, since, expires_at }: Row): Entry {
+  const expiresAt = expires_at === null ? null : exactInteger(expires_at)
+  return { name, variant, content, amount: exactInteger(amount), since: exactInteger(since), expiresAt }
+}
+
+function* chunks<T>(items: readonly T[]): Generator<readonly T[]> {
+  let from = 0
+  for (const size of chunkSizes) {
+    for (; items.length - from >= size; from += size) yield items.slice(from, from + size)
+  }
+}

@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto'
+import { longestMs } from './contract.ts'
+
+/** What a name is used for; each kind is a namespace of its own. */
+export type Kind = 'value' | 'counter' | 'lock' | 'window' | 'bucket' | 'channel'
+
+const longest = 200
+const hashed = 'sha256:'
+
+/**
+ * The name of a key in the store. Different keys have different names: braces (Redis would take their content for a hash
+ * tag) and control characters (PostgreSQL refuses NUL) are escaped, long keys are hashed.
+ *
+ * @throws RangeError for text with half a surrogate pair, which has no bytes of its own
+ */
+export function nameOf(kind: Kind, key: string): string {
+  if (typeof key !== 'string' || !key.isWellFormed()) throw new RangeError(`A ${kind} needs well-formed text as key`)
+  const plain = key.length <= longest && !key.startsWith(hashed)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to escape
+  const text = plain ? key.replace(/[\u0000-\u001f%{}]/g, escaped) : hashed + hash('sha256', key)
+  return `${kind}:${text}`
+}
+
+const escaped = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+
+/** Contents travel as text, which ends at NUL in one database and cannot hold it in another. */
+export function checkContent(text: string): void {
+  if (typeof text !== 'string' || !text.isWellFormed() || text.includes('\0')) {
+    throw new RangeError('Values and messages must be well-formed text without NUL')
+  }
+}
+
+export function checkMs(name: string, ms: number): void {
+  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= longestMs) return
+  throw new RangeError(`"${name}" must be whole milliseconds from 1 to ${longestMs}, not ${String(ms)}`)
+}
+
+export function checkAmount(by: number): void {
+  if (Number.isSafeInteger(by) && by >= 1) return
+  throw new RangeError(`"by" must be a whole number from 1, not ${String(by)}`)
+}

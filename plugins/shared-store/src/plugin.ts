@@ -1,0 +1,62 @@
+import { database } from '@plinth/database'
+import { definePlugin, healthCheck } from '@plinth/kernel'
+import { config, type SharedStoreConfig } from './config.ts'
+import { sharedStore } from './contract.ts'
+import { DatabaseStore } from './database-store.ts'
+import { changeSets } from './migrations/index.ts'
+import { RedisStore } from './redis-store.ts'
+
+/** What all instances share: on Redis when `platform.cache.enabled`, otherwise on the database. */
+export default definePlugin({
+  id: 'shared-store',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database },
+  provides: [sharedStore],
+  contributes: [healthCheck],
+  config,
+  migrations: changeSets,
+  async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
+    const serves = roles.has('web') || roles.has('worker')
+    if (config.get('platform.cache.enabled')) {
+      const { connection, server } = await redisConnection(config, log)
+      onStop(() => connection.close())
+      // A command of the program connects when it needs to.
+      if (serves) await connection.connect()
+      const store = new RedisStore(connection, server, log)
+      provide(sharedStore, store)
+      contribute(healthCheck, 'redis', () => store.ping())
+      return
+    }
+    // The database plugin checks the health of this one.
+    const store = new DatabaseStore({
+      db: services.database,
+      clock,
+      log,
+      pollIntervalMs: config.get('platform.shared-store.database.poll-interval'),
+      sweepIntervalMs: config.get('platform.shared-store.database.sweep-interval'),
+    })
+    provide(sharedStore, store)
+    onStop(() => store.close())
+    if (!serves) return
+    const stop = new AbortController()
+    const swept = store.keepSwept(stop.signal)
+    onStop(async () => {
+      stop.abort()
+      await swept
+    })
+  },
+})
+
+/** The client of Redis is loaded only where there is one. */
+async function redisConnection(config: SharedStoreConfig, log: ConstructorParameters<typeof RedisStore>[2]) {
+  const { RedisConnection, connectionOptions } = await import('./redis-connection.ts')
+  const options = connectionOptions(config)
+  const connection = new RedisConnection({
+    server: options,
+    commandTimeoutMs: config.get('platform.cache.command-timeout'),
+    connectTimeoutMs: config.get('platform.cache.connect-timeout'),
+    log,
+  })
+  return { connection, server: { options, keyPrefix: config.get('platform.cache.key-prefix') } }
+}

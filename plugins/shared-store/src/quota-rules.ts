@@ -1,0 +1,109 @@
+import type { RateLimitRequest } from '@plinth/kernel'
+import { longestMs, type QuotaDecision } from './contract.ts'
+
+/** A decision, and what has to be remembered because of it. */
+export interface Ruling<State> {
+  readonly decision: QuotaDecision
+  /** Absent when nothing changes. */
+  readonly state?: State
+  /** When the state has become the same as none; milliseconds on the caller's clock. */
+  readonly forgetAt?: number
+}
+
+export interface WindowState {
+  readonly used: number
+  readonly endsAt: number
+}
+
+/**
+ * A fixed window that starts with its first hit and is never extended. Where what still runs is longer than the window
+ * asked for (another configuration, a clock that went back), the one asked for counts.
+ */
+export function decideWindow(
+  held: WindowState | undefined,
+  request: RateLimitRequest,
+  now: number,
+  take: boolean,
+): Ruling<WindowState> {
+  const { limit, cost } = request
+  const windowMs = Math.min(request.windowMs, longestMs)
+  const runs = held !== undefined && held.endsAt > now
+  const used = runs ? held.used : 0
+  const left = runs ? Math.min(held.endsAt - now, windowMs) : windowMs
+  const free = Math.max(0, limit - used)
+  const allowed = cost <= free
+  const decision = {
+    allowed,
+    remaining: allowed ? free - cost : free,
+    resetInMs: left,
+    retryAfterMs: allowed ? 0 : left,
+  }
+  const cut = runs && held.endsAt > now + left
+  if (!take || (!allowed && !cut)) return { decision }
+  const endsAt = now + left
+  return { decision, state: { used: allowed ? used + cost : used, endsAt }, forgetAt: endsAt }
+}
+
+/** The scale on which a bucket is counted in whole numbers: a unit holds `ticks` parts, and `limit` parts refill per tick. */
+export interface BucketScale {
+  readonly limit: number
+  /** Refill period in ticks. */
+  readonly ticks: number
+  /** Milliseconds of a tick: 1, unless limit and window are so large that their product would not be exact. */
+  readonly tickMs: number
+}
+
+export function bucketScale(limit: number, window: number): BucketScale {
+  const windowMs = Math.min(window, longestMs)
+  const mostTicks = Math.max(1, Math.floor(Number.MAX_SAFE_INTEGER / limit))
+  const tickMs = Math.ceil(windowMs / mostTicks)
+  return { limit, ticks: Math.ceil(windowMs / tickMs), tickMs }
+}
+
+export interface BucketState {
+  /** Parts that are left: whole, from 0 to `limit * ticks`. */
+  readonly level: number
+  /** Moment of the level. */
+  readonly at: number
+}
+
+/** Starts full and refills evenly. Whole numbers only, so that nothing is gained or lost by rounding. */
+export function decideBucket(
+  held: BucketState | undefined,
+  request: RateLimitRequest,
+  now: number,
+  take: boolean,
+): Ruling<BucketState> {
+  const { limit, cost } = request
+  const windowMs = Math.min(request.windowMs, longestMs)
+  const scale = bucketScale(limit, windowMs)
+  const { ticks, tickMs } = scale
+  const { level, at } = refilled(held, scale, now)
+  if (cost > limit || cost * ticks > level) {
+    const ms = cost > limit ? windowMs : quotientUp(cost * ticks - level, limit) * tickMs - (now - at)
+    const retryAfterMs = Math.min(windowMs, Math.max(1, ms))
+    const decision = { allowed: false, remaining: quotient(level, ticks), resetInMs: windowMs, retryAfterMs }
+    // A clock that went back would hold the refill up until it has caught up.
+    const wentBack = take && held !== undefined && held.at > now
+    return wentBack ? { decision, state: { level, at }, forgetAt: fullAt(level, at, scale) } : { decision }
+  }
+  const left = level - cost * ticks
+  const decision = { allowed: true, remaining: quotient(left, ticks), resetInMs: windowMs, retryAfterMs: 0 }
+  return take ? { decision, state: { level: left, at }, forgetAt: fullAt(left, at, scale) } : { decision }
+}
+
+function refilled(held: BucketState | undefined, { limit, ticks, tickMs }: BucketScale, now: number): BucketState {
+  const full = { level: limit * ticks, at: now }
+  if (held === undefined) return full
+  if (held.at > now) return { level: held.level, at: now }
+  const elapsed = quotient(now - held.at, tickMs)
+  if (elapsed >= ticks || held.level + elapsed * limit >= full.level) return full
+  return { level: held.level + elapsed * limit, at: held.at + elapsed * tickMs }
+}
+
+const fullAt = (level: number, at: number, { limit, ticks, tickMs }: BucketScale) =>
+  at + quotientUp(limit * ticks - level, limit) * tickMs
+
+/** Exact up to 2^53, where a division alone may round up. */
+const quotient = (of: number, by: number) => (of - (of % by)) / by
+const quotientUp = (of: number, by: number) => quotient(of, by) + (of % by > 0 ? 1 : 0)

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import databasePlugin, { database } from '@plinth/database'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
+import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
+import t from 'tap'
+import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
+import { redisSpace, skipRedis } from './fixtures/redis.ts'
+
+async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
+  const start = () =>
+    startForTest(
+      defineProduct({
+        name: 'test',
+        plugins: [databasePlugin, sharedStorePlugin],
+        config: { 'platform.shared-store.database.poll-interval': '20ms', ...config },
+      }),
+    )
+  const one = await start()
+  const two = await start()
+  return {
+    one,
+    instances: [one.service(sharedStore), two.service(sharedStore)] as const,
+    async stop() {
+      await one.stop('test ended')
+      await two.stop('test ended')
+    },
+  }
+}
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`the database driver keeps the contract (${dialect})`, { skip }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const { one, instances, stop } = await twoInstances(db.config)
+    t.teardown(stop)
+    const create = async (): Promise<SharedStoreHarness> => {
+      await one.service(database).execute('delete from shared_store_entry')
+      return { instances, pass: (ms) => pause(ms), settle: () => pause(150), stop: async () => {} }
+    }
+    t.equal(instances[0].driver, 'database')
+    t.equal(instances[0].redis, undefined)
+    for (const { name, run } of sharedStoreCases(create)) await t.test(name, run)
+  })
+}
+
+t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip: skipRedis }, async (t) => {
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { instances, stop } = await twoInstances({ ...db.config, ...space.config })
+  t.teardown(stop)
+  const create = async (): Promise<SharedStoreHarness> => {
+    await space.clear()
+    return { instances, pass: (ms) => pause(ms), settle: () => pause(50), stop: async () => {} }
+  }
+  t.equal(instances[0].driver, 'redis')
+  t.match(instances[0].redis, { keyPrefix: space.keyPrefix, options: { host: '127.0.0.1', port: 6379 } })
+  for (const { name, run } of sharedStoreCases(create)) await t.test(name, run)
+
+  await space.clear()
+  const [store] = instances
+  const mark = randomUUID()
+  const request = { key: mark, limit: 1, windowMs: 60_000, cost: 1 }
+  await store.set(mark, 'x', 60_000)
+  await store.increment(mark, 60_000)
+  await store.acquire(mark, 60_000)
+  await store.quota.decide('window', request, { take: true })
+  await store.quota.decide('bucket', request, { take: true })
+  const everywhere: string[] = []
+  for await (const page of space.client.scanStream({ match: `*${mark}*`, count: 1000 })) everywhere.push(...page)
+  t.same(
+    everywhere.sort(),
+    [
+      `bucket:${mark}`,
+      `counter:${mark}`,
+      `value:${mark}`,
+      `window:${mark}`,
+      `{lock:${mark}}`,
+      `{lock:${mark}}:fence`,
+    ].map((name) => `${space.keyPrefix}:${name}`),
+  )
+
+  await space.client.set(`${space.keyPrefix}:counter:orphan`, 5)
+  t.match(await store.increment('orphan', 60_000), { value: 6, ttlMs: 60_000 }, 'a counter without an end gets one')
+  await space.client.lpush(`${space.keyPrefix}:value:wrong`, 'x')
+  await t.rejects(store.get('wrong'), { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ })
+})

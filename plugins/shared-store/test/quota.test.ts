@@ -1,0 +1,185 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import databasePlugin, { database } from '@plinth/database'
+import { type Clock, defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
+import fc from 'fast-check'
+import t from 'tap'
+import { MicroBatch } from '../src/micro-batch.ts'
+import { type BucketState, bucketScale, decideBucket, decideWindow, type WindowState } from '../src/quota-rules.ts'
+import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
+import { redisSpace, skipRedis } from './fixtures/redis.ts'
+
+t.test('what is asked in one turn travels together', async (t) => {
+  for (const eager of [true, false]) {
+    const sizes: number[] = []
+    let atOnce = 0
+    let most = 0
+    const batch = new MicroBatch<number, number>({
+      size: 10,
+      concurrency: 2,
+      eager,
+      run: async (items) => {
+        sizes.push(items.length)
+        atOnce += 1
+        most = Math.max(most, atOnce)
+        await new Promise((resolve) => setImmediate(resolve))
+        atOnce -= 1
+        return items.map((item) => (item === 13 ? new Error('unlucky') : 2 * item))
+      },
+    })
+    const outcomes = await Promise.allSettled(Array.from({ length: 35 }, (_, item) => batch.ask(item)))
+    t.same(sizes, [10, 10, 10, 5])
+    t.equal(most, 2, 'no more batches at once than allowed')
+    t.same(
+      outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : outcome.reason.message)),
+      Array.from({ length: 35 }, (_, item) => (item === 13 ? 'unlucky' : 2 * item)),
+      'each has its own answer or error',
+    )
+  }
+})
+
+t.test('a call that is given up before it is sent is not sent; a batch belongs to no caller', async (t) => {
+  const context = new AsyncLocalStorage<string>()
+  const seen: unknown[] = []
+  const batch = new MicroBatch<string, string>({
+    size: 10,
+    concurrency: 1,
+    eager: true,
+    run: async (items) => {
+      seen.push(context.getStore(), ...items)
+      if (items.includes('fails')) throw new Error('all of it')
+      return items
+    },
+  })
+  const given = new AbortController()
+  const [late, kept] = context.run('transaction of the first', () => [
+    batch.ask('late', given.signal),
+    batch.ask('kept'),
+  ])
+  given.abort(new Error('given up'))
+  await t.rejects(late as Promise<string>, { message: 'given up' })
+  t.equal(await kept, 'kept')
+  await t.rejects(batch.ask('never', AbortSignal.abort(new Error('before'))), { message: 'before' })
+  t.same(seen, [undefined, 'kept'])
+  const failing = [batch.ask('fails'), batch.ask('with it')]
+  for (const call of failing) await t.rejects(call, { message: 'all of it' })
+  t.equal(await batch.ask('afterwards'), 'afterwards')
+})
+
+t.test('R-033 buckets count in whole numbers, at any size, and never admit more than they refill', async (t) => {
+  const any = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+  const size = fc.oneof(fc.integer({ min: 1, max: 1000 }), any)
+  const steps = fc.array(
+    fc.tuple(fc.double({ min: 0, max: 1.2, noNaN: true }), fc.double({ min: 0, max: 1, noNaN: true })),
+    {
+      maxLength: 30,
+    },
+  )
+  const property = fc.property(size, size, steps, (limit, windowMs, calls) => {
+    const { ticks, tickMs } = bucketScale(limit, windowMs)
+    if (limit * ticks > Number.MAX_SAFE_INTEGER || !Number.isSafeInteger(tickMs)) return false
+    const period = Math.min(windowMs, 1e12)
+    let now = 0
+    let state: BucketState | undefined
+    let taken = 0n
+    for (const [wait, part] of calls) {
+      now += Math.floor(wait * period)
+      const cost = Math.max(1, Math.floor(part * limit))
+      const ruling = decideBucket(state, { key: 'k', limit, windowMs, cost }, now, true)
+      state = ruling.state ?? state
+      if (ruling.decision.allowed) taken += BigInt(cost)
+      // Never more than what it held at first and what has flowed in since.
+      const effective = BigInt(ticks) * BigInt(tickMs)
+      if ((taken - BigInt(limit)) * effective > BigInt(now) * BigInt(limit)) return false
+      const { remaining, retryAfterMs, allowed } = ruling.decision
+      if (!Number.isSafeInteger(remaining) || remaining < 0 || remaining > limit) return false
+      if (allowed ? retryAfterMs !== 0 : retryAfterMs < 1 || retryAfterMs > windowMs) return false
+    }
+    return true
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
+})
+
+t.test('R-035 R-037 the scripts of Redis decide as the rules do', { skip: skipRedis }, async (t) => {
+  const db = await createDatabase('sqlite')
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  t.teardown(() => db.drop())
+  const product = defineProduct({
+    name: 'test',
+    plugins: [databasePlugin, sharedStorePlugin],
+    config: { ...db.config, ...space.config },
+  })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  const { quota } = running.service(sharedStore)
+  // A day: nothing ends or refills while the sequence runs.
+  const windowMs = 86_400_000
+  const call = fc.record({ key: fc.constantFrom('a', 'b'), cost: fc.integer({ min: 1, max: 14 }), take: fc.boolean() })
+  let world = 0
+  for (const algorithm of ['window', 'bucket'] as const satisfies readonly QuotaAlgorithm[]) {
+    const property = fc.asyncProperty(
+      fc.integer({ min: 1, max: 12 }),
+      fc.array(call, { minLength: 1, maxLength: 40 }),
+      async (limit, calls) => {
+        world += 1
+        const windows = new Map<string, WindowState>()
+        const buckets = new Map<string, BucketState>()
+        // All at once, so that calls for one key meet inside one script.
+        const answers = await Promise.all(
+          calls.map(({ key, cost, take }) =>
+            quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, { take }),
+          ),
+        )
+        return calls.every(({ key, cost, take }, index) => {
+          const request = { key, limit, windowMs, cost }
+          const answer = answers[index]
+          if (algorithm === 'window') {
+            const { decision, state } = decideWindow(windows.get(key), request, 1, take)
+            if (state !== undefined) windows.set(key, state)
+            return answer?.allowed === decision.allowed && answer.remaining === decision.remaining
+          }
+          const { decision, state } = decideBucket(buckets.get(key), request, 1, take)
+          if (state !== undefined) buckets.set(key, state)
+          const near = Math.abs((answer?.retryAfterMs ?? 0) - decision.retryAfterMs) < 10_000
+          return answer?.allowed === decision.allowed && answer.remaining === decision.remaining && near
+        })
+      },
+    )
+    await t.resolves(fc.assert(property, { numRuns: 60 }), algorithm)
+  }
+})
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`what has expired is removed, what has not stays (${dialect})`, { skip }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const clock = manualClock(Date.now())
+    const sleepless: Clock = { ...clock, now: () => clock.now(), monotonic: () => clock.monotonic() }
+    const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config: db.config })
+    const running = await startForTest(product, { clock: sleepless })
+    t.teardown(() => running.stop('test ended'))
+    const store = running.service(sharedStore)
+    const sql = running.service(database)
+    const names = async () =>
+      (await sql.query<{ name: string }>('select name from shared_store_entry order by name')).map(({ name }) => name)
+
+    await Promise.all(Array.from({ length: 600 }, (_, index) => store.increment(`c${index}`, 1)))
+    await store.set('stays', 'x')
+    await store.set('long', 'x', 86_400_000)
+    await store.set('taken', 'secret')
+    await store.take('taken')
+    t.equal((await names()).length, 603)
+    t.same(
+      await sql.query('select content from shared_store_entry where name = ?', ['value:taken']),
+      [{ content: null }],
+      'of what was taken no content is left',
+    )
+    await clock.advance(60_000)
+    for (let tries = 0; tries < 200 && (await names()).length > 2; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    t.same(await names(), ['value:long', 'value:stays'])
+  })
+}
