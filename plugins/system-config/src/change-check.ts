@@ -1,0 +1,49 @@
+import { type CatalogueEntry, maskedValue, nearest, validateValue } from '@plinth/kernel'
+import type { StoredConfig } from './config-store.ts'
+import type { ConfigChange, KeyFault } from './contract.ts'
+
+/** Everything that speaks against changes, by key. */
+export function faultsOf(
+  changes: readonly ConfigChange[],
+  catalogue: ReadonlyMap<string, CatalogueEntry>,
+  stored: StoredConfig,
+): readonly KeyFault[] {
+  const seen = new Set<string>()
+  return changes.flatMap((change) => {
+    const isRepeated = seen.has(change.key)
+    seen.add(change.key)
+    return isRepeated
+      ? [fault(change.key, 'duplicate', 'is changed twice in one request')]
+      : faultsOfChange(change, catalogue, stored)
+  })
+}
+
+function faultsOfChange(
+  change: ConfigChange,
+  catalogue: ReadonlyMap<string, CatalogueEntry>,
+  stored: StoredConfig,
+): readonly KeyFault[] {
+  const { key } = change
+  const declaration = catalogue.get(key)
+  if (declaration === undefined) {
+    if (change.action === 'reset' && stored.values.has(key)) return []
+    const near = nearest(key, catalogue.keys())
+    const hint = near === undefined ? '' : `; did you mean ${near}?`
+    return [fault(key, 'unknown', `is not declared by any loaded plugin${hint}`)]
+  }
+  // A row of a key that became a safety key is of no use and may go.
+  if (change.action === 'reset') return []
+  if (!declaration.editable) {
+    return [fault(key, 'not-editable', 'is never written here: set it in a file, in the environment or with --set')]
+  }
+  if (declaration.sensitive && change.value === maskedValue) {
+    return [fault(key, 'masked', 'must be the secret itself, not the mask that is shown for it')]
+  }
+  const replacement = catalogue.get(declaration.deprecated?.replacement ?? '')
+  const rules = { ...(replacement ?? declaration), sensitive: declaration.sensitive }
+  return validateValue(rules, change.value).map(({ rule, message }) => fault(key, rule, message))
+}
+
+export function fault(key: string, rule: string, clause: string): KeyFault {
+  return { field: key, rule, message: `${key} ${clause}` }
+}

@@ -1,0 +1,235 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { text as readAll } from 'node:stream/consumers'
+import type { database } from '@plinth/database'
+import {
+  BusinessError,
+  type CommandDeclaration,
+  type JsonValue,
+  type kernel,
+  PlinthError,
+  type PluginRuntime,
+  readText,
+} from '@plinth/kernel'
+import type { config } from './config.ts'
+import {
+  type ConfigChange,
+  configCentre,
+  type Effect,
+  type HistoryEntry,
+  type Preview,
+  type SaveResult,
+} from './contract.ts'
+import { readDocument } from './document-check.ts'
+
+type Uses = { readonly kernel: typeof kernel; readonly database: typeof database }
+type Command = CommandDeclaration<Uses, typeof config>
+type Runtime = PluginRuntime<Uses, typeof config>
+
+const reasonOption = { flags: '--reason <text>', description: 'why, for the history' }
+const dryRunOption = { flags: '--dry-run', description: 'show what would change; change nothing' }
+
+/** The operator at the keyboard, as far as the system knows. */
+const actor = () => ({ name: `cli:${userInfo().username}` })
+const textOf = (option: unknown) => (typeof option === 'string' ? { reason: option } : {})
+
+const declared: readonly Command[] = [
+  {
+    name: 'config set',
+    summary: 'store a value of a key in the database, for all instances',
+    arguments: [
+      { name: '<key>', description: 'the key' },
+      { name: '[value]', description: 'the value; read from standard input when absent, as a secret must be' },
+    ],
+    options: [
+      reasonOption,
+      dryRunOption,
+      { flags: '--no-verify', description: 'do not let its plugin prove it first' },
+    ],
+    async run(runtime, { args, options, output, signal }) {
+      const [key = '', given] = args
+      const declaration = (await runtime.own(configCentre).get(key)).declaration
+      if (declaration?.sensitive && given !== undefined) {
+        throw usage(`${key} is a secret: give it on standard input, because other users see command lines.`)
+      }
+      if (given === undefined && process.stdin.isTTY) output.progress('The value, then Enter and Ctrl+D:')
+      const text = given ?? (await readAll(process.stdin)).replace(/\r?\n$/, '')
+      const change: ConfigChange = { key, action: 'set', value: written(declaration, key, text) }
+      return carryOut(runtime, [change], { options, output, signal })
+    },
+  },
+  {
+    name: 'config reset',
+    summary: 'remove the stored values of keys; weaker sources count again',
+    arguments: [{ name: '<keys...>', description: 'the keys' }],
+    options: [reasonOption, dryRunOption],
+    async run(runtime, { args, options, output, signal }) {
+      const changes = args.flat().map((key): ConfigChange => ({ key, action: 'reset' }))
+      return carryOut(runtime, changes, { options, output, signal })
+    },
+  },
+  {
+    name: 'config export',
+    summary: 'the stored values without secrets, as JSON',
+    options: [{ flags: '--file <file>', description: 'write it there' }],
+    async run(runtime, { options, output }) {
+      const document = await runtime.own(configCentre).export()
+      const text = JSON.stringify(document, undefined, 2)
+      const file = options['file']
+      if (typeof file !== 'string') return output.result(document, text)
+      await writeFile(file, `${text}\n`)
+      const count = Object.keys(document.values).length
+      output.result(
+        { file, count },
+        `${count} values written to ${file}; ${document.omittedSecrets.length} secrets left out.`,
+      )
+    },
+  },
+  {
+    name: 'config import',
+    summary: 'store the values of an exported document',
+    arguments: [{ name: '<file>', description: 'the document' }],
+    options: [
+      reasonOption,
+      dryRunOption,
+      { flags: '--replace', description: 'also remove stored values that the document lacks, save secrets' },
+    ],
+    async run(runtime, { args, options, output, signal }) {
+      const centre = runtime.own(configCentre)
+      const document = readDocument(await textOfFile(args[0] ?? ''))
+      const mode = options['replace'] === true ? 'replace' : 'merge'
+      if (options['dryRun'] === true) {
+        return showPreview(output, await centre.preview(await centre.importChanges(document, mode)))
+      }
+      showResult(output, await centre.import(document, { mode, actor: actor(), signal, ...textOf(options['reason']) }))
+    },
+  },
+  {
+    name: 'config rollback',
+    summary: 'go back to the stored values of a version, as a new version',
+    arguments: [{ name: '<version>', description: 'see `plinth config history`' }],
+    options: [reasonOption, dryRunOption],
+    async run(runtime, { args, options, output, signal }) {
+      const centre = runtime.own(configCentre)
+      const version = Number(args[0])
+      if (options['dryRun'] === true) {
+        return showPreview(output, await centre.preview(await centre.rollbackChanges(version)))
+      }
+      showResult(output, await centre.rollback(version, { actor: actor(), signal, ...textOf(options['reason']) }))
+    },
+  },
+  {
+    name: 'config history',
+    summary: 'who changed which stored value, when and why; newest first',
+    options: [
+      { flags: '--key <key>', description: 'only this key' },
+      { flags: '--limit <count>', description: 'how many at most; 50 when absent' },
+    ],
+    async run(runtime, { options, output }) {
+      const limit = Number(options['limit'] ?? 50)
+      if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) throw usage('--limit is a number from 1 to 10000.')
+      const key = options['key']
+      const filter = { page: 1, size: limit, ...(typeof key === 'string' ? { key } : {}) }
+      const { items } = await runtime.own(configCentre).history(filter)
+      output.result(items, items.length === 0 ? 'Nothing was changed yet.' : items.map(historyLine).join('\n'))
+    },
+  },
+  {
+    name: 'secrets rotate',
+    summary: 'encrypt every stored secret with a new master key',
+    async run(runtime, { output }) {
+      const report = await runtime.own(configCentre).rotateSecrets()
+      output.result(report, `${report.reencrypted} values encrypted anew. ${report.advice}`)
+      return report.unreadable.length === 0 ? 0 : 1
+    },
+  },
+]
+
+interface Means {
+  readonly options: Parameters<Command['run']>[1]['options']
+  readonly output: Parameters<Command['run']>[1]['output']
+  readonly signal: AbortSignal
+}
+
+async function carryOut(runtime: Runtime, changes: readonly ConfigChange[], { options, output, signal }: Means) {
+  const centre = runtime.own(configCentre)
+  if (options['dryRun'] === true) return showPreview(output, await centre.preview(changes))
+  const verify = options['verify'] !== false
+  showResult(output, await centre.save(changes, { actor: actor(), verify, signal, ...textOf(options['reason']) }))
+}
+
+async function textOfFile(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw usage(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
+  }
+}
+
+function written(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
+  // An undeclared key is refused by the centre, with the nearest name.
+  if (declaration === undefined) return text
+  const read = readText(declaration, text)
+  if (!read.ok) throw usage(`${key} ${read.message}`)
+  return read.value
+}
+
+const usage = (message: string) => new BusinessError('400', message)
+
+/** Commands of the configuration centre. A business failure becomes an error with its faults and what to do. */
+export const commands: readonly Command[] = declared.map((command) => ({
+  ...command,
+  async run(runtime, invocation) {
+    try {
+      return await command.run(runtime, invocation)
+    } catch (error) {
+      throw error instanceof BusinessError ? commandError(error) : error
+    }
+  },
+}))
+
+const fixes: Readonly<Record<string, string>> = {
+  'system-config.storage-unavailable': 'Start the database, and run `plinth migrate` if it is new.',
+  'system-config.master-key': 'Restore the master key; see platform.system-config.master-key and -file.',
+  'system-config.conflict': 'Look at `plinth config history` and try again.',
+}
+
+function commandError(failure: BusinessError): PlinthError {
+  const faults = (failure.data?.['errors'] ?? []) as readonly { readonly message: string }[]
+  const message = [failure.message, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
+  const fix =
+    fixes[failure.reason ?? ''] ?? 'Correct the command line; `plinth config explain` shows the rule of a key.'
+  return new PlinthError('PLINTH_SYSTEM_CONFIG_REFUSED', message, fix, { cause: failure.cause })
+}
+
+function showPreview(output: Means['output'], preview: Preview): number {
+  const faults = preview.faults.map(({ message }) => `refused: ${message}`)
+  const lines = [...faults, ...preview.effects.map(effectLine)]
+  output.result(preview, lines.length === 0 ? 'Nothing would change.' : lines.join('\n'))
+  return preview.faults.length === 0 ? 0 : 1
+}
+
+function showResult(output: Means['output'], result: SaveResult): void {
+  const lines = result.effects.map(effectLine)
+  output.result(result, lines.length === 0 ? 'Nothing to change.' : [`Version ${result.version}`, ...lines].join('\n'))
+}
+
+const shownValue = (value: JsonValue | undefined) => (value === undefined ? '(none)' : JSON.stringify(value))
+
+const outcomes: Readonly<Record<Effect['outcome'], string>> = {
+  applied: 'counts within seconds on every instance',
+  pendingRestart: 'counts after a restart',
+  shadowed: 'does not count: the command line overrides it',
+  rejected: 'was refused by its plugin; the old value stays in force',
+  unchanged: 'was so already',
+}
+
+function effectLine({ key, before, after, outcome, reason }: Effect): string {
+  const why = reason === undefined ? '' : ` (${reason})`
+  return `${key}: ${shownValue(before)} -> ${shownValue(after)}; ${outcomes[outcome]}${why}`
+}
+
+function historyLine({ version, changedAt, actor: who, key, before, after, origin, reason }: HistoryEntry): string {
+  const why = reason === undefined ? '' : `  "${reason}"`
+  return `${version}  ${changedAt.toISOString()}  ${who}  ${origin}  ${key}: ${shownValue(before)} -> ${shownValue(after)}${why}`
+}

@@ -1,0 +1,328 @@
+import type { Database } from '@plinth/database'
+import {
+  type CatalogueEntry,
+  type Clock,
+  type ConfigEntry,
+  type JsonValue,
+  type Kernel,
+  type Logger,
+  reasonOf,
+  withinDeadline,
+} from '@plinth/kernel'
+import { fault, faultsOf } from './change-check.ts'
+import { ConfigStore, type StoredConfig } from './config-store.ts'
+import type {
+  ChangeOrigin,
+  ConfigCentre,
+  ConfigChange,
+  ConfigDocument,
+  ConfigItem,
+  Effect,
+  HistoryFilter,
+  ImportDocument,
+  ImportMode,
+  InstanceState,
+  KeyFault,
+  Outcome,
+  Preview,
+  RotationReport,
+  SaveOptions,
+  SaveResult,
+  Verification,
+} from './contract.ts'
+import { invalid, keyUnknown, reachingStorage, versionUnknown } from './failures.ts'
+import { History } from './history.ts'
+import type { InstanceReport, Instances } from './instances.ts'
+import { parseQuery } from './key-search.ts'
+import type { MasterKeys } from './master-keys.ts'
+import { rotateSecrets } from './rotation.ts'
+import { shown } from './sealed-value.ts'
+import { exportDocument, importChanges } from './transfer.ts'
+
+/** How long the owner of a key may take to prove a value. */
+const verifyDeadlineMs = 10_000
+
+export interface ConfigCentreOptions {
+  readonly kernel: Kernel
+  readonly database: Database
+  readonly masterKeys: MasterKeys
+  readonly instances: Instances
+  readonly clock: Clock
+  readonly log: Logger
+  /** A process that runs one command has set up no plugin of other roles, so it cannot know what waits for a restart. */
+  readonly isCommand: boolean
+}
+
+export class StoredConfigCentre implements ConfigCentre {
+  readonly #options: ConfigCentreOptions
+  readonly #store: ConfigStore
+  readonly #history: History
+  #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
+  #stored: StoredConfig = { version: 0, values: new Map() }
+  #problems: ReadonlyMap<string, string> = new Map()
+  #reloading: Promise<void> = Promise.resolve()
+
+  constructor(options: ConfigCentreOptions) {
+    const { database, masterKeys, clock } = options
+    this.#options = options
+    const isSensitive = (key: string) => this.#isSensitive(key)
+    this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive })
+    this.#history = new History({ database, masterKeys, isSensitive })
+  }
+
+  get version(): number {
+    return this.#stored.version
+  }
+
+  /** What this instance makes of the stored values. */
+  get report(): InstanceReport {
+    const explanations = this.#options.kernel.config.list()
+    return {
+      version: this.version,
+      pendingRestart: explanations.filter(({ pendingRestart }) => pendingRestart).map(({ key }) => key),
+      refused: explanations.flatMap(({ key, refused }) => (refused === undefined ? [] : [{ key, reason: refused }])),
+      problems: [...this.#problems].map(([key, reason]) => ({ key, reason })),
+    }
+  }
+
+  async list(query: string): Promise<readonly ConfigItem[]> {
+    const matches = parseQuery(query)
+    await this.refresh()
+    const orphans = [...this.#stored.values.keys()].filter((key) => !this.#declarations.has(key))
+    return [...this.#declarations.keys(), ...orphans].map((key) => this.#item(key)).filter(matches)
+  }
+
+  async get(key: string): Promise<ConfigItem> {
+    await this.refresh()
+    if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw keyUnknown(key)
+    return this.#item(key)
+  }
+
+  async preview(changes: readonly ConfigChange[]): Promise<Preview> {
+    await this.refresh()
+    const faults = faultsOf(changes, this.#declarations, this.#stored)
+    const broken = new Set(faults.map(({ field }) => field))
+    const sound = changes.filter(({ key }) => !broken.has(key))
+    const values = new Map([...this.#stored.values].map(([key, { value }]) => [key, value] as const))
+    for (const change of sound) {
+      if (change.action === 'set') values.set(change.key, change.value)
+      else values.delete(change.key)
+    }
+    const entries = [...values].flatMap(([key, value]) => (value === undefined ? [] : [entryOf(key, value)]))
+    const { changed, pendingRestart, shadowed } = this.#options.kernel.config.preview(entries)
+    const effects = sound.map((change) => {
+      const inForce = this.#inForceKey(change.key)
+      const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
+      const outcome = shadowed.includes(inForce) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
+      return this.#effect(change, this.#stored, outcome)
+    })
+    const moving = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
+    const touched = moving.filter(({ key }) => {
+      const inForce = this.#inForceKey(key)
+      return this.#isSensitive(key) || changed.includes(inForce) || pendingRestart.includes(inForce)
+    })
+    const plugins = new Set(touched.flatMap(({ plugin }) => plugin ?? []))
+    return { effects, plugins: [...plugins].sort(), faults, version: this.version }
+  }
+
+  save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
+    return this.#save(changes, 'save', options)
+  }
+
+  async #save(changes: readonly ConfigChange[], origin: ChangeOrigin, options: SaveOptions): Promise<SaveResult> {
+    await this.refresh()
+    const before = this.#stored
+    const faults = faultsOf(changes, this.#declarations, before)
+    if (faults.length > 0) throw invalid(faults)
+    if (options.verify !== false) {
+      const refused = await this.#verifyAll(changes, options.signal)
+      if (refused.length > 0) throw invalid(refused)
+    }
+    const { log } = this.#options
+    const version = await reachingStorage(log, () => this.#store.write(changes, origin, options))
+    // The change is stored: when it cannot be read back now, the next poll does it.
+    await this.#reload().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
+    return { version, effects: changes.map((change) => this.#effect(change, before, this.#outcomeNow(change.key))) }
+  }
+
+  async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
+    if (!this.#declarations.has(key)) throw keyUnknown(key)
+    const { kernel, clock } = this.#options
+    const late = () => new Error(`no answer within ${verifyDeadlineMs} ms`)
+    const ask = (deadline: AbortSignal) =>
+      kernel.config.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]))
+    try {
+      return await withinDeadline(clock, verifyDeadlineMs, ask, late)
+    } catch (error) {
+      return { outcome: 'refused', reason: reasonOf(error) }
+    }
+  }
+
+  async #verifyAll(changes: readonly ConfigChange[], signal: AbortSignal | undefined): Promise<readonly KeyFault[]> {
+    const answers = changes.map(async (change): Promise<KeyFault[]> => {
+      if (change.action === 'reset') return []
+      const { outcome, reason } = await this.verify(change.key, change.value, signal)
+      return outcome === 'refused' ? [fault(change.key, 'refused', `was refused by its plugin: ${reason}`)] : []
+    })
+    return (await Promise.all(answers)).flat()
+  }
+
+  history(filter: HistoryFilter) {
+    return reachingStorage(this.#options.log, () => this.#history.page(filter))
+  }
+
+  async rollbackChanges(toVersion: number, keys?: readonly string[]): Promise<readonly ConfigChange[]> {
+    await this.refresh()
+    const stored = this.#stored
+    if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) throw versionUnknown(toVersion)
+    return reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
+  }
+
+  async rollback(toVersion: number, { keys, ...options }: SaveOptions & { readonly keys?: readonly string[] }) {
+    return this.#save(await this.rollbackChanges(toVersion, keys), 'rollback', options)
+  }
+
+  async export(): Promise<ConfigDocument> {
+    await this.refresh()
+    const { kernel, clock } = this.#options
+    const about = { product: kernel.product.name, exportedAt: new Date(clock.now()) }
+    return exportDocument(this.#stored, (key) => this.#isSensitive(key), about)
+  }
+
+  async importChanges(document: ImportDocument, mode: ImportMode): Promise<readonly ConfigChange[]> {
+    await this.refresh()
+    return importChanges(document, mode, this.#stored, this.#declarations)
+  }
+
+  async import(document: ImportDocument, { mode, ...options }: SaveOptions & { readonly mode: ImportMode }) {
+    return this.#save(await this.importChanges(document, mode), 'import', options)
+  }
+
+  instances(): Promise<readonly InstanceState[]> {
+    return reachingStorage(this.#options.log, () => this.#options.instances.list())
+  }
+
+  async rotateSecrets(): Promise<RotationReport> {
+    const { log, database, masterKeys } = this.#options
+    const isSensitive = (key: string) => this.#isSensitive(key)
+    return reachingStorage(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
+  }
+
+  async refresh(): Promise<void> {
+    await reachingStorage(this.#options.log, async () => {
+      if ((await this.#store.version()) !== this.version) await this.#reload()
+    })
+  }
+
+  /** Reads and applies all stored values. One after another, so that older values never replace newer ones. */
+  load(): Promise<void> {
+    return this.#reload()
+  }
+
+  #reload(): Promise<void> {
+    const result = this.#reloading.then(() => this.#read())
+    this.#reloading = result.catch(() => undefined)
+    return result
+  }
+
+  async #read(): Promise<void> {
+    const { kernel, log } = this.#options
+    const stored = await this.#store.load()
+    const values = [...stored.values.values()]
+    const entries = values.flatMap(({ key, value, version }) =>
+      value === undefined ? [] : [entryOf(key, value, version)],
+    )
+    const { problems, changed, pendingRestart, refused } = await kernel.config.apply(entries)
+    const keyByPlace = new Map(entries.map(({ name, place }) => [place, name]))
+    const found = new Map(
+      values.flatMap(({ key, problem }) => (problem === undefined ? [] : [[key, problem] as const])),
+    )
+    for (const { code, place, message } of problems) {
+      if (code === 'PLINTH_CONFIG_INVALID_VALUE') found.set(keyByPlace.get(place) ?? place, message)
+    }
+    this.#stored = stored
+    this.#problems = found
+    for (const [key, reason] of found) log.error({ key, reason }, 'stored value cannot be used')
+    for (const { key, reason } of refused) log.error({ key, reason }, 'live value refused; the old one stays in force')
+    if (changed.length > 0 || pendingRestart.length > 0) {
+      log.info({ version: stored.version, changed, pendingRestart }, 'stored configuration applied')
+    }
+  }
+
+  get #declarations(): ReadonlyMap<string, CatalogueEntry> {
+    this.#catalogue ??= new Map(this.#options.kernel.catalogue.map((entry) => [entry.key, entry]))
+    return this.#catalogue
+  }
+
+  #isSensitive(key: string): boolean {
+    return this.#declarations.get(key)?.sensitive === true
+  }
+
+  /** A value of a deprecated key counts for the key that took over. */
+  #inForceKey(key: string): string {
+    const replacement = this.#declarations.get(key)?.deprecated?.replacement ?? ''
+    return this.#declarations.has(replacement) ? replacement : key
+  }
+
+  /** Whether a restart is needed cannot be known in a command, and must not be told of a secret. */
+  #isRestartUnknown(key: string): boolean {
+    const declaration = this.#declarations.get(key)
+    return declaration?.reload === 'restart' && (declaration.sensitive || this.#options.isCommand)
+  }
+
+  #item(key: string): ConfigItem {
+    const declaration = this.#declarations.get(key)
+    const stored = this.#stored.values.get(key)
+    const isSecret = declaration?.sensitive === true || stored?.sensitive === true
+    return {
+      key,
+      declaration,
+      explanation: this.#options.kernel.config.explain(key),
+      stored: stored && {
+        value: shown(stored.value, isSecret),
+        version: stored.version,
+        updatedAt: stored.updatedAt,
+        updatedBy: stored.updatedBy,
+      },
+      problem: this.#problems.get(key),
+    }
+  }
+
+  #outcomeNow(key: string): Outcome | { readonly reason: string } {
+    const inForce = this.#inForceKey(key)
+    const explanation = this.#options.kernel.config.explain(inForce)
+    if (explanation?.refused !== undefined) return { reason: explanation.refused }
+    if (explanation?.effective.source === 'command-line') return 'shadowed'
+    const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(inForce)
+    return waits ? 'pendingRestart' : 'applied'
+  }
+
+  #effect(change: ConfigChange, before: StoredConfig, outcome: Outcome | { readonly reason: string }): Effect {
+    const { key } = change
+    const old = before.values.get(key)
+    const isSecret = this.#isSensitive(key) || old?.sensitive === true
+    const value = change.action === 'set' ? change.value : undefined
+    // Whoever may only look must not learn from the outcome whether a guessed secret is the right one.
+    const isSame =
+      change.action === 'reset' ? old === undefined : !isSecret && JSON.stringify(old?.value) === JSON.stringify(value)
+    const common = {
+      key,
+      plugin: this.#declarations.get(key)?.plugin,
+      before: shown(old?.value, isSecret),
+      after: shown(value, isSecret),
+    }
+    if (isSame) return { ...common, outcome: 'unchanged' }
+    return typeof outcome === 'string'
+      ? { ...common, outcome }
+      : { ...common, outcome: 'rejected', reason: outcome.reason }
+  }
+}
+
+function entryOf(key: string, written: JsonValue, version?: number): ConfigEntry {
+  return {
+    name: key,
+    by: 'key',
+    written,
+    place: `stored value of ${key}${version === undefined ? '' : `, version ${version}`}`,
+  }
+}

@@ -1,0 +1,70 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+/** The value of one key. `configValue` is JSON text, encrypted when `masterKeyId` says with which key. */
+export const ConfigRow = defineEntity({
+  name: 'SystemConfig',
+  tableName: 'sys_config',
+  properties: {
+    configKey: column.text(200).primary(),
+    configValue: column.longText(),
+    masterKeyId: column.text(16).nullable(),
+    sensitive: column.boolean(),
+    version: column.bigint(),
+    updatedAt: column.timestamp(),
+    updatedBy: column.text(128),
+  },
+})
+export type ConfigRow = InferEntity<typeof ConfigRow>
+
+/** One change of one key. A null value means that there was none. Several entries of one save share its version. */
+export const HistoryRow = defineEntity({
+  name: 'SystemConfigHistory',
+  tableName: 'sys_config_history',
+  indexes: [{ name: 'sys_config_history_version', properties: ['version'] }],
+  properties: {
+    configKey: column.text(200).primary(),
+    version: column.bigint().primary().unsigned(false),
+    oldValue: column.longText().nullable(),
+    oldMasterKeyId: column.text(16).nullable(),
+    newValue: column.longText().nullable(),
+    newMasterKeyId: column.text(16).nullable(),
+    sensitive: column.boolean(),
+    origin: column.text(16),
+    actor: column.text(128),
+    reason: column.text(200).nullable(),
+    traceId: column.text(128).nullable(),
+    changedAt: column.timestamp(),
+  },
+})
+export type HistoryRow = InferEntity<typeof HistoryRow>
+
+/** One row that every save locks: saves happen one after another. */
+export const VersionRow = defineEntity({
+  name: 'SystemConfigVersion',
+  tableName: 'sys_config_version',
+  properties: {
+    id: column.primaryKey(),
+    version: column.bigint(),
+    changedAt: column.timestamp(),
+  },
+})
+
+/** What each running process makes of the stored values. `report` is JSON text. */
+export const InstanceRow = defineEntity({
+  name: 'SystemConfigInstance',
+  tableName: 'sys_config_instance',
+  properties: {
+    id: column.text(36).primary(),
+    host: column.text(128),
+    pid: column.integer(),
+    roles: column.text(64),
+    version: column.bigint(),
+    report: column.longText(),
+    startedAt: column.timestamp(),
+    seenAt: column.timestamp(),
+  },
+})
+export type InstanceRow = InferEntity<typeof InstanceRow>
+
+export const entities = [ConfigRow, HistoryRow, VersionRow, InstanceRow]

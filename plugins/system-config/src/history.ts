@@ -1,0 +1,85 @@
+import type { Database } from '@plinth/database'
+import { type StoredConfig, sidesOf } from './config-store.ts'
+import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, KeyFault } from './contract.ts'
+import { HistoryRow } from './entities.ts'
+import { invalid } from './failures.ts'
+import type { Keyring, MasterKeys } from './master-keys.ts'
+import { shown, unseal } from './sealed-value.ts'
+
+export interface HistoryOptions {
+  readonly database: Database
+  readonly masterKeys: MasterKeys
+  readonly isSensitive: (key: string) => boolean
+}
+
+/** What was changed, and the way back. */
+export class History {
+  readonly #options: HistoryOptions
+
+  constructor(options: HistoryOptions) {
+    this.#options = options
+  }
+
+  /** One page, newest first. */
+  async page({ key, actor, page, size }: HistoryFilter) {
+    const { database, masterKeys } = this.#options
+    const where = { ...(key === undefined ? {} : { configKey: key }), ...(actor === undefined ? {} : { actor }) }
+    const orderBy = { version: 'desc' as const, configKey: 'asc' as const }
+    const slice = { orderBy, limit: size, offset: (page - 1) * size }
+    const [rows, total] = await database.fork().findAndCount(HistoryRow, where, slice)
+    const keyring = await masterKeys.read()
+    return { items: rows.map((row) => this.#entry(row, keyring)), total }
+  }
+
+  #entry(row: HistoryRow, keyring: Keyring): HistoryEntry {
+    const sensitive = row.sensitive || this.#options.isSensitive(row.configKey)
+    const [before, after] = sidesOf(row).map((side) => {
+      const opened = side && unseal(keyring, row.configKey, side)
+      return shown(opened && ('value' in opened ? opened.value : opened.problem), sensitive)
+    })
+    return {
+      version: row.version,
+      key: row.configKey,
+      before,
+      after,
+      sensitive,
+      origin: row.origin as ChangeOrigin,
+      actor: row.actor,
+      reason: row.reason ?? undefined,
+      traceId: row.traceId ?? undefined,
+      changedAt: row.changedAt,
+    }
+  }
+
+  /**
+   * The changes that lead from the stored values to those of a version: for each key, what it held before its first
+   * later change. Throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted.
+   */
+  async changesBackTo(
+    version: number,
+    stored: StoredConfig,
+    keys: readonly string[] | undefined,
+  ): Promise<readonly ConfigChange[]> {
+    const { database, masterKeys } = this.#options
+    const where = { version: { $gt: version }, ...(keys === undefined ? {} : { configKey: { $in: [...keys] } }) }
+    const later = await database.fork().find(HistoryRow, where, { orderBy: { version: 'desc' } })
+    const keyring = await masterKeys.read()
+    const first = new Map(later.map((row) => [row.configKey, row]))
+    const faults: KeyFault[] = []
+    const changes = [...first].flatMap(([key, row]): ConfigChange[] => {
+      const now = stored.values.get(key)
+      const expectedVersion = now?.version ?? 0
+      const [then] = sidesOf(row)
+      if (then === undefined) return now === undefined ? [] : [{ key, action: 'reset', expectedVersion }]
+      const opened = unseal(keyring, key, then)
+      if ('problem' in opened) {
+        faults.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
+        return []
+      }
+      const isSame = JSON.stringify(opened.value) === JSON.stringify(now?.value)
+      return isSame ? [] : [{ key, action: 'set', value: opened.value, expectedVersion }]
+    })
+    if (faults.length > 0) throw invalid(faults)
+    return changes.sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+}

@@ -1,0 +1,67 @@
+import { localize, maskedValue } from '@plinth/kernel'
+import type { Static } from 'typebox'
+import type { ConfigItem } from './contract.ts'
+import { groupOf } from './key-search.ts'
+import type { item } from './schemas.ts'
+
+type ItemView = Static<typeof item>
+
+/** Items by group, groups in order of name. */
+export function orderedGroups(items: readonly ConfigItem[], locale: string) {
+  return [...Map.groupBy(items, groupOf)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, members]) => ({ group, items: members.map((member) => itemView(member, locale)) }))
+}
+
+/** One key as the API answers it, texts in the language of the request. */
+export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, locale: string): ItemView {
+  const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
+  const isStoredInForce = effective?.source === 'database' || pendingRestart || refused !== undefined
+  return {
+    key,
+    orphaned: declaration === undefined,
+    group: groupOf({ key, declaration, explanation, stored, problem }),
+    displayTitle: declaration === undefined ? key : localize(declaration.title, locale),
+    required: declaration?.required ?? false,
+    sensitive: declaration?.sensitive ?? stored?.value === maskedValue,
+    editable: declaration?.editable ?? false,
+    isSet: effective !== undefined && effective.source !== 'default',
+    sources: sources.map((source) => ({ ...source, active: source.place === effective?.place })),
+    version: stored?.version ?? 0,
+    shadowed: stored !== undefined && declaration !== undefined && problem === undefined && !isStoredInForce,
+    pendingRestart,
+    ...(declaration && declaredMembers(declaration, locale)),
+    ...(effective && { source: effective.source, ...(effective.value !== undefined && { value: effective.value }) }),
+    ...(stored && {
+      stored: {
+        ...(stored.value !== undefined && { value: stored.value }),
+        updatedAt: stored.updatedAt.toISOString(),
+        updatedBy: stored.updatedBy,
+      },
+    }),
+    ...(refused !== undefined && { refused }),
+    ...(problem !== undefined && { problem }),
+  }
+}
+
+function declaredMembers(declaration: NonNullable<ConfigItem['declaration']>, locale: string) {
+  const { plugin, type, schema, default: fallback, examples, reload, env, description, deprecated } = declaration
+  const { since = '', replacement, reason } = deprecated ?? {}
+  return {
+    plugin,
+    type,
+    schema,
+    reload,
+    env,
+    ...(description !== undefined && { displayDescription: localize(description, locale) }),
+    ...(fallback !== undefined && { default: fallback }),
+    ...(examples !== undefined && { examples: [...examples] }),
+    ...(deprecated !== undefined && {
+      deprecated: {
+        since,
+        ...(replacement !== undefined && { replacement }),
+        ...(reason !== undefined && { reason: localize(reason, locale) }),
+      },
+    }),
+  }
+}

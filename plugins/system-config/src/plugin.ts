@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { TableNotFoundException } from '@mikro-orm/core'
+import { database } from '@plinth/database'
+import { definePlugin, kernel, reasonOf } from '@plinth/kernel'
+import { commands } from './commands.ts'
+import { config } from './config.ts'
+import { StoredConfigCentre } from './config-centre.ts'
+import { configCentre } from './contract.ts'
+import { entities } from './entities.ts'
+import { Instances } from './instances.ts'
+import { MasterKeys } from './master-keys.ts'
+import { changeSets } from './migrations/index.ts'
+import { follow } from './poll.ts'
+
+/**
+ * The configuration centre. It is early: the set-up of all later plugins reads values that it has taken from the database.
+ * Whatever it needs is set up before it and cannot be configured by it, which is why its routes are another plugin
+ * (`@plinth/system-config/admin`): here they would pull the HTTP server forward.
+ */
+export default definePlugin({
+  id: 'system-config',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  early: true,
+  requires: { kernel, database },
+  provides: [configCentre],
+  config,
+  entities,
+  migrations: changeSets,
+  commands,
+  async setup(ctx) {
+    const { clock, log, services } = ctx
+    const masterKeys = new MasterKeys({
+      configured: ctx.config.get('platform.system-config.master-key'),
+      file: resolve(ctx.root, ctx.config.get('platform.system-config.master-key-file')),
+      log,
+    })
+    const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
+    const instances = new Instances(services.database, clock, ctx.roles)
+    const centre = new StoredConfigCentre({ ...services, masterKeys, instances, clock, log, isCommand: !isServer })
+    ctx.provide(configCentre, centre)
+
+    // A command may run before there is a database, and `openapi` must not make an empty one.
+    const isMissing = !isServer && services.database.dialect === 'sqlite' && !existsSync(services.database.place)
+    if (!isMissing) {
+      await centre.load().catch((error: unknown) => {
+        if (isServer && !(error instanceof TableNotFoundException)) throw error
+        log.warn({ reason: reasonOf(error) }, 'stored configuration is not there yet; run `plinth migrate`')
+      })
+    }
+    if (!isServer) return
+
+    const poll = follow({
+      intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),
+      work: async () => {
+        await centre.refresh()
+        await instances.beat(centre.report)
+      },
+      clock,
+      log,
+    })
+    ctx.onReady(() => poll.start())
+    ctx.onDrain(() => poll.stop())
+    ctx.onStop(async () => {
+      await poll.stop()
+      await instances.leave().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'instance row stays'))
+    })
+  },
+})

@@ -1,0 +1,183 @@
+import { page, pageQuery } from '@plinth/http'
+import { Type } from 'typebox'
+
+const text = Type.String()
+const moment = Type.String({ format: 'date-time' })
+const keyName = Type.String({ minLength: 1, maxLength: 200, examples: ['platform.rate-limit.default-window'] })
+const reason = Type.Optional(Type.String({ maxLength: 200, description: 'Why; goes into the history.' }))
+const dryRun = Type.Optional(
+  Type.Boolean({ default: false, description: 'Answers what would happen; changes nothing.' }),
+)
+const verify = Type.Optional(
+  Type.Boolean({ default: true, description: 'False stores values without letting their plugins prove them first.' }),
+)
+const version = Type.Integer({ minimum: 0 })
+/** Any JSON value; absent means none. */
+const value = Type.Unknown({ description: 'In written form, for example "5m"; the mask for a secret.' })
+
+export const listQuery = Type.Object({
+  query: Type.Optional(
+    Type.String({
+      maxLength: 500,
+      description:
+        'Words and filters, all of which must fit: @modified @stored @sensitive @restart @live @locked @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
+    }),
+  ),
+})
+export const keyParams = Type.Object({ key: keyName })
+
+const sourcedValue = Type.Object({
+  source: text,
+  place: Type.String({ description: 'File and line, variable, stored value, argument.' }),
+  value: Type.Optional(value),
+  active: Type.Boolean({ description: 'This source gives the effective value.' }),
+})
+
+export const item = Type.Object({
+  key: text,
+  orphaned: Type.Boolean({ description: 'A stored value that no loaded plugin declares.' }),
+  plugin: Type.Optional(text),
+  group: text,
+  displayTitle: text,
+  displayDescription: Type.Optional(text),
+  type: Type.Optional(text),
+  schema: Type.Optional(Type.Unknown({ description: 'JSON Schema of the value.' })),
+  default: Type.Optional(value),
+  examples: Type.Optional(Type.Array(Type.Unknown())),
+  required: Type.Boolean(),
+  sensitive: Type.Boolean(),
+  reload: Type.Optional(Type.Enum(['live', 'restart'])),
+  editable: Type.Boolean({ description: 'False: never written here.' }),
+  env: Type.Optional(Type.String({ description: 'Environment variable.' })),
+  deprecated: Type.Optional(
+    Type.Object({ since: text, replacement: Type.Optional(text), reason: Type.Optional(text) }),
+  ),
+  value: Type.Optional(value),
+  isSet: Type.Boolean({ description: 'A source other than the default gives a value.' }),
+  source: Type.Optional(text),
+  sources: Type.Array(sourcedValue, { description: 'Every source that gives a value, weakest first.' }),
+  version: Type.Integer({ minimum: 0, description: 'Version of the stored value; 0 for none.' }),
+  stored: Type.Optional(Type.Object({ value: Type.Optional(value), updatedAt: moment, updatedBy: text })),
+  shadowed: Type.Boolean({ description: 'A stored value does not count, because a stronger source gives one.' }),
+  pendingRestart: Type.Boolean(),
+  refused: Type.Optional(
+    Type.String({ description: 'Why the plugin refused the newest value; an older one is in force.' }),
+  ),
+  problem: Type.Optional(Type.String({ description: 'Why the stored value cannot be used.' })),
+})
+
+export const list = Type.Object({
+  version,
+  total: Type.Integer({ minimum: 0 }),
+  groups: Type.Array(Type.Object({ group: text, items: Type.Array(item) })),
+})
+
+const change = Type.Object({
+  key: keyName,
+  action: Type.Enum(['set', 'reset']),
+  value: Type.Optional(Type.Unknown({ description: 'For "set": the new value in written form.' })),
+  expectedVersion: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Version of the stored value that was seen; another one is a conflict.' }),
+  ),
+})
+export const changesBody = Type.Object({
+  changes: Type.Array(change, { minItems: 1, maxItems: 500 }),
+  reason,
+  verify,
+})
+export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: 500 }) })
+
+const effect = Type.Object({
+  key: text,
+  plugin: Type.Optional(text),
+  outcome: Type.Enum(['applied', 'pendingRestart', 'shadowed', 'rejected', 'unchanged']),
+  reason: Type.Optional(text),
+  before: Type.Optional(value),
+  after: Type.Optional(value),
+})
+const fault = Type.Object({ field: text, rule: text, message: text })
+/** What a save did, or would do: a dry run fills `errors` instead of failing. */
+export const outcome = Type.Object({
+  dryRun: Type.Boolean(),
+  version,
+  effects: Type.Array(effect),
+  plugins: Type.Array(text, { description: 'Plugins whose values change.' }),
+  restartRequired: Type.Boolean(),
+  errors: Type.Array(fault),
+})
+
+export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown() })
+export const verification = Type.Object({
+  outcome: Type.Enum(['verified', 'unverified', 'refused']),
+  reason: Type.Optional(text),
+})
+
+export const historyQuery = Type.Object({
+  ...pageQuery.properties,
+  key: Type.Optional(keyName),
+  actor: Type.Optional(Type.String({ maxLength: 128 })),
+})
+export const historyPage = page(
+  Type.Object({
+    version,
+    key: text,
+    before: Type.Optional(value),
+    after: Type.Optional(value),
+    sensitive: Type.Boolean(),
+    origin: Type.Enum(['save', 'import', 'rollback']),
+    actor: text,
+    reason: Type.Optional(text),
+    traceId: Type.Optional(text),
+    changedAt: moment,
+  }),
+)
+
+export const rollbackBody = Type.Object({
+  toVersion: version,
+  keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: 500 })),
+  reason,
+  verify,
+  dryRun,
+})
+
+export const document = Type.Object({
+  format: Type.Literal('plinth-config/1'),
+  product: text,
+  version,
+  exportedAt: moment,
+  values: Type.Record(Type.String(), Type.Unknown()),
+  omittedSecrets: Type.Array(text),
+})
+export const importBody = Type.Object({
+  document: Type.Object({
+    format: Type.Literal('plinth-config/1'),
+    values: Type.Record(Type.String({ maxLength: 200 }), Type.Unknown()),
+  }),
+  mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),
+  expectedVersion: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Version of a dry run; another one is a conflict.' }),
+  ),
+  reason,
+  verify,
+  dryRun,
+})
+
+const keyedReason = Type.Object({ key: text, reason: text })
+export const instances = Type.Object({
+  version: Type.Integer({ minimum: 0, description: 'Newest version.' }),
+  items: Type.Array(
+    Type.Object({
+      id: text,
+      host: text,
+      pid: Type.Integer(),
+      roles: Type.Array(text),
+      version,
+      upToDate: Type.Boolean(),
+      startedAt: moment,
+      seenAt: moment,
+      pendingRestart: Type.Array(text),
+      refused: Type.Array(keyedReason),
+      problems: Type.Array(keyedReason),
+    }),
+  ),
+})

@@ -1,0 +1,41 @@
+import { type JsonValue, maskedValue } from '@plinth/kernel'
+import type { Keyring } from './master-keys.ts'
+import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
+
+/** A value as it stands in a row: JSON text, encrypted when it names a master key. */
+export interface SealedValue {
+  readonly text: string
+  readonly masterKeyId: string | null
+}
+
+export const sameSealed = (a: SealedValue | undefined, b: SealedValue | undefined) =>
+  a?.text === b?.text && a?.masterKeyId === b?.masterKeyId
+
+/** @param key master key for a secret, `undefined` for a value in clear */
+export function seal(key: MasterKey | undefined, configKey: string, value: JsonValue): SealedValue {
+  const text = JSON.stringify(value)
+  return key === undefined ? { text, masterKeyId: null } : { text: encrypt(key, configKey, text), masterKeyId: key.id }
+}
+
+export type Opened = { readonly value: JsonValue } | { readonly problem: string }
+
+/** The value of a row, or why it cannot be had. The problem names neither value nor cipher text. */
+export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
+  const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
+  if (masterKeyId !== null && key === undefined) {
+    const cause = problem ?? 'That key is not among the known ones.'
+    return {
+      problem: `Encrypted with master key ${masterKeyId}, which is missing. ${cause} Restore it, or set the value anew.`,
+    }
+  }
+  try {
+    return { value: JSON.parse(key === undefined ? text : decrypt(key, configKey, text)) }
+  } catch {
+    const what = key === undefined ? 'is no JSON' : `was altered: master key ${masterKeyId} does not decrypt it`
+    return { problem: `The stored value ${what}. Set it anew.` }
+  }
+}
+
+/** A value as people may see it: the mask has one length, and an empty text is no secret (decision D24). */
+export const shown = (value: JsonValue | undefined, isSensitive: boolean): JsonValue | undefined =>
+  isSensitive && value !== undefined && value !== '' ? maskedValue : value

@@ -1,0 +1,297 @@
+import { database } from '@plinth/database'
+import http, { http as httpRef } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam, { accounts } from '@plinth/iam'
+import { BusinessError, definePlugin } from '@plinth/kernel'
+import { configCentre } from '@plinth/system-config'
+import t, { type Test } from 'tap'
+import admin from '../src/admin.ts'
+import { createDatabase } from './fixtures/databases.ts'
+import { samplePlugin, startOn } from './fixtures/products.ts'
+
+/** In place of the identity plugin: the header `x-permissions` says what the caller may do. */
+const guard = definePlugin({
+  id: 'test.guard',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: httpRef },
+  setup({ services }) {
+    services.http.guard({
+      name: 'test',
+      stage: 'access',
+      forRoute: ({ access }) => {
+        if (typeof access === 'string') return undefined
+        return (request) => {
+          const held = String(request.headers['x-permissions'] ?? '').split(' ')
+          if (!held.includes(access.permission)) throw new BusinessError('403', 'No permission.')
+          Object.assign(request, { principal: { username: 'carol' } })
+        }
+      },
+    })
+  },
+})
+
+const everything = 'system-config:view system-config:save system-config:export'
+
+async function start(t: Test, set: Record<string, string> = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { running } = await startOn(t, db, {
+    plugins: [admin, http, i18n, guard, samplePlugin],
+    config: { 'platform.http.port': 0, 'platform.http.response-check': true },
+    set,
+  })
+  const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers: Record<string, string> = {}) => {
+    const response = await running.service(httpRef).inject({
+      method,
+      url: `/api/v1/admin/system-config/${path}`,
+      headers: { 'x-permissions': everything, 'x-trace-id': 'trace-of-the-test', ...headers },
+      ...(payload === undefined ? {} : { payload }),
+    })
+    return { status: response.statusCode, text: response.body, ...response.json() }
+  }
+  return { call, running }
+}
+
+const limit = 'platform.sample.limit'
+const secret = 'platform.sample.secret'
+
+t.test('C-026 every route is an admin route with a permission of its own', async (t) => {
+  const { call, running } = await start(t)
+  const routes = running.service(httpRef).routes.filter(({ plugin }) => plugin === 'system-config.admin')
+  t.same(
+    routes.map(({ method, path, access }) => [
+      method,
+      path.replace('/api/v1/admin/system-config/', ''),
+      (access as { permission: string }).permission,
+    ]),
+    [
+      ['GET', 'keys', 'system-config:view'],
+      ['GET', 'keys/:key', 'system-config:view'],
+      ['POST', 'changes/preview', 'system-config:view'],
+      ['POST', 'changes', 'system-config:save'],
+      ['POST', 'verifications', 'system-config:save'],
+      ['GET', 'history', 'system-config:view'],
+      ['POST', 'rollback', 'system-config:save'],
+      ['GET', 'export', 'system-config:export'],
+      ['POST', 'import', 'system-config:save'],
+      ['GET', 'instances', 'system-config:view'],
+    ],
+  )
+  const changes = { changes: [{ key: limit, action: 'set', value: 1 }] }
+  t.match(await call('POST', 'changes', changes, { 'x-permissions': 'system-config:view' }), { code: '403' })
+  t.match(await call('GET', 'export', undefined, { 'x-permissions': 'system-config:view' }), { code: '403' })
+  t.match(await call('GET', 'keys', undefined, { 'x-permissions': '' }), { code: '403' })
+  const declared = running.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code))
+  t.same(declared, everything.split(' '))
+})
+
+t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets masked', async (t) => {
+  const { call } = await start(t)
+  await call('POST', 'changes', { changes: [{ key: secret, action: 'set', value: 'planted-secret' }] })
+  const { data } = await call('GET', 'keys?query=%40group%3Asample', undefined, { 'accept-language': 'zh-CN' })
+  t.match(data, { version: 1, total: 8, groups: [{ group: 'sample' }] })
+  const items = new Map(data.groups[0].items.map((item: { key: string }) => [item.key, item]))
+  t.match(items.get(limit), {
+    displayTitle: '请求上限',
+    value: 10,
+    source: 'default',
+    isSet: false,
+    default: 10,
+    version: 0,
+    reload: 'live',
+    env: 'PLATFORM_SAMPLE_LIMIT',
+    schema: { minimum: 1 },
+    sources: [{ source: 'default', active: true }],
+  })
+  t.match(items.get(secret), {
+    value: '******',
+    sensitive: true,
+    isSet: true,
+    version: 1,
+    stored: { value: '******', updatedBy: 'carol' },
+  })
+  t.match(items.get('platform.sample.old-window'), {
+    deprecated: { since: '1.0.0', replacement: 'platform.sample.window' },
+  })
+  t.match((await call('GET', `keys/${limit}`)).data, { key: limit, displayTitle: 'Request limit' })
+  t.match(await call('GET', 'keys/platform.none'), {
+    status: 200,
+    code: '404',
+    data: { reason: 'system-config.key-unknown' },
+  })
+  t.match(await call('GET', 'keys?query=%40nonsense', undefined, { 'accept-language': 'zh-CN' }), {
+    code: '400',
+    message: /没有筛选条件“@nonsense”/,
+  })
+})
+
+t.test('C-020 save: dry run, all faults at once, conflict, history with the caller and the trace', async (t) => {
+  const { call } = await start(t)
+  const change = { key: limit, action: 'set', value: 20, expectedVersion: 0 }
+  const mode = { key: 'platform.sample.mode', action: 'set', value: 'fast' }
+  t.match(
+    (await call('POST', 'changes/preview', { changes: [change, mode, { ...mode, key: 'platform.none' }] })).data,
+    {
+      dryRun: true,
+      restartRequired: true,
+      plugins: ['test.sample'],
+      effects: [{ outcome: 'applied', after: 20 }, { outcome: 'pendingRestart' }],
+      errors: [{ field: 'platform.none', rule: 'unknown' }],
+      version: 0,
+    },
+  )
+  t.match((await call('POST', 'changes', { changes: [change, mode], reason: 'launch' })).data, {
+    dryRun: false,
+    version: 1,
+    effects: [{ outcome: 'applied' }, { outcome: 'pendingRestart' }],
+  })
+  t.match(await call('POST', 'changes', { changes: [change] }), {
+    status: 200,
+    code: '409',
+    data: { reason: 'system-config.conflict', conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }] },
+  })
+  t.match(
+    await call('POST', 'changes', {
+      changes: [
+        { ...change, value: 0, expectedVersion: 1 },
+        { key: 'platform.sample.window', action: 'set', value: 'x' },
+      ],
+    }),
+    {
+      code: '400',
+      data: { reason: 'system-config.invalid', errors: [{ field: limit, rule: 'minimum' }, { rule: 'format' }] },
+    },
+  )
+  t.match(await call('POST', 'changes', { changes: [{ key: limit, action: 'set' }] }), {
+    code: '400',
+    data: { errors: [{ field: limit, rule: 'required' }] },
+  })
+  t.match(await call('POST', 'changes', { changes: [change], reason: 'x'.repeat(201) }), { code: '400' })
+  t.match((await call('GET', `history?key=${limit}`)).data, {
+    total: 1,
+    page: 1,
+    items: [{ version: 1, after: 20, actor: 'carol', reason: 'launch', traceId: 'trace-of-the-test', origin: 'save' }],
+  })
+  await call('POST', 'changes', { changes: [{ key: limit, action: 'reset' }] })
+  t.match((await call('POST', 'rollback', { toVersion: 1, dryRun: true })).data, {
+    dryRun: true,
+    effects: [{ key: limit, after: 20 }],
+  })
+  t.match((await call('POST', 'rollback', { toVersion: 1 })).data, { version: 3, dryRun: false })
+  t.match((await call('GET', 'instances')).data, { version: 3, items: [{ roles: ['web', 'worker'] }] })
+})
+
+t.test('the answer for a key tells whether its stored value counts', async (t) => {
+  const { call } = await start(t, { [limit]: '7' })
+  const changes = [
+    { key: limit, action: 'set', value: 20 },
+    { key: 'platform.sample.mode', action: 'set', value: 'fast' },
+    { key: 'platform.sample.window', action: 'set', value: '2m' },
+  ]
+  const saved = await call('POST', 'changes', { changes })
+  t.match(saved.data.effects, [{ outcome: 'shadowed' }, { outcome: 'pendingRestart' }, { outcome: 'applied' }])
+  t.match((await call('GET', `keys/${limit}`)).data, {
+    value: 7,
+    source: 'command-line',
+    stored: { value: 20 },
+    shadowed: true,
+    pendingRestart: false,
+    sources: [{ active: false }, { source: 'database', active: false }, { source: 'command-line', active: true }],
+  })
+  t.match((await call('GET', 'keys/platform.sample.mode')).data, {
+    value: 'slow',
+    shadowed: false,
+    pendingRestart: true,
+  })
+  t.match((await call('GET', 'keys/platform.sample.window')).data, { value: '2m', shadowed: false, source: 'database' })
+})
+
+t.test('verify, export, import with its difference, and no secret in any answer', async (t) => {
+  const { call } = await start(t)
+  const answers: string[] = []
+  const keep = async (...request: Parameters<typeof call>) => {
+    const answer = await call(...request)
+    answers.push(answer.text)
+    return answer
+  }
+  t.match((await keep('POST', 'verifications', { key: secret, value: 'wrong-planted-secret' })).data, {
+    outcome: 'refused',
+    reason: 'the service refuses ******',
+  })
+  const changes = [
+    { key: secret, action: 'set', value: 'planted-secret' },
+    { key: limit, action: 'set', value: 20 },
+  ]
+  await keep('POST', 'changes/preview', { changes })
+  await keep('POST', 'changes', { changes })
+  await keep('POST', 'changes', { changes: [{ ...changes[0], value: 'wrong-planted-secret' }] })
+  const { data: document } = await keep('GET', 'export')
+  t.match(document, { format: 'plinth-config/1', values: { [limit]: 20 }, omittedSecrets: [secret] })
+  document.values['platform.sample.window'] = '2m'
+  delete document.values[limit]
+  const dry = (await keep('POST', 'import', { document, mode: 'replace', dryRun: true })).data
+  t.match(dry, {
+    dryRun: true,
+    effects: [
+      { key: 'platform.sample.window', after: '2m' },
+      { key: limit, before: 20, outcome: 'applied' },
+    ],
+  })
+  t.match(await keep('POST', 'import', { document, expectedVersion: dry.version - 1 }), {
+    code: '409',
+    data: { reason: 'system-config.version-changed' },
+  })
+  t.match(await keep('POST', 'import', { document, mode: 'replace', expectedVersion: dry.version }), { code: '200' })
+  t.match((await keep('GET', 'keys?query=%40stored')).data, { total: 2 })
+  t.match(await keep('POST', 'import', { document: { format: 'other', values: {} } }), { code: '400' })
+  await keep('GET', 'history')
+  await keep('GET', 'keys')
+  const { running } = await start(t)
+  answers.push(JSON.stringify(await running.service(httpRef).openapi()))
+  for (const form of ['planted-secret', Buffer.from('planted-secret').toString('base64')]) {
+    t.notOk(answers.some((answer) => answer.includes(form)))
+  }
+})
+
+t.test('C-020 a database that does not answer is a clear failure', async (t) => {
+  const { call, running } = await start(t)
+  const service = running.service(database)
+  service.fork = () => {
+    throw new Error('connect ECONNREFUSED 10.0.0.1')
+  }
+  for (const [method, path, body] of [
+    ['GET', 'keys'],
+    ['GET', 'history'],
+    ['POST', 'changes', { changes: [{ key: limit, action: 'set', value: 20 }] }],
+  ] as const) {
+    const answer = await call(method, path, body)
+    t.match(answer, { status: 200, code: '503', data: { reason: 'system-config.storage-unavailable' } })
+    t.notMatch(answer.text, /10\.0\.0\.1/)
+  }
+})
+
+t.test('C-021 with the identity plugin: a token, a permission, and the name of the user in the history', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { running } = await startOn(t, db, {
+    plugins: [admin, http, i18n, iam, samplePlugin],
+    config: { 'platform.http.port': 0 },
+  })
+  const password = 'a-Long-enough-1'
+  const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'trace', userAgent: 'test' }
+  await running.service(accounts).createAdministrator({ username: 'root', password }, origin)
+  await running.service(accounts).create({ username: 'guest', password }, origin)
+  const inject = running.service(httpRef).inject
+  const tokenOf = async (username: string) => {
+    const login = await inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
+    return { authorization: `Bearer ${login.json().data.accessToken}` }
+  }
+  const url = '/api/v1/admin/system-config/changes'
+  const payload = { changes: [{ key: limit, action: 'set', value: 3 }] }
+  t.match((await inject({ method: 'POST', url, payload })).json(), { code: '401' })
+  t.match((await inject({ method: 'POST', url, payload, headers: await tokenOf('guest') })).json(), { code: '403' })
+  t.match((await inject({ method: 'POST', url, payload, headers: await tokenOf('root') })).json(), { code: '200' })
+  const { items } = await running.service(configCentre).history({ page: 1, size: 5 })
+  t.match(items, [{ actor: 'root', after: 3 }])
+})

@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { database } from '@plinth/database'
+import type { CommandInvocation, PlinthError } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { commands } from '../src/commands.ts'
+import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
+import { startOn } from './fixtures/products.ts'
+
+type Options = CommandInvocation['options']
+
+/** Runs commands as the program does, without a process for each. */
+async function commandLine(t: Test, db: TestDatabase) {
+  const { running } = await startOn(t, db, { roles: ['cli'] })
+  const plinth = async (name: string, args: readonly string[] = [], options: Options = {}) => {
+    const command = commands.find((candidate) => candidate.name === name)
+    const answer = { value: undefined as unknown, text: '' }
+    const output: CommandInvocation['output'] = {
+      json: false,
+      result: (value, shown) => Object.assign(answer, { value, text: shown }),
+      progress: () => undefined,
+    }
+    const signal = AbortSignal.timeout(60_000)
+    const code = await command?.run(running.runtimeOf('system-config') as never, { args, options, output, signal })
+    return { ...answer, code: code ?? 0 }
+  }
+  const refused = (...request: Parameters<typeof plinth>) =>
+    plinth(...request).then(
+      () => ({ code: 'nothing', message: '', fix: '' }),
+      ({ code, message, fix }: PlinthError) => ({ code, message, fix }),
+    )
+  return { plinth, refused, running }
+}
+
+onEachDatabase(t, 'plinth config set, reset, history, export, import and rollback', async (t, db) => {
+  const { plinth, refused, running } = await commandLine(t, db)
+  t.match(await refused('config history'), { code: 'PLINTH_SYSTEM_CONFIG_REFUSED', fix: /plinth migrate/ })
+  await running.service(database).migrate()
+
+  t.match(await plinth('config set', ['platform.sample.limit', '20'], { dryRun: true }), {
+    code: 0,
+    text: /-> 20; counts/,
+  })
+  t.match(await plinth('config set', ['platform.sample.limit', '20'], { reason: 'launch' }), {
+    text: /^Version 1\nplatform\.sample\.limit: \(none\) -> 20; counts within seconds/,
+  })
+  t.match(await plinth('config set', ['platform.sample.mode', 'fast']), { text: /after a restart/ })
+  t.match(await refused('config set', ['platform.sample.limit', '0']), { message: /must be at least 1/ })
+  t.match(await refused('config set', ['platform.sample.limit', 'many']), { message: /must be a whole number/ })
+  t.match(await refused('config set', ['platform.sample.limt', '1']), { message: /no configuration key/ })
+  t.match(await refused('config set', ['platform.sample.safety', 'true']), { message: /never written here/ })
+  const leaked = await refused('config set', ['platform.sample.secret', 'planted-secret'])
+  t.match(leaked, { message: /standard input/ })
+  t.notMatch(leaked.message, /planted/)
+
+  const file = join(db.directory, 'export.json')
+  t.match(await plinth('config export', [], { file }), { text: /2 values .* 0 secrets left out/ })
+  const document = JSON.parse(readFileSync(file, 'utf8'))
+  t.same(document.values, { 'platform.sample.limit': 20, 'platform.sample.mode': 'fast' })
+  document.values['platform.sample.limit'] = 30
+  writeFileSync(file, JSON.stringify(document))
+  t.match(await plinth('config import', [file], { dryRun: true }), { code: 0, text: /20 -> 30/ })
+  t.match(await plinth('config import', [file]), { text: /^Version 3/ })
+  writeFileSync(file, JSON.stringify({ ...document, values: { 'platform.none': 1 } }))
+  t.match(await plinth('config import', [file], { dryRun: true }), { code: 1, text: /refused: platform.none/ })
+  t.match(await refused('config import', [join(db.directory, 'none.json')]), { message: /ENOENT/ })
+  writeFileSync(file, '{"format":"other"}')
+  t.match(await refused('config import', [file]), { message: /format is not/ })
+
+  t.match(await plinth('config rollback', ['1'], { dryRun: true }), { text: /30 -> 20/ })
+  t.match(await plinth('config rollback', ['1']), { text: /^Version 4/ })
+  t.match(await refused('config rollback', ['x']), { message: /no version/ })
+  const reset = await plinth('config reset', ['platform.sample.limit', 'platform.sample.window'])
+  t.match(reset, { text: /platform\.sample\.window: .* was so already/ })
+  const { value } = await plinth('config history')
+  t.match(value, [
+    { version: 5, origin: 'save', actor: /^cli:/ },
+    { version: 4, origin: 'rollback' },
+    { version: 4, origin: 'rollback' },
+    { version: 3, origin: 'import' },
+    { version: 2, origin: 'save' },
+    { version: 1, origin: 'save', reason: 'launch' },
+  ])
+  t.match(await plinth('config history', [], { key: 'platform.sample.mode', limit: '1' }), {
+    text: /^4 {2}.*"fast" -> \(none\)/,
+  })
+  t.match(await refused('config history', [], { limit: '0' }), { message: /--limit/ })
+  t.match(await plinth('secrets rotate'), { code: 0, value: { reencrypted: 0 } })
+})
+
+const program = join(import.meta.dirname, '..', '..', '..', 'kernel', 'src', 'cli', 'main.ts')
+const fixtures = join(import.meta.dirname, 'fixtures', 'products.ts')
+
+t.test('the program shows the commands in their groups, and takes a secret from standard input', async (t) => {
+  const data = mkdtempSync(join(tmpdir(), 'plinth-config-'))
+  t.teardown(() => rmSync(data, { recursive: true, force: true }))
+  const config = { 'platform.database.sqlite.file': join(data, 'test.sqlite') }
+  const directory = t.testdir({
+    'plinth.config.ts': `import { productOn } from ${JSON.stringify(fixtures)}
+      export default productOn({ config: ${JSON.stringify(config)}, directory: ${JSON.stringify(data)} } as never)`,
+  })
+  const plinth = async (args: readonly string[], input = '') => {
+    const child = spawn(process.execPath, [program, ...args], { cwd: directory, env: { PATH: process.env['PATH'] } })
+    child.stdin.end(input)
+    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+    return { out, err, code: code as number }
+  }
+  const help = await plinth(['config', '--help'])
+  for (const word of ['list', 'get', 'explain', 'set', 'reset', 'export', 'import', 'rollback', 'history']) {
+    t.match(help.out, new RegExp(`^  ${word} `, 'm'))
+  }
+  t.match(await plinth(['migrate']), { code: 0 })
+  const stored = await plinth(['config', 'set', 'platform.sample.secret', '--json'], 'planted-secret\n')
+  t.match(stored, { code: 0, out: /"after": "\*{6}"/, err: '' })
+  const rotated = await plinth(['secrets', 'rotate', '--json'])
+  t.same({ ...rotated, out: JSON.parse(rotated.out).reencrypted }, { code: 0, err: '', out: 2 })
+  t.notOk(readFileSync(join(data, 'test.sqlite'), 'latin1').includes('planted-secret'))
+})

@@ -1,0 +1,350 @@
+import { database } from '@plinth/database'
+import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import t from 'tap'
+import { ConfigRow } from '../src/entities.ts'
+import { createDatabase, onEachDatabase, onServer } from './fixtures/databases.ts'
+import { operator, sample, samplePlugin, startOn } from './fixtures/products.ts'
+
+const set = (name: string, value: string | number | boolean, expectedVersion?: number): ConfigChange => ({
+  key: `platform.sample.${name}`,
+  action: 'set',
+  value,
+  ...(expectedVersion === undefined ? {} : { expectedVersion }),
+})
+const reset = (name: string): ConfigChange => ({ key: `platform.sample.${name}`, action: 'reset' })
+const by = { actor: operator }
+
+async function failure(work: Promise<unknown>): Promise<BusinessError> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof BusinessError) return error
+    throw error
+  }
+  throw new Error('It should have failed.')
+}
+const faultsIn = ({ data }: BusinessError) => data?.['errors'] as KeyFault[]
+const storedKeys = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
+
+onEachDatabase(t, 'change sets make what the entities say', async (t, db) => {
+  const { running } = await startOn(t, db)
+  const generator = running.service(database).fork().config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
+})
+
+onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at the next start', async (t, db) => {
+  const first = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
+  const plan = await first.centre.preview([set('limit', 20), set('mode', 'fast'), set('tags', 'x'), set('limt', 1)])
+  t.match(plan.effects, [
+    { key: 'platform.sample.limit', outcome: 'applied', plugin: 'test.sample' },
+    { key: 'platform.sample.mode', outcome: 'pendingRestart' },
+  ])
+  t.same(plan.plugins, ['test.sample'])
+  t.same(
+    plan.faults.map(({ field, rule }) => [field, rule]),
+    [
+      ['platform.sample.tags', 'type'],
+      ['platform.sample.limt', 'unknown'],
+    ],
+  )
+  t.match(plan.faults[1]?.message, 'did you mean platform.sample.limit?')
+  t.same([first.centre.version, first.running.service(sample).limits], [0, [10]], 'a preview changes nothing')
+
+  const saved = await first.centre.save([set('limit', 20, 0), set('mode', 'fast', 0)], { ...by, reason: 'more load' })
+  t.match(saved, {
+    version: 1,
+    effects: [
+      { key: 'platform.sample.limit', outcome: 'applied', before: undefined, after: 20 },
+      { key: 'platform.sample.mode', outcome: 'pendingRestart', after: 'fast' },
+    ],
+  })
+  t.same(first.running.service(sample).limits, [10, 20])
+  const mode = await first.centre.get('platform.sample.mode')
+  t.match(mode.explanation, { pendingRestart: true, effective: { source: 'environment', value: 'slow' } })
+  t.same(
+    (await first.centre.list('@pending')).map((item) => item.key),
+    ['platform.sample.mode'],
+  )
+  t.match(await first.centre.save([set('limit', 20)], by), { version: 1, effects: [{ outcome: 'unchanged' }] })
+
+  await first.running.stop('restart')
+  const second = await startOn(t, db, { environment: { PLATFORM_SAMPLE_MODE: 'slow' } })
+  t.equal(second.running.service(sample).modeAtSetup, 'fast', 'set-up of a later plugin reads the database value')
+  t.same(second.running.service(sample).limits, [20])
+  t.same(
+    second.running.plugins.map(({ id }) => id),
+    ['database', 'system-config', 'test.sample'],
+  )
+
+  const shadowed = await startOn(t, db, { set: { 'platform.sample.limit': '7' } })
+  t.match(await shadowed.centre.preview([set('limit', 30)]), { effects: [{ outcome: 'shadowed' }], plugins: [] })
+  t.match(await shadowed.centre.save([set('limit', 30)], by), { effects: [{ outcome: 'shadowed' }] })
+  t.same(shadowed.running.service(sample).limits, [7])
+})
+
+onEachDatabase(t, 'every fault of every key is reported at once and nothing is saved', async (t, db) => {
+  const { centre, running } = await startOn(t, db)
+  const faulty = [
+    set('limit', 0),
+    set('mode', 'sideways'),
+    set('safety', true),
+    set('secret', '******'),
+    set('window', 'soon'),
+    set('token', 'fine'),
+    set('token', 'twice'),
+    reset('nothing'),
+  ]
+  const error = await failure(centre.save(faulty, by))
+  t.match(error, { code: '400', reason: 'system-config.invalid' })
+  t.same(
+    faultsIn(error).map(({ field, rule }) => `${field.split('.').at(-1)} ${rule}`),
+    [
+      'limit minimum',
+      'mode enum',
+      'safety not-editable',
+      'secret masked',
+      'window format',
+      'token duplicate',
+      'nothing unknown',
+    ],
+  )
+  t.equal(centre.version, 0)
+  t.equal((await centre.history({ page: 1, size: 10 })).total, 0)
+
+  const storage = running.service(database)
+  await storage.transactional(async (em) => {
+    const row = { masterKeyId: null, sensitive: false, version: 1, updatedAt: new Date(0), updatedBy: 'intruder' }
+    em.create(ConfigRow, { ...row, configKey: 'platform.sample.safety', configValue: 'true' })
+    em.create(ConfigRow, { ...row, configKey: 'platform.sample.limit', configValue: '5000' })
+    await storage.execute('update sys_config_version set version = 1')
+  })
+  const items = await centre.list('@problem')
+  t.match(items, [
+    { key: 'platform.sample.limit', problem: /must be at most 1000/, explanation: { effective: { value: 10 } } },
+    {
+      key: 'platform.sample.safety',
+      problem: /must not come from the database/,
+      explanation: { effective: { value: false } },
+    },
+  ])
+  await centre.save([reset('safety')], by)
+  t.same(
+    (await centre.list('@problem')).map((item) => item.key),
+    ['platform.sample.limit'],
+  )
+})
+
+onEachDatabase(
+  t,
+  'two instances see a live change within one interval; a refusal keeps the old value and shows',
+  async (t, db) => {
+    const [a, b] = [await startOn(t, db), await startOn(t, db, { clock: manualClock() })]
+    const there = b.running.service(sample)
+    const next = there.nextLimit()
+    await a.centre.save([set('limit', 50), set('mode', 'fast')], by)
+    t.same(there.limits, [10])
+    await b.clock.advance(3_000)
+    t.equal(await next, 50)
+    t.match((await b.centre.get('platform.sample.mode')).explanation, {
+      pendingRestart: true,
+      effective: { value: 'slow' },
+    })
+
+    const refused = await a.centre.save([set('limit', 666), set('window', '2m')], by)
+    t.match(refused.effects, [{ outcome: 'rejected', reason: '666 is out of the question' }, { outcome: 'applied' }])
+    await b.centre.refresh()
+    for (const { running, centre } of [a, b]) {
+      t.equal(running.service(sample).limits.at(-1), 50)
+      t.match(await centre.list('@problem'), [
+        {
+          key: 'platform.sample.limit',
+          stored: { value: 666 },
+          explanation: { effective: { value: 50 }, refused: /666/ },
+        },
+      ])
+    }
+    for (const { clock, centre } of [a, b]) {
+      await clock.advance(3_000)
+      while (!(await centre.instances()).some(({ version }) => version === 2)) await clock.advance(3_000)
+    }
+    const instances = await a.centre.instances()
+    t.equal(instances.length, 2)
+    t.ok(instances.some(({ version, refused: list }) => version === 2 && list[0]?.key === 'platform.sample.limit'))
+    await b.running.stop('gone')
+    t.equal((await a.centre.instances()).length, 1)
+  },
+)
+
+onEachDatabase(
+  t,
+  'parallel edits: of two operators one wins, and saves of all instances have one order',
+  async (t, db) => {
+    const [a, b] = [await startOn(t, db), await startOn(t, db)]
+    const attempts = await Promise.allSettled([
+      a.centre.save([set('limit', 100, 0), set('window', '5m', 0)], { actor: { name: 'alice' } }),
+      b.centre.save([set('window', '9m', 0), set('limit', 200, 0)], { actor: { name: 'bob' } }),
+    ])
+    t.same(attempts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    const lost = attempts.find((attempt) => attempt.status === 'rejected')?.reason as BusinessError
+    t.match(lost, { code: '409', reason: 'system-config.conflict' })
+    t.match(lost.data?.['conflicts'], [{ expectedVersion: 0, currentVersion: 1, updatedBy: /alice|bob/ }, {}])
+    await Promise.all([a.centre.refresh(), b.centre.refresh()])
+    const values = async (centre: ConfigCentre) => (await centre.list('@stored')).map(({ stored }) => stored?.value)
+    t.same(await values(a.centre), await values(b.centre))
+    t.match(await values(a.centre), (await values(a.centre))[0] === 100 ? [100, '5m'] : [200, '9m'])
+
+    await Promise.all(
+      Array.from({ length: 12 }, (_, index) => [a, b][index % 2]?.centre.save([set('limit', index + 300)], by)),
+    )
+    await Promise.all([a.centre.refresh(), b.centre.refresh()])
+    t.same([a.centre.version, b.centre.version], [13, 13])
+    const { items } = await a.centre.history({ page: 1, size: 50, key: 'platform.sample.limit' })
+    const chain = items.toReversed()
+    for (const [index, entry] of chain.entries())
+      t.equal(entry.before, chain[index - 1]?.after, `version ${entry.version}`)
+    t.equal(a.running.service(sample).limits.at(-1), chain.at(-1)?.after)
+    t.equal(b.running.service(sample).limits.at(-1), chain.at(-1)?.after)
+  },
+)
+
+onEachDatabase(t, 'history says who, when and why; a rollback is a new version', async (t, db) => {
+  const { centre, running } = await startOn(t, db)
+  await centre.save([set('limit', 20), set('window', '5m')], { ...by, reason: '因为'.repeat(150) })
+  await centre.save([set('limit', 30), reset('window'), set('secret', 'right-1')], { actor: { name: 'bob' } })
+  await centre.save([set('secret', 'right-2')], by)
+  const { items, total } = await centre.history({ page: 1, size: 2 })
+  t.equal(total, 6)
+  t.match(items[0], { version: 3, key: 'platform.sample.secret', before: '******', after: '******', sensitive: true })
+  const first = (await centre.history({ page: 1, size: 10, key: 'platform.sample.limit' })).items.at(-1)
+  t.match(first, { actor: 'alice', traceId: 'trace-1', origin: 'save', before: undefined, after: 20, version: 1 })
+  t.equal([...(first?.reason ?? '')].length, 200)
+
+  t.same(await centre.rollbackChanges(3), [])
+  t.match(await centre.preview(await centre.rollbackChanges(1)), {
+    faults: [],
+    effects: [
+      { key: 'platform.sample.limit', before: 30, after: 20 },
+      { key: 'platform.sample.secret', before: '******', after: undefined },
+      { key: 'platform.sample.window', before: undefined, after: '5m' },
+    ],
+  })
+  t.match(await centre.rollback(2, { ...by, keys: ['platform.sample.secret'] }), {
+    version: 4,
+    effects: [{ after: '******' }],
+  })
+  t.match(await centre.rollback(1, { ...by, reason: 'too much' }), { version: 5 })
+  t.same(await storedKeys(centre), ['platform.sample.limit', 'platform.sample.window'])
+  t.equal(running.service(sample).limits.at(-1), 20)
+  t.match((await centre.history({ page: 1, size: 1 })).items, [{ version: 5, origin: 'rollback', reason: 'too much' }])
+  await centre.rollback(0, by)
+  t.same(await storedKeys(centre), [])
+  t.match(await failure(centre.rollback(99, by)), { code: '400', reason: 'system-config.version-unknown' })
+})
+
+onEachDatabase(
+  t,
+  'values of unloaded plugins are kept and shown, deprecated keys count for their replacement',
+  async (t, db) => {
+    const first = await startOn(t, db)
+    await first.centre.save([set('limit', 20), set('old-window', '7m'), set('secret', 'right-secret')], by)
+    t.match((await first.centre.get('platform.sample.window')).explanation, {
+      effective: { value: '7m', source: 'database' },
+    })
+    t.same(
+      (await first.centre.list('@deprecated')).map((item) => item.key),
+      ['platform.sample.old-window'],
+    )
+    await first.running.stop('plugin removed')
+
+    const without = await startOn(t, db, { plugins: [] })
+    const orphans = await without.centre.list('@orphaned')
+    t.match(orphans, [
+      { key: 'platform.sample.limit', declaration: undefined, stored: { value: 20 } },
+      { key: 'platform.sample.old-window' },
+      { key: 'platform.sample.secret', stored: { value: '******' } },
+    ])
+    t.match(faultsIn(await failure(without.centre.save([set('limit', 5)], by))), [{ rule: 'unknown' }])
+    t.match(await without.centre.export(), {
+      values: { 'platform.sample.limit': 20 },
+      omittedSecrets: ['platform.sample.secret'],
+    })
+    await without.centre.save([reset('old-window')], by)
+    await without.running.stop('plugin back')
+
+    const again = await startOn(t, db)
+    t.same(again.running.service(sample).limits, [20], 'the kept value counts again')
+    t.equal((await again.centre.get('platform.sample.old-window')).stored, undefined)
+  },
+)
+
+onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing half saved', async (t, db) => {
+  const { centre, running } = await startOn(t, db)
+  await centre.save([set('limit', 20)], by)
+  const service = running.service(database)
+  const execute = service.execute.bind(service)
+  let isBroken = true
+  service.execute = async (sql, parameters) => {
+    if (isBroken && sql.startsWith('update sys_config_version set version = ?')) {
+      isBroken = false
+      const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${db.config['platform.database.name']}'`
+      if (db.dialect === 'postgresql') await onServer('postgresql', others)
+      else throw new Error('disk I/O error with a secret in it')
+    }
+    return execute(sql, parameters)
+  }
+  const error = await failure(centre.save([set('limit', 30), set('window', '5m')], by))
+  t.match(error, { code: '503', reason: 'system-config.storage-unavailable' })
+  t.notMatch(error.message, /disk|secret/)
+  t.match(await centre.get('platform.sample.limit'), {
+    stored: { value: 20, version: 1 },
+    explanation: { effective: { value: 20 } },
+  })
+  t.equal((await centre.history({ page: 1, size: 10 })).total, 1)
+  t.match(await centre.save([set('limit', 30, 1)], by), { version: 2 }, 'and the next save works')
+})
+
+t.test('K-008 search: words in both languages and filters, all of which must fit', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { centre } = await startOn(t, db, { environment: { PLATFORM_SAMPLE_WINDOW: '3m' } })
+  await centre.save([set('limit', 20)], by)
+  const found = async (query: string) =>
+    (await centre.list(query)).map((item) => item.key.replace('platform.sample.', ''))
+  t.same(await found('请求 limit'), ['limit'])
+  t.same(await found('REQUEST LIMIT'), ['limit'])
+  t.same(await found('PLATFORM_SAMPLE_LIMIT'), ['limit'])
+  t.same(await found('@modified @group:sample @source:env'), ['window'])
+  t.same(await found('@modified @plugin:test.sample'), ['limit', 'window'])
+  t.same(await found('@stored'), ['limit'])
+  t.same(await found('@sensitive @restart @plugin:test.sample'), ['token'])
+  t.same(await found('@locked @plugin:test.sample'), ['safety'])
+  t.same(await found('no such thing'), [])
+  t.ok((await found('')).length > 20, 'keys of all plugins and of the kernel')
+  for (const query of ['@modifed', '@group', '@constructor', '@source:env @__proto__']) {
+    t.match(await failure(centre.list(query)), { code: '400', reason: 'system-config.filter-unknown' }, query)
+  }
+  t.match(await failure(centre.get('platform.nothing')), { code: '404', reason: 'system-config.key-unknown' })
+})
+
+t.test('a plugin that the early one needs is set up before all others, whatever the order of the list', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const needy = definePlugin({
+    id: 'a.needy',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { sample },
+    config: { 'platform.needy.x': key.string({ title: 'X', required: true }) },
+  })
+  const error = await startOn(t, db, { plugins: [needy, samplePlugin] }).catch((refusal: PlinthError) => refusal)
+  t.ok(error instanceof StartRefusedError, 'a required value cannot come from the database alone')
+  const { running } = await startOn(t, db, { plugins: [needy, samplePlugin], config: { 'platform.needy.x': 'x' } })
+  t.same(
+    running.plugins.map(({ id }) => id),
+    ['database', 'system-config', 'test.sample', 'a.needy'],
+  )
+})

@@ -1,0 +1,265 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { database } from '@plinth/database'
+import { BusinessError, redact } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { type ConfigChange, configCentre } from '@plinth/system-config'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { ConfigRow, HistoryRow, InstanceRow } from '../src/entities.ts'
+import { decrypt, encrypt, newMasterKey } from '../src/secret-box.ts'
+import { createDatabase, onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
+import { operator, productOn, startOn } from './fixtures/products.ts'
+
+const by = { actor: operator }
+const secretKey = 'platform.sample.secret'
+const put = (value: string, key = secretKey): ConfigChange => ({ key, action: 'set', value })
+const keyFileOf = (db: TestDatabase) => join(db.directory, 'master.key')
+const readKeys = (db: TestDatabase) => readFileSync(keyFileOf(db), 'utf8').trim().split('\n')
+
+/** What the plugin reads; only a test may look. */
+async function inForce(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<unknown> {
+  return running.config.get('test.sample', secretKey)
+}
+
+async function rowsOf(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<string> {
+  const em = running.service(database).fork()
+  return JSON.stringify(
+    await Promise.all([ConfigRow, HistoryRow, InstanceRow].map((entity) => em.findAll(entity as typeof ConfigRow))),
+  )
+}
+
+async function refusal(work: Promise<unknown>): Promise<BusinessError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof BusinessError) return error
+  throw error ?? new Error('It should have been refused.')
+}
+
+onEachDatabase(t, 'K-009 N-067 planted secrets are nowhere, in clear or in base64', async (t, db) => {
+  const secrets = ['planted-first-secret', 'planted-second-secret', 'wrong-planted-secret', 'planted-token-secret']
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
+  const running = await startForTest(productOn(db), { clock: manualClock(), logger })
+  t.teardown(() => running.stop('test ended'))
+
+  const centre = running.service(configCentre)
+  const answers: unknown[] = []
+  const keep = async (work: Promise<unknown>) => {
+    const answer = await work.catch((error: unknown) => error)
+    answers.push(answer, answer instanceof BusinessError ? [answer.message, answer.stack, answer.data] : undefined)
+  }
+  await keep(centre.save([put('planted-first-secret'), put('planted-token-secret', 'platform.sample.token')], by))
+  await keep(centre.save([put('planted-second-secret')], by))
+  await keep(centre.preview([put('planted-first-secret')]))
+  await keep(centre.save([put('wrong-planted-secret')], by))
+  await keep(centre.verify(secretKey, 'wrong-planted-secret'))
+  await keep(centre.verify(secretKey, 7))
+  await keep(centre.rollbackChanges(1).then((changes) => centre.preview(changes)))
+  await keep(centre.list(''))
+  await keep(centre.list('planted'))
+  await keep(centre.get(secretKey))
+  await keep(centre.history({ page: 1, size: 50 }))
+  await keep(centre.export())
+  await keep(centre.instances())
+  await keep(centre.rotateSecrets())
+  await centre.refresh()
+
+  const seen: Record<string, string> = {
+    answers: JSON.stringify(answers),
+    log: lines.join(''),
+    rows: await rowsOf(running),
+    explanations: JSON.stringify(running.config.list()),
+  }
+  for (const name of readdirSync(db.directory)) seen[name] = readFileSync(join(db.directory, name), 'latin1')
+  for (const [where, text] of Object.entries(seen)) {
+    t.ok(text.length > 0, `${where} holds something`)
+    t.equal(redact(text, secrets), text, `no secret in ${where}`)
+  }
+  t.match(seen['answers'], /\*{6}/)
+  t.equal(await inForce(running), 'planted-second-secret', 'the owner reads it')
+})
+
+onEachDatabase(t, 'a secret is proven by its plugin before it is stored', async (t, db) => {
+  const { centre, running } = await startOn(t, db)
+  t.same(await centre.verify(secretKey, 'right-secret'), { outcome: 'verified' })
+  t.same(await centre.verify(secretKey, 'wrong-secret'), { outcome: 'refused', reason: 'the service refuses ******' })
+  t.same(await centre.verify('platform.sample.token', 'anything'), { outcome: 'unverified' })
+  const error = await refusal(
+    centre.save([put('wrong-secret'), { key: 'platform.sample.limit', action: 'set', value: 3 }], by),
+  )
+  t.match(error, { code: '400', data: { errors: [{ field: secretKey, rule: 'refused' }] } })
+  t.equal(centre.version, 0)
+  await centre.save([put('wrong-secret')], { ...by, verify: false })
+  t.equal(await inForce(running), 'wrong-secret')
+  t.match(await refusal(centre.verify('platform.nothing', 'x')), { code: '404' })
+})
+
+onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps only the newest key', async (t, db) => {
+  const a = await startOn(t, db)
+  const b = await startOn(t, db)
+  await a.centre.save([put('first-secret')], by)
+  await a.centre.save([put('second-secret')], by)
+  const [oldKey = ''] = readKeys(db)
+  const before = await rowsOf(a.running)
+  const [report] = await Promise.all([
+    a.centre.rotateSecrets(),
+    b.centre.rotateSecrets(),
+    ...Array.from({ length: 4 }, (_, index) => b.centre.save([put(`busy-secret-${index}`)], by)),
+  ])
+  t.match(report, { unreadable: [] })
+  t.equal(readKeys(db).length, 1)
+  t.not(readKeys(db)[0], oldKey)
+  t.not(await rowsOf(a.running), before)
+  for (const { centre, running } of [a, b]) {
+    await centre.refresh()
+    t.match(await inForce(running), /^busy-secret-\d$/)
+    t.same(await centre.list('@problem'), [])
+  }
+  await a.centre.rollback(1, by)
+  t.equal(await inForce(a.running), 'first-secret', 'history was re-encrypted too')
+  t.same(await a.centre.rotateSecrets().then(({ unreadable }) => unreadable), [])
+})
+
+onEachDatabase(
+  t,
+  'a rotation that was cut short leaves every secret readable and is finished by the next',
+  async (t, db) => {
+    const { centre, running } = await startOn(t, db)
+    await centre.save([put('first-secret')], by)
+    const service = running.service(database)
+    const transactional = service.transactional.bind(service)
+    for (const stepsDone of [0, 1, 2]) {
+      let left = stepsDone
+      service.transactional = (work) => {
+        if (left-- > 0) return transactional(work)
+        return Promise.reject(new Error('crash'))
+      }
+      t.match(await refusal(centre.rotateSecrets()), { code: '503' })
+      service.transactional = transactional
+      const after = await startOn(t, db)
+      t.equal(await inForce(after.running), 'first-secret', `after ${stepsDone} steps`)
+      t.same(await after.centre.list('@problem'), [])
+    }
+    t.equal(readKeys(db).length, 3, 'the two that came so far left a key each')
+    await centre.rotateSecrets()
+    t.equal(readKeys(db).length, 1)
+    t.equal(await inForce((await startOn(t, db)).running), 'first-secret')
+  },
+)
+
+onEachDatabase(
+  t,
+  'without its master key a secret is reported and never overwritten; the product starts',
+  async (t, db) => {
+    const first = await startOn(t, db)
+    await first.centre.save([put('first-secret'), { key: 'platform.sample.limit', action: 'set', value: 3 }], by)
+    await first.running.stop('key lost')
+    const keyText = readFileSync(keyFileOf(db), 'utf8')
+    const breakages: [string, () => void, RegExp][] = [
+      ['missing', () => removeKey(db), /master key [0-9a-f]{16}, which is missing/],
+      ['broken', () => writeFileSync(keyFileOf(db), 'no key at all\n', { mode: 0o600 }), /is not 32 bytes/],
+      ['empty', () => writeFileSync(keyFileOf(db), '', { mode: 0o600 }), /is empty/],
+      ['another', () => writeFileSync(keyFileOf(db), `${randomBytes(32).toString('base64')}\n`), /is missing/],
+    ]
+    for (const [name, breakIt, text] of breakages) {
+      breakIt()
+      const { centre, running } = await startOn(t, db)
+      const before = await rowsOf(running)
+      t.match(await centre.list('@problem'), [{ key: secretKey, problem: text, stored: { value: undefined } }], name)
+      t.equal(await inForce(running), '', 'the weaker source counts')
+      t.equal(running.config.get('test.sample', 'platform.sample.limit'), 3, 'other values are not concerned')
+      if (name !== 'another') {
+        t.match(await refusal(centre.save([put('new-secret')], by)), {
+          code: '503',
+          reason: 'system-config.master-key',
+        })
+        t.match(await refusal(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
+      } else t.match(await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
+      t.match((await centre.export()).omittedSecrets, [secretKey])
+      if (name !== 'another') t.equal(existsSync(keyFileOf(db)), name !== 'missing', 'no key was made up')
+      const strip = (rows: string) => JSON.parse(rows).slice(0, 2)
+      t.same(strip(await rowsOf(running)), strip(before), 'nothing was overwritten')
+      await running.stop('next')
+    }
+    writeFileSync(keyFileOf(db), keyText, { mode: 0o600 })
+    t.equal(await inForce((await startOn(t, db)).running), 'first-secret', 'with the key back, everything is')
+  },
+)
+
+function removeKey(db: TestDatabase): void {
+  rmSync(keyFileOf(db))
+}
+
+t.test('a preview does not tell whether a guessed secret is the right one', async (t) => {
+  const { centre } = await startOn(t, await onSqlite(t))
+  for (const key of [secretKey, 'platform.sample.token']) {
+    await centre.save([put('the-real-secret', key)], by)
+    const [right, wrong] = [
+      await centre.preview([put('the-real-secret', key)]),
+      await centre.preview([put('guess', key)]),
+    ]
+    t.same(right, wrong, key)
+  }
+})
+
+async function onSqlite(t: Test): Promise<TestDatabase> {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  return db
+}
+
+t.test('configured keys: the first encrypts, all decrypt, and the file is not needed', async (t) => {
+  const db = await onSqlite(t)
+  const [one, two] = [randomBytes(32).toString('hex'), randomBytes(32).toString('base64')]
+  const variable = (value: string) => ({ environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: value } })
+  const first = await startOn(t, db, variable(one))
+  await first.centre.save([put('first-secret')], by)
+  t.notOk(existsSync(keyFileOf(db)))
+  const second = await startOn(t, db, variable(`${two}, ${one}`))
+  t.equal(await inForce(second.running), 'first-secret')
+  t.match(await second.centre.rotateSecrets(), { reencrypted: 2, unreadable: [] })
+  t.equal(await inForce((await startOn(t, db, variable(two))).running), 'first-secret')
+  const broken = await startOn(t, db, variable('short'))
+  t.match(await broken.centre.list('@problem'), [
+    { problem: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ },
+  ])
+  t.match(await refusal(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
+})
+
+t.test('the key file belongs to its owner alone; a wider mode is warned of once', async (t) => {
+  const db = await onSqlite(t)
+  const first = await startOn(t, db)
+  await first.centre.save([put('first-secret')], by)
+  t.equal(statSync(keyFileOf(db)).mode & 0o777, 0o600)
+  t.same(
+    readdirSync(db.directory).filter((name) => name.startsWith('master.key.')),
+    [],
+    'no draft stays behind',
+  )
+  chmodSync(keyFileOf(db), 0o644)
+  const lines: string[] = []
+  const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
+  const running = await startForTest(productOn(db), { clock: manualClock(), logger })
+  t.teardown(() => running.stop('test ended'))
+  t.equal(lines.filter((line) => line.includes('chmod 600')).length, 1)
+})
+
+t.test('an encrypted value is bound to its key: altered, swapped or foreign, it does not decrypt', async (t) => {
+  const key = newMasterKey()
+  const sealed = encrypt(key, 'platform.a', 'secret text 文')
+  t.equal(decrypt(key, 'platform.a', sealed), 'secret text 文')
+  t.not(encrypt(key, 'platform.a', 'secret text 文'), sealed, 'a fresh nonce each time')
+  t.throws(() => decrypt(key, 'platform.b', sealed))
+  t.throws(() => decrypt(newMasterKey(), 'platform.a', sealed))
+  const bytes = Buffer.from(sealed, 'base64')
+  for (const at of [0, 12, 28, bytes.length - 1]) {
+    const altered = Buffer.from(bytes)
+    altered[at] = (altered[at] ?? 0) ^ 1
+    t.throws(() => decrypt(key, 'platform.a', altered.toString('base64')))
+  }
+  t.throws(() => decrypt(key, 'platform.a', bytes.subarray(0, 20).toString('base64')))
+})
