@@ -1,0 +1,51 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import acmeChat from './plugin.ts'
+
+const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
+const token = 'room-token-4711'
+
+/** ACME's side: a room that takes each `once` one time, and can be closed or fall silent. */
+async function createRoom() {
+  const texts = new Map<string, string>()
+  let state: 'open' | 'closed' | 'silent' = 'open'
+  const server = createServer(async (request, response) => {
+    const chunks = await request.toArray()
+    if (state === 'closed') return response.writeHead(503).end()
+    if (request.method === 'POST') {
+      const { once, text } = JSON.parse(Buffer.concat(chunks).toString())
+      if (!texts.has(once)) texts.set(once, text)
+    }
+    if (state === 'open') response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const product = await startForTest(defineProduct({ name: 'acme', plugins: [owner, acmeChat] }), {
+    environment: { PLATFORM_ACME_CHAT_ROOM: `http://127.0.0.1:${port}/rooms/${token}` },
+  })
+  const channel = product.contributions(notificationChannel).get('acme-chat')
+  if (channel === undefined) throw new Error('the plugin contributed no channel')
+  return {
+    channel,
+    delivered: () => [...texts.values()],
+    become: (next: typeof state) => {
+      state = next
+    },
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+      await product.stop('test ended')
+    },
+  }
+}
+
+const cases = notificationChannelCases(createRoom, {
+  secrets: [token],
+  disconnect: (room) => room.become('closed'),
+  hang: (room) => room.become('silent'),
+})
+for (const { name, run } of cases) t.test(`N-013 ACME chat: ${name}`, run)

@@ -1,0 +1,13 @@
+import database from '@plinth/database'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import notification from '@plinth/notification'
+import logChannel from '@plinth/notification-channels/log'
+
+export default defineProduct({
+  name: 'lite',
+  plugins: [database, http, i18n, iam, notification, logChannel],
+  config: { 'platform.log.level': 'warn' },
+})

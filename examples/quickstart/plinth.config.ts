@@ -1,0 +1,42 @@
+import database from '@plinth/database'
+import events from '@plinth/events'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import notification from '@plinth/notification'
+import logChannel from '@plinth/notification-channels/log'
+import memoryChannel from '@plinth/notification-channels/memory'
+import rateLimit from '@plinth/rate-limit'
+import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import scheduler from '@plinth/scheduler'
+import sharedStore from '@plinth/shared-store'
+import systemConfig from '@plinth/system-config'
+import systemConfigAdmin from '@plinth/system-config/admin'
+
+export default defineProduct({
+  name: 'quickstart',
+  plugins: [
+    database,
+    events,
+    http,
+    i18n,
+    iam,
+    notification,
+    logChannel,
+    memoryChannel,
+    rateLimit,
+    localTokenBucket,
+    memoryStore,
+    sharedBucket,
+    sharedWindow,
+    scheduler,
+    sharedStore,
+    systemConfig,
+    systemConfigAdmin,
+  ],
+  config: { 'platform.rate-limit.default-store': 'shared-window' },
+})
