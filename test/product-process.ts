@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+
+/** The `plinth` program. */
+export const program = join(import.meta.dirname, '..', 'kernel', 'src', 'cli', 'main.ts')
+export const quickstart = join(import.meta.dirname, '..', 'examples', 'quickstart', 'plinth.config.ts')
+
+export interface ProductProcess {
+  readonly child: ChildProcess
+  readonly url: string
+  /** Everything that it has written so far. */
+  readonly output: () => string
+  /** Exit code and signal. */
+  readonly ended: Promise<readonly [number | null, NodeJS.Signals | null]>
+}
+
+/** A directory of its own for what a product stores. */
+export async function dataDirectory(teardown: (remove: () => Promise<void>) => void): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'plinth-product-'))
+  teardown(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Runs `plinth start` on a free port and waits until it listens. */
+export async function startProcess(
+  product: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<ProductProcess> {
+  const all = { 'platform.http.port': '0', 'platform.log.format': 'json', ...settings }
+  const set = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+  const child = spawn(process.execPath, [program, 'start', '--product', product, ...set], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] },
+  })
+  let output = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk
+  })
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const url = await new Promise<string>((resolve, reject) => {
+    ended.then(([code]) => reject(new Error(`ended with ${code} before it listened:\n${output}`)))
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      output += `${line}\n`
+      const found = /"url":"(http:[^"]+)"/.exec(line)?.[1]
+      if (found !== undefined) resolve(found)
+    })
+  })
+  return { child, url, output: () => output, ended }
+}
+
+/** Runs one `plinth` command to its end, feeding it the text on standard input. */
+export async function runProgram(
+  words: readonly string[],
+  input = '',
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawn(process.execPath, [program, ...words], { env: { PATH: process.env['PATH'] } })
+  child.stdin.end(input)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  return { code, stdout, stderr }
+}

@@ -1,0 +1,333 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { http, metrics } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { defineProduct, type PlinthError, type RunningProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { notification } from '@plinth/notification'
+import { rateLimiter } from '@plinth/rate-limit'
+import { configCentre } from '@plinth/system-config'
+import acmeChat from '@plinth-example/acme-channel'
+import acmeTask from '@plinth-example/acme-install-task'
+import acmeStore from '@plinth-example/acme-limiter-store'
+import t from 'tap'
+import lite from '../examples/lite/plinth.config.ts'
+import product from '../examples/quickstart/plinth.config.ts'
+import { dataDirectory, quickstart, runProgram, startProcess } from './product-process.ts'
+
+const send = (url: string, body: object, headers: Record<string, string> = {}) =>
+  fetch(`${url}/api/v1/notifications/send`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+const administrator = { username: 'root', password: 'Correct-horse-7' }
+
+/** Headers of a logged-in administrator, the first user of a fresh product. */
+async function logIn(url: string, running: { service: RunningProduct['service'] }): Promise<Record<string, string>> {
+  await running.service(accounts).createAdministrator(administrator, origin)
+  return authorize(url)
+}
+
+async function authorize(url: string): Promise<Record<string, string>> {
+  const answer = await fetch(`${url}/api/v1/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(administrator),
+  })
+  const { data } = (await answer.json()) as { data: { accessToken: string } }
+  return { authorization: `Bearer ${data.accessToken}` }
+}
+
+/** Quickstart with three third parties' plugins, each added by one line. */
+const extended = defineProduct({
+  name: 'extended',
+  plugins: [...product.plugins, acmeChat, acmeStore, acmeTask],
+})
+
+async function chatRoom(teardown: (close: () => void) => void) {
+  const messages: { title: string; text: string }[] = []
+  const server = createServer(async (request, response) => {
+    messages.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
+    response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  teardown(() => server.close())
+  return { messages, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/rooms/secret-room` }
+}
+
+t.test(
+  'C-001 C-022 C-023 R-001 one call through HTTP reaches log, memory and a third party, and is limited',
+  async (t) => {
+    const room = await chatRoom(t.teardown)
+    const running = await startForTest(extended, {
+      set: {
+        'platform.http.port': '0',
+        'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
+        'platform.acme.chat.room': room.address,
+        'platform.rate-limit.default-store': 'memory',
+      },
+    })
+    t.teardown(() => running.stop('test ended'))
+    const url = running.service(http).url ?? ''
+    const message = { channels: ['log', 'memory', 'acme-chat'], subject: 'Release', content: 'It is out.' }
+
+    const headers = await logIn(url, running)
+    t.match(await (await send(url, message)).json(), { code: '401' }, 'not without a login')
+    const first = await send(url, message, headers)
+    t.equal(first.status, 200)
+    const body = await first.json()
+    t.match(body, {
+      code: '200',
+      data: [
+        { channel: 'log', success: true },
+        { channel: 'memory', success: true },
+        { channel: 'acme-chat', success: true },
+      ],
+    })
+    t.match(room.messages, [{ title: 'Release', text: 'It is out.' }])
+    t.match(Number(first.headers.get('x-ratelimit-remaining')), 29)
+
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => send(url, { ...message, channels: ['memory'] }, headers)),
+    )
+    const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { code: string }[]
+    const codes = bodies.map(({ code }) => code)
+    t.ok(
+      answers.every(({ status }) => status === 200),
+      'a denial is a business result, not an HTTP status',
+    )
+    t.equal(codes.filter((code) => code === '200').length, 29, 'exactly the rest of the quota was admitted')
+    t.equal(codes.filter((code) => code === '429').length, 11)
+    const text = await running.service(metrics).metrics()
+    t.match(text, /platform_rate_limit_requests_total\{store="memory",outcome="rejected"\} 11/)
+  },
+)
+
+/** Who cannot do without a plugin; nobody where it is not named. */
+const dependantsOf: Readonly<Record<string, readonly string[]>> = {
+  database: ['events', 'iam', 'scheduler', 'shared-store', 'system-config'],
+  http: ['iam', 'system-config.admin'],
+  'system-config': ['system-config.admin'],
+  notification: ['notification-channels.log', 'notification-channels.memory'],
+  'notification-channels.log': ['notification'],
+  'rate-limit': [
+    'rate-limit-stores.local-token-bucket',
+    'rate-limit-stores.memory',
+    'rate-limit-stores.shared-bucket',
+    'rate-limit-stores.shared-window',
+  ],
+  'rate-limit-stores.shared-window': ['rate-limit'],
+  'shared-store': ['rate-limit-stores.shared-bucket', 'rate-limit-stores.shared-window'],
+}
+
+t.test(
+  'C-002 K-019 minus any one plugin the product starts, or is refused with the name of who misses it',
+  async (t) => {
+    for (const left of product.plugins) {
+      const plugins = product.plugins.filter((plugin) => plugin !== left)
+      const rest = defineProduct({ name: 'rest', plugins, config: product.config })
+      const settings = {
+        http: { 'platform.http.port': '0' },
+        database: { 'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite` },
+      }
+      const set = Object.assign({}, ...Object.entries(settings).map(([id, values]) => (id === left.id ? {} : values)))
+      const start = startForTest(rest, { set })
+      const dependants = dependantsOf[left.id]
+      if (dependants === undefined) {
+        await t.resolves(
+          start.then((running) => running.stop('test ended')),
+          `starts without ${left.id}`,
+        )
+      } else {
+        const { message, fix } = (await start.then(
+          () => t.fail(`started without ${left.id}`),
+          (error: unknown) => error,
+        )) as PlinthError
+        for (const dependant of dependants) t.match(message, `lugin "${dependant}"`)
+        t.ok(fix.length > 0)
+      }
+    }
+  },
+)
+
+t.test('a limiter store and an install task of third parties work in the product', async (t) => {
+  const running = await startForTest(extended, {
+    set: {
+      'platform.http.port': '0',
+      'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
+      'platform.acme.chat.room': 'http://127.0.0.1:9/unused',
+    },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const limiter = running.service(rateLimiter)
+  const store = [...running.plan.owners.keys()].includes('rate-limit.store')
+  t.ok(store)
+  const request = { key: 'shop:42', maxAttempts: 2, windowMs: 60_000, store: 'acme-sliding-window' }
+  const decisions = [await limiter.consume(request), await limiter.consume(request), await limiter.consume(request)]
+  t.same(
+    decisions.map(({ allowed }) => allowed),
+    [true, true, false],
+  )
+  t.ok(running.installTasks.some(({ plugin }) => plugin === acmeTask.id))
+})
+
+t.test('K-019 lite starts with no database and no cache and answers', async (t) => {
+  const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+  const running = await startForTest(lite, {
+    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const url = running.service(http).url ?? ''
+  t.equal((await fetch(`${url}/health/ready`)).status, 200)
+  const headers = await logIn(url, running)
+  t.match(await (await send(url, { subject: 'Hi', content: 'there' }, headers)).json(), {
+    code: '200',
+    data: [{ channel: 'log' }],
+  })
+})
+
+t.test('K-018 SIGTERM under load: no request is cut, the process ends by itself with 0', async (t) => {
+  const settings = {
+    'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
+    'platform.rate-limit.enabled': 'false',
+  }
+  const set = [
+    '--product',
+    quickstart,
+    ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
+  ]
+  t.match(await runProgram(['migrate', ...set]), { code: 0 })
+  const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
+  t.match(await runProgram([...create, ...set], administrator.password), { code: 0 })
+  const running = await startProcess(quickstart, settings)
+  t.teardown(() => running.child.kill('SIGKILL'))
+  const headers = await authorize(running.url)
+  let answered = 0
+  let cut = 0
+  const client = async () => {
+    const message = { channels: ['memory'], subject: 'x', content: 'y' }
+    for (let isOpen = true; isOpen; ) {
+      const answer = await send(running.url, message, headers).catch(() => undefined)
+      const body = (await answer?.json().catch(() => undefined)) as { code: string } | undefined
+      if (body?.code === '200') answered++
+      else cut++
+      if (answered === 200) running.child.kill('SIGTERM')
+      // The draining server says goodbye on each connection; whoever connects anew finds the door closed.
+      isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, client))
+  t.same(await running.ended, [0, null])
+  t.equal(cut, 0, `of ${answered} requests none was cut`)
+  t.ok(answered >= 200)
+})
+
+t.test(
+  'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
+  async (t) => {
+    const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+    const settings = { 'platform.database.sqlite.file': file }
+    const both = await Promise.all([startProcess(quickstart, settings), startProcess(quickstart, settings)])
+    for (const { child, url } of both) {
+      t.teardown(() => child.kill('SIGKILL'))
+      t.equal((await fetch(`${url}/health/ready`)).status, 200)
+    }
+    for (const { child, ended } of both) {
+      child.kill('SIGKILL')
+      await ended
+    }
+    const again = await startProcess(quickstart, settings)
+    t.equal((await fetch(`${again.url}/health/ready`)).status, 200)
+    again.child.kill('SIGTERM')
+    t.same(await again.ended, [0, null])
+  },
+)
+
+t.test('a plugin list with a mistake ends with 3 and says what to do', async (t) => {
+  const failure = await runProgram(['start', '--product', quickstart, '--set', 'platform.http.prot=1'])
+  t.match(failure, {
+    code: 3,
+    stderr: /--set platform\.http\.prot[\s\S]*Did you mean "platform\.http\.port"[\s\S]*Fix:/,
+  })
+})
+
+t.test(
+  'K-008 a value that the configuration centre stores is what the program shows and the next start uses',
+  async (t) => {
+    const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+    const on = ['--product', quickstart, '--set', `platform.database.sqlite.file=${file}`, '--json']
+    const deadline = 'platform.notification.send-deadline'
+    t.match(await runProgram(['migrate', ...on]), { code: 0 })
+    t.match(await runProgram(['config', 'set', deadline, '7s', ...on]), { code: 0 })
+    const { stdout } = await runProgram(['config', 'get', deadline, ...on])
+    t.match(JSON.parse(stdout), { key: deadline, value: '7s', source: 'database' })
+  },
+)
+
+t.test(
+  'K-008 a limit and a channel switch change in two running instances; a restart key waits and says so',
+  async (t) => {
+    const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+    const clock = manualClock(Date.now())
+    const set = { 'platform.http.port': '0', 'platform.database.sqlite.file': file }
+    const first = await startForTest(product, { set, clock })
+    t.teardown(() => first.stop('test ended'))
+    const second = await startForTest(product, { set, clock })
+    t.teardown(() => second.stop('test ended'))
+    const both = [first, second]
+    const request = { key: 'account:1' }
+    const limits = () => Promise.all(both.map(async (one) => (await one.service(rateLimiter).peek(request)).limit))
+    const switches = () =>
+      both.map(
+        (one) =>
+          one
+            .service(notification)
+            .channels()
+            .find(({ code }) => code === 'memory')?.enabled,
+      )
+    t.same(
+      [await limits(), switches()],
+      [
+        [60, 60],
+        [true, true],
+      ],
+    )
+
+    const { effects } = await first.service(configCentre).save(
+      [
+        { key: 'platform.rate-limit.default-max-attempts', action: 'set', value: 5 },
+        { key: 'platform.notification.channels.memory.enabled', action: 'set', value: false },
+        { key: 'platform.http.body-limit', action: 'set', value: '2MiB' },
+      ],
+      { actor: { name: 'root' }, reason: 'quieter' },
+    )
+    t.same(
+      new Map(effects.map(({ key, outcome }) => [key, outcome])),
+      new Map([
+        ['platform.rate-limit.default-max-attempts', 'applied'],
+        ['platform.notification.channels.memory.enabled', 'applied'],
+        ['platform.http.body-limit', 'pendingRestart'],
+      ]),
+    )
+    for (let polls = 0; polls < 50 && (await limits())[1] !== 5; polls++) await clock.advance(1000)
+    t.same(
+      [await limits(), switches()],
+      [
+        [5, 5],
+        [false, false],
+      ],
+    )
+    for (const one of both) {
+      t.match(one.config.explain('platform.http.body-limit'), {
+        pendingRestart: true,
+        effective: { source: 'default' },
+      })
+    }
+    const third = await startForTest(product, { set, clock })
+    t.teardown(() => third.stop('test ended'))
+    t.match(third.config.explain('platform.http.body-limit'), { pendingRestart: false, effective: { value: '2MiB' } })
+  },
+)

@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+
+const execute = promisify(execFile)
+/** Without the hooks that the test runner puts into every Node.js process that a test starts. */
+const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
+  execute('env', ['-u', 'NODE_OPTIONS', file, ...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
+const root = join(import.meta.dirname, '..')
+const tsc = join(root, 'node_modules', '.bin', 'tsc')
+const packages = [
+  'config-schema',
+  'kernel',
+  'migrations',
+  ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
+]
+
+/** A third party's plugin in plain JavaScript, as it would stand in a package of its own. */
+const pager = `
+import { definePlugin, key, notificationChannel } from '@plinth/kernel'
+export default definePlugin({
+  id: 'pager', version: '1.0.0', kernel: '^1.0.0',
+  contributes: [notificationChannel],
+  config: { 'platform.pager.prefix': key.string({ title: 'Prefix', default: 'page' }) },
+  setup({ config, contribute }) {
+    contribute(notificationChannel, 'pager', {
+      displayName: 'Pager', recipientKinds: [], traits: { idempotent: true },
+      async send(message) { return { outcome: 'accepted', messageId: config.get('platform.pager.prefix') + '-' + message.id } },
+    })
+  },
+})
+`
+const product = `
+import database from '@plinth/database'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import notification from '@plinth/notification'
+import pager from './pager.js'
+export default defineProduct({
+  name: 'elsewhere',
+  plugins: [database, http, i18n, iam, notification, pager],
+  config: { 'platform.notification.default-channel': 'pager' },
+})
+`
+const main = `
+import { loadProduct, startProduct } from '@plinth/kernel'
+import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { http } from '@plinth/http'
+const running = await startProduct(await loadProduct('plinth.config.js'), { set: { 'platform.http.port': '0', 'platform.log.level': 'silent' } })
+const post = (path, body, token) => fetch(running.service(http).url + path, {
+  method: 'POST', headers: { 'content-type': 'application/json', authorization: 'Bearer ' + token }, body: JSON.stringify(body),
+})
+const login = await (await post('/api/v1/auth/login', { username: 'root', password: 'Correct-horse-7' })).json()
+const message = { channels: ['pager'], subject: 'Hello', content: 'from outside' }
+const answer = await post('/api/v1/notifications/send', message, login.data.accessToken)
+console.log(JSON.stringify({ status: answer.status, body: await answer.json(), kit: typeof notificationChannelCases }))
+await running.stop('done')
+`
+const typed = `
+import { definePlugin, key, service } from '@plinth/kernel'
+const clockwork = service<{ tick(): number }>('clockwork')
+export default definePlugin({
+  id: 'typed', version: '1.0.0', kernel: '^1.0.0', requires: { clockwork },
+  config: { 'platform.typed.every': key.duration({ title: 'Every', default: '1m' }) },
+  setup(context) {
+    const milliseconds: number = context.config.get('platform.typed.every') + context.services.clockwork.tick()
+    // @ts-expect-error an undeclared key is a type error
+    context.config.get('platform.typed.other')
+    // @ts-expect-error an undeclared service is a type error
+    context.services.other
+    return void milliseconds
+  },
+})
+`
+
+t.test(
+  'C-001 C-002 packed, installed in an empty project and run as a third party would',
+  { timeout: 300_000 },
+  async (t) => {
+    const project = await mkdtemp(join(tmpdir(), 'plinth-published-'))
+    t.teardown(() => rm(project, { recursive: true, force: true }))
+    await run(tsc, ['-b', ...packages], { cwd: root })
+    const dependencies: Record<string, string> = {}
+    for (const folder of packages) {
+      const { name } = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'))
+      const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], {
+        cwd: join(root, folder),
+      })
+      const [packed] = Object.values(JSON.parse(stdout)) as { filename: string; files: { path: string }[] }[]
+      dependencies[name] = `file:${packed?.filename.replace('@', '').replace('/', '-')}`
+      const paths = packed?.files.map(({ path }) => path) ?? []
+      t.notOk(
+        paths.some((path) => path.startsWith('src/') || path.startsWith('test/')),
+        `${name} ships no sources`,
+      )
+      t.ok(
+        paths.includes('dist/index.js') || paths.some((path) => /^dist\/\w+\.js$/.test(path)),
+        `${name} ships its build`,
+      )
+      t.ok(paths.includes('README.md'), `${name} ships a README`)
+    }
+    const manifest = { name: 'elsewhere', type: 'module', private: true, dependencies }
+    const files = {
+      'package.json': JSON.stringify(manifest),
+      'pager.js': pager,
+      'plinth.config.js': product,
+      'main.js': main,
+      'typed.ts': typed,
+    }
+    for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)
+    await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: project })
+
+    const program = join(project, 'node_modules', '.bin', 'plinth')
+    await run(program, ['migrate'], { cwd: project })
+    const creation = run(program, ['admin', 'create', '--username', 'root', '--password-stdin'], { cwd: project })
+    creation.child.stdin?.end('Correct-horse-7')
+    await creation
+    const { stdout } = await run(process.execPath, ['main.js'], { cwd: project })
+    const answer = JSON.parse(stdout)
+    t.equal(answer.status, 200)
+    t.match(answer.body, { code: '200', data: [{ channel: 'pager', success: true, messageId: /^page-/ }] })
+    t.equal(answer.kit, 'function', 'the conformance kit is published too')
+
+    const listed = await run(program, ['plugins', 'list', '--json'], { cwd: project })
+    t.same(
+      new Set(JSON.parse(listed.stdout).map(({ id }: { id: string }) => id)),
+      new Set(['database', 'http', 'i18n', 'iam', 'notification', 'pager']),
+    )
+    const options = [
+      '--noEmit',
+      '--strict',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2024',
+      '--types',
+      'node',
+      '--typeRoots',
+      join(root, 'node_modules/@types'),
+      '--skipLibCheck',
+      'typed.ts',
+    ]
+    await t.resolves(run(tsc, options, { cwd: project }), 'the published types check the plugin of a third party')
+  },
+)

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+
+const root = join(import.meta.dirname, '..')
+const run = promisify(execFile)
+
+const release = (...words: string[]) =>
+  run(process.execPath, [join(root, 'scripts', 'release.ts'), 'api-compat', ...words]).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
+  )
+
+/** A repository with built packages, and their previous release. */
+async function repository(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'plinth-release-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const manifest = (name: string, folder: 'src' | 'dist') =>
+    JSON.stringify({
+      name,
+      type: 'module',
+      exports: {
+        '.':
+          folder === 'src'
+            ? { types: './src/index.ts', default: './src/index.ts' }
+            : { types: './dist/index.d.ts', default: './dist/index.js' },
+      },
+    })
+  const all = {
+    'package.json': JSON.stringify({ workspaces: ['a', 'b', 'c'] }),
+    'a/package.json': manifest('@x/a', 'src'),
+    'b/package.json': manifest('@x/b', 'src'),
+    'c/package.json': manifest('@x/c', 'src'),
+    'previous/@x/a/package.json': manifest('@x/a', 'dist'),
+    'previous/@x/b/package.json': manifest('@x/b', 'dist'),
+    ...files,
+  }
+  for (const [name, text] of Object.entries(all)) {
+    await mkdir(dirname(join(directory, name)), { recursive: true })
+    await writeFile(join(directory, name), text)
+  }
+  return directory
+}
+
+const compatible = {
+  'a/dist/index.js': 'export const kept = 1; export const added = 2',
+  'a/dist/index.d.ts': '/** says more now */ export declare const kept: number;',
+  'previous/@x/a/dist/index.js': 'export const kept = 1',
+  'previous/@x/a/dist/index.d.ts': 'export declare const kept: number;',
+  'b/dist/index.js': 'export const same = 1',
+  'b/dist/index.d.ts': 'export declare const same: 1;',
+  'previous/@x/b/dist/index.js': 'export const same = 1',
+  'previous/@x/b/dist/index.d.ts': 'export declare const same: 1;',
+}
+
+t.test(
+  'C-041 C-042 without being asked to check it lists every module with its commands and writes nothing',
+  async (t) => {
+    const tracked = globSync('{config-schema,kernel,scripts}/**/*.{ts,json,mjs}', {
+      cwd: root,
+      exclude: ['**/node_modules/**', '**/dist/**'],
+    })
+    const digest = () => {
+      const hash = createHash('sha256')
+      for (const file of tracked) hash.update(`${file} ${statSync(join(root, file)).mtimeMs}`)
+      return hash.digest('hex')
+    }
+    const before = digest()
+    const { code, stdout } = await release('--previous-version', '0.9.0')
+    t.equal(code, 0)
+    for (const folder of ['config-schema', 'kernel', 'plugins/http']) {
+      const { name } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+      t.match(stdout, `${name} (${folder})`)
+      t.match(stdout, `npm pack ${name}@0.9.0`)
+    }
+    t.notMatch(stdout, '@plinth-example/', 'what is private is no public module')
+    t.equal(digest(), before)
+  },
+)
+
+t.test(
+  'C-043 C-044 a lost export fails, a changed declaration is reported, a module without a past is new',
+  async (t) => {
+    const fine = await repository(t, compatible)
+    const check = (directory: string) =>
+      release('--previous-version', '1.0.0', '--check', '--root', directory, '--previous', join(directory, 'previous'))
+    const good = await check(fine)
+    t.equal(good.code, 0)
+    t.match(good.stdout, /new: @x\/c: added after the previous release/)
+    t.notMatch(good.stdout, /source:|binary:/, 'comments and additions are compatible')
+
+    const changed = await repository(t, { ...compatible, 'b/dist/index.d.ts': 'export declare const same: 1 | 2;' })
+    const source = await check(changed)
+    t.equal(source.code, 0, 'a source incompatibility is for the maintainers to judge')
+    t.match(source.stdout, /source: @x\/b/)
+
+    const lost = await repository(t, { ...compatible, 'a/dist/index.js': 'export const added = 2' })
+    const binary = await check(lost)
+    t.equal(binary.code, 1)
+    t.match(binary.stdout, /binary: @x\/a: export "kept" is gone/)
+  },
+)

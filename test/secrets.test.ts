@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { dataDirectory, runProgram, startProcess } from './product-process.ts'
+
+const product = join(import.meta.dirname, 'fixtures', 'with-acme.config.ts')
+const secrets = {
+  password: 'Planted-Password-4711',
+  wrongPassword: 'Planted-Wrong-4712',
+  room: 'planted-room-token-4713',
+  otherRoom: 'planted-room-token-4714',
+  masterKey: Buffer.from('planted-master-key-of-32-bytes!!').toString('base64'),
+}
+
+t.test(
+  'K-009 no surface of the whole product shows a secret, in clear or in base64',
+  { timeout: 120_000 },
+  async (t) => {
+    const directory = await dataDirectory(t.teardown)
+    const settings = {
+      'platform.database.sqlite.file': `${directory}/plinth.sqlite`,
+      'platform.system-config.master-key': secrets.masterKey,
+      'platform.log.level': 'trace',
+    }
+    const set = [
+      '--product',
+      product,
+      ...Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`]),
+    ]
+    const room = 'platform.acme.chat.room'
+    const seen: string[] = []
+    const program = async (words: readonly string[], input?: string) => {
+      const answer = await runProgram([...words, ...set, '--set', `${room}=http://127.0.0.1:9/${secrets.room}`], input)
+      seen.push(answer.stdout, answer.stderr)
+      return answer
+    }
+    t.match(await program(['migrate']), { code: 0 })
+    t.match(await program(['admin', 'create', '--username', 'root', '--password-stdin'], secrets.password), { code: 0 })
+
+    const running = await startProcess(product, { ...settings, [room]: `http://127.0.0.1:9/${secrets.room}` })
+    t.teardown(() => running.child.kill('SIGKILL'))
+    let token = ''
+    const call = async (method: string, path: string, body?: unknown) => {
+      const answer = await fetch(`${running.url}${path}`, {
+        method,
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const text = await answer.text()
+      return { text, ...(text.startsWith('{') ? (JSON.parse(text) as { code?: string; data?: unknown }) : {}) }
+    }
+    const look = async (...request: Parameters<typeof call>) => {
+      const answer = await call(...request)
+      seen.push(answer.text)
+      return answer
+    }
+    t.match(await look('POST', '/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }), {
+      code: '401',
+    })
+    // The one answer that must hold a secret: the token goes to whoever logs in.
+    const login = await call('POST', '/api/v1/auth/login', { username: 'root', password: secrets.password })
+    token = (login.data as { accessToken: string }).accessToken
+    const hidden = { ...secrets, token }
+
+    const centre = '/api/v1/admin/system-config'
+    const change = (value: unknown) => ({
+      changes: [{ key: room, action: 'set', value, expectedVersion: 0, verify: false }],
+    })
+    t.match(await look('POST', `${centre}/changes`, change(`http://127.0.0.1:9/${secrets.otherRoom}`)), { code: '200' })
+    t.match(await look('POST', `${centre}/changes`, change(`not a url ${secrets.otherRoom}`)), { code: '400' })
+    for (const path of ['keys', `keys/${room}`, 'history', 'export', 'instances']) {
+      t.match(await look('GET', `${centre}/${path}`), { code: '200' }, path)
+    }
+    t.match(
+      await look('POST', '/api/v1/notifications/send', { channels: ['acme-chat', 'log'], subject: 'a', content: 'b' }),
+      {
+        code: '200',
+      },
+    )
+    for (const path of [
+      '/api/v1/admin/iam/audits',
+      '/api/v1/admin/iam/login-audits',
+      '/api/v1/iam/users/me/sessions',
+    ]) {
+      t.match(await look('GET', path), { code: '200' }, path)
+    }
+    for (const path of ['/docs/openapi.json', '/metrics', '/health/ready', '/nowhere']) await look('GET', path)
+    for (const words of [
+      ['config', 'list'],
+      ['config', 'explain', room],
+      ['config', 'export'],
+      ['config', 'history'],
+      ['doctor'],
+    ]) {
+      t.match(await program([...words, '--json']), { stdout: /./ }, words.join(' '))
+    }
+    t.match(await program(['start', '--set', 'platform.http.port=many']), { code: 3 })
+    running.child.kill('SIGTERM')
+    t.same(await running.ended, [0, null])
+    seen.push(running.output())
+
+    const files = readdirSync(directory).map((name) => readFileSync(join(directory, name)))
+    for (const [name, secret] of Object.entries(hidden)) {
+      for (const form of [secret, Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1)]) {
+        t.notOk(
+          seen.some((text) => text.includes(form)),
+          `${name} is in no answer, log line or message`,
+        )
+        t.notOk(
+          files.some((bytes) => bytes.includes(form)),
+          `${name} is not in the database file`,
+        )
+      }
+    }
+    t.ok(seen.length > 20)
+  },
+)
