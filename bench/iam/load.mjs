@@ -1,0 +1,12 @@
+// Load generator in a process of its own: one job a message. JavaScript because autocannon has no types.
+import autocannon from 'autocannon'
+
+process.on('message', async ({ url, method = 'GET', headers = {}, body, connections, seconds }) => {
+  const result = await autocannon({ url, method, headers, body, connections, duration: seconds })
+  process.send({
+    requests: result['2xx'],
+    failed: result.non2xx + result.errors + result.timeouts,
+    seconds: result.duration,
+    p99Milliseconds: result.latency.p99,
+  })
+})

@@ -1,0 +1,8 @@
+/** The measured routes: the same work, asked for under different access rules. */
+export const paths = {
+  public: '/api/v1/bench/articles',
+  user: '/api/v1/bench/own-articles',
+  permission: '/api/v1/admin/bench/articles',
+} as const
+
+export type RouteName = keyof typeof paths

@@ -1,0 +1,127 @@
+// Cost of token and permission checks on a request, and of a login: node bench/iam/run.ts [--rounds 9] [--seconds 1]
+import assert from 'node:assert/strict'
+import { argon2Sync } from 'node:crypto'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Child } from '../kernel/child-process.ts'
+import { type Bar, barsText, ratioText, sectionText } from '../kernel/report.ts'
+import { median, ratio, rotated } from '../kernel/statistics.ts'
+import { paths, type RouteName } from './paths.ts'
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '1' } },
+})
+const seconds = Number(values.seconds)
+const connections = 64
+
+interface Server {
+  readonly url: string
+  readonly accessToken: string
+  readonly password: string
+}
+interface Leg {
+  readonly requestsPerSecond: number
+  readonly cpuMicroseconds: number
+  readonly p99Milliseconds: number
+}
+interface LoadResult {
+  readonly requests: number
+  readonly failed: number
+  readonly seconds: number
+  readonly p99Milliseconds: number
+}
+
+const names = ['public', 'user', 'permission', 'public again'] as const
+const legs: Record<(typeof names)[number], Leg[]> = { public: [], user: [], permission: [], 'public again': [] }
+const server = new Child(join(import.meta.dirname, 'server.ts'))
+const load = new Child(join(import.meta.dirname, 'load.mjs'))
+
+async function measure(job: object): Promise<Leg> {
+  const cpu = async () => (await server.ask<{ cpuMicroseconds: number }>({})).cpuMicroseconds
+  const before = await cpu()
+  const done = await load.ask<LoadResult>({ connections, seconds, ...job })
+  const used = (await cpu()) - before
+  assert.equal(done.failed, 0, 'requests failed under load')
+  return {
+    requestsPerSecond: done.requests / done.seconds,
+    cpuMicroseconds: used / done.requests,
+    p99Milliseconds: done.p99Milliseconds,
+  }
+}
+
+try {
+  const { url, accessToken, password } = await server.next<Server>()
+  const headers = { authorization: `Bearer ${accessToken}` }
+  // Public routes get the same header, so that all legs receive the same bytes.
+  const jobOf = (name: (typeof names)[number]) => ({
+    url: `${url}${paths[name.split(' ')[0] as RouteName]}/7`,
+    headers,
+  })
+  for (const [name, path] of Object.entries(paths)) {
+    const answer = await (await fetch(`${url}${path}/7`, { headers })).json()
+    assert.deepEqual(answer, { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
+    const anonymous = (await (await fetch(`${url}${path}/7`)).json()) as { code: string }
+    assert.equal(anonymous.code, name === 'public' ? '200' : '401')
+  }
+  for (const name of names) await load.ask({ ...jobOf(name), connections, seconds: 1 })
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const name of rotated(names, round)) legs[name].push(await measure(jobOf(name)))
+  }
+  const body = JSON.stringify({ username: 'admin', password })
+  const login = await measure({
+    url: `${url}/api/v1/auth/login`,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+    connections: 4,
+  })
+  const { nanoseconds } = await server.ask<{ nanoseconds: number }>({ measure: 'check' })
+  report(login, nanoseconds)
+} finally {
+  await Promise.all([server.end(), load.end()])
+}
+
+function report(login: Leg, nanoseconds: number): void {
+  const of = (name: (typeof names)[number], figure: keyof Leg) => legs[name].map((leg) => leg[figure])
+  const throughput = (name: (typeof names)[number]) =>
+    ratio(of(name, 'requestsPerSecond'), of('public', 'requestsPerSecond'))
+  const cpu = (name: (typeof names)[number]) => ratio(of(name, 'cpuMicroseconds'), of('public', 'cpuMicroseconds'))
+  const table = [
+    ['route', 'requests/s', 'requests/s, ratio', 'CPU per request', 'CPU, ratio', 'p99 ms'],
+    ...names.map((name) => [
+      name,
+      median(of(name, 'requestsPerSecond')).toFixed(0),
+      ratioText(throughput(name)),
+      `${median(of(name, 'cpuMicroseconds')).toFixed(1)} us`,
+      ratioText(cpu(name)),
+      median(of(name, 'p99Milliseconds')).toFixed(1),
+    ]),
+  ]
+  const hash = rawHashMilliseconds()
+  const notes = [
+    `A check of a known token without HTTP: ${nanoseconds.toFixed(0)} ns.`,
+    `Logins: ${login.requestsPerSecond.toFixed(1)} per second at ${(login.cpuMicroseconds / 1000).toFixed(1)} ms CPU; one argon2id hash alone takes ${hash.toFixed(1)} ms.`,
+    '"public again" is the same route as "public": what differs there is noise.',
+  ]
+  const bars: Bar[] = (['user', 'permission'] as const).map((name) => ({
+    // Per CPU second: a shared machine disturbs it less, and a server under full load is bound by it.
+    name: `requests per CPU second with a cached token (${name}) / public route`,
+    measured: ratio(of('public', 'cpuMicroseconds'), of(name, 'cpuMicroseconds')).median,
+    bar: { atLeast: 0.9 },
+    unit: 'ratio',
+  }))
+  console.log(
+    `${sectionText({ title: 'Token and permission checks', tables: [table], notes, bars })}\n\n${barsText(bars)}`,
+  )
+}
+
+/** The physical limit of a login: the hash itself, with the default parameters. */
+function rawHashMilliseconds(): number {
+  const parameters = { message: 'x', nonce: Buffer.alloc(16), parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 }
+  const samples = Array.from({ length: 9 }, () => {
+    const startedAt = performance.now()
+    argon2Sync('argon2id', parameters)
+    return performance.now() - startedAt
+  })
+  return median(samples)
+}

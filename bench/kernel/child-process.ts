@@ -1,0 +1,53 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { shown } from './javascript-copy.ts'
+
+/** The environment without settings that would make one start cheaper than the next. */
+export const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...environment } = process.env
+
+/** A program that answers each message with one message. */
+export class Child {
+  /** On the clock of `performance.now()`, in milliseconds. */
+  readonly spawnedAt = performance.now()
+  readonly #program: string
+  readonly #process: ChildProcess
+
+  /** @param arguments_ command line of the program */
+  constructor(program: string, arguments_: readonly string[] = []) {
+    this.#program = program
+    this.#process = fork(program, arguments_, {
+      env: environment,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+  }
+
+  /** Its next message. Throws when it ends instead. */
+  async next<T>(): Promise<T> {
+    const over = new AbortController()
+    const { signal } = over
+    const ended = once(this.#process, 'exit', { signal }).then(([code]) => {
+      throw new Error(`${shown(this.#program)} ended with ${code}`)
+    })
+    try {
+      const [message] = await Promise.race([once(this.#process, 'message', { signal }), ended])
+      return message as T
+    } finally {
+      ended.catch(() => undefined)
+      over.abort()
+    }
+  }
+
+  ask<T>(question: object): Promise<T> {
+    const answer = this.next<T>()
+    this.#process.send(question)
+    return answer
+  }
+
+  async end(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return
+    const exit = once(this.#process, 'exit')
+    this.#process.kill('SIGKILL')
+    await exit
+  }
+}

@@ -1,0 +1,81 @@
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { basename, dirname, join, relative } from 'node:path'
+
+export const root = join(import.meta.dirname, '../..')
+/** Its own for each run: two may run side by side. */
+const copy = join(root, 'bench/dist', String(process.pid))
+
+/** A program of this benchmark in its JavaScript form. `name` is its path in this folder, without extension. */
+export const javascriptProgram = (name: string) => programAt(join(copy, 'bench/kernel', name))
+/** The same program as it stands in the repository; Node.js strips its types at every start. */
+export const sourceProgram = (name: string) => programAt(join(import.meta.dirname, name))
+/** The JavaScript form of any file of the repository, by its path there. */
+export const javascriptFile = (path: string) => join(copy, path.replace(/\.ts$/, '.js'))
+
+function programAt(path: string): string {
+  return ['.ts', '.js', '.mjs'].map((extension) => path + extension).find(existsSync) ?? path
+}
+
+interface Manifest {
+  readonly name: string
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly workspaces?: readonly string[]
+}
+const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+
+/**
+ * Copies this benchmark and every package of the repository to `bench/dist` as JavaScript. Users of a published package
+ * and of the peers run JavaScript; compared with them, stripping types at start costs time and memory that is not ours.
+ * Everything in the copy, bare Fastify too, uses the installed dependencies of the repository; only the peers come from
+ * `bench/node_modules`.
+ */
+export function writeJavaScriptCopy(): void {
+  removeJavaScriptCopy()
+  mkdirSync(copy, { recursive: true })
+  writeFileSync(join(copy, 'package.json'), '{ "type": "module" }\n')
+  copyFolder(import.meta.dirname, join(copy, 'bench/kernel'))
+  for (const folder of globSync([...(manifestOf(root).workspaces ?? [])], { cwd: root })) {
+    const from = join(root, folder)
+    if (!existsSync(join(from, 'package.json'))) continue
+    const { name, dependencies = {} } = manifestOf(from)
+    copyFolder(from, join(copy, folder))
+    link(join(copy, folder), name)
+    for (const dependency of Object.keys(dependencies)) {
+      if (dependency.startsWith('@plinth')) continue
+      const places = [join(from, 'node_modules', dependency), join(root, 'node_modules', dependency)]
+      const installed = places.find(existsSync)
+      if (installed !== undefined) link(installed, dependency)
+    }
+  }
+}
+
+export function removeJavaScriptCopy(): void {
+  rmSync(copy, { recursive: true, force: true })
+}
+
+function link(target: string, name: string): void {
+  const path = join(copy, 'node_modules', name)
+  mkdirSync(dirname(path), { recursive: true })
+  if (!existsSync(path)) symlinkSync(target, path)
+}
+
+const leftOut = new Set(['node_modules', 'dist', 'test', 'data', '.env'])
+
+function copyFolder(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => path === from || !leftOut.has(basename(path)) })
+  for (const file of globSync('**/*.{ts,mjs}', { cwd: to })) {
+    const text = readFileSync(join(to, file), 'utf8')
+    rmSync(join(to, file))
+    const javascript = file.endsWith('.ts') ? stripTypeScriptTypes(text) : text
+    writeFileSync(join(to, file.replace(/\.ts$/, '.js')), withJavaScriptPaths(javascript))
+  }
+  const manifest = join(to, 'package.json')
+  if (existsSync(manifest)) writeFileSync(manifest, withJavaScriptPaths(readFileSync(manifest, 'utf8')))
+}
+
+/** Relative paths in quotes name the JavaScript file. */
+const withJavaScriptPaths = (text: string) => text.replace(/(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g, '$1$2.js$1')
+
+/** Path of a program relative to the repository, for messages. */
+export const shown = (program: string) => relative(root, program)

@@ -1,0 +1,59 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { javascriptFile, root } from './javascript-copy.ts'
+import type { Section } from './report.ts'
+import { timeStart } from './start-time.ts'
+import { rotated, spread } from './statistics.ts'
+
+const source = 'quickstart, TypeScript source'
+const javascript = 'quickstart, JavaScript'
+
+/** `plinth start` of the quickstart product until it listens: first with an empty database, then with all migrations done. */
+export async function measureQuickstart(rounds: number): Promise<Section> {
+  const { bin } = JSON.parse(readFileSync(join(root, 'kernel/package.json'), 'utf8')) as { bin: { plinth: string } }
+  const program = join('kernel', bin.plinth)
+  const product = 'examples/quickstart/plinth.config.ts'
+  const commands = {
+    [source]: [join(root, program), 'start', '--product', join(root, product)],
+    [javascript]: [javascriptFile(program), 'start', '--product', javascriptFile(product)],
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-bench-'))
+  const noSettings = join(folder, 'empty.env')
+  writeFileSync(noSettings, '')
+  const start = async (name: string, command: readonly string[]) => {
+    const settings = [`platform.database.sqlite.file=${join(folder, name)}.sqlite`, 'platform.http.port=0']
+    const set = settings.flatMap((setting) => ['--set', setting])
+    return (
+      await timeStart([...command, ...set, '--env-file', noSettings], (line) => /https?:\/\/[^\s"]+:\d+/.test(line))
+    ).milliseconds
+  }
+  try {
+    const first: Record<string, number> = {}
+    const again: Record<string, number[]> = { [source]: [], [javascript]: [] }
+    for (const [name, command] of Object.entries(commands)) first[name] = await start(name, command)
+    for (let round = 0; round < rounds; round++) {
+      for (const [name, command] of rotated(Object.entries(commands), round)) {
+        again[name]?.push(await start(name, command))
+      }
+    }
+    const rows = Object.entries(again).map(([name, times]) => {
+      const { median, min, max } = spread(times)
+      const text = `${median.toFixed(0)} (${min.toFixed(0)}..${max.toFixed(0)})`
+      return [name, text, (first[name] ?? Number.NaN).toFixed(0)]
+    })
+    return {
+      title: 'Start of the quickstart product',
+      tables: [[['spawn to listening', 'migrations done, ms', 'empty database, ms'], ...rows]],
+      notes: [`${rounds} interleaved rounds on SQLite; the start with an empty database is one sample`],
+      bars: Object.entries(again).map(([name, times]) => ({
+        name: `start of the ${name}, migrations done`,
+        measured: spread(times).median,
+        bar: { atMost: 1500 },
+        unit: 'ms',
+      })),
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

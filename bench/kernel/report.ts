@@ -1,0 +1,43 @@
+import type { Spread } from './statistics.ts'
+
+/** A figure and the bar that it is held against. A bar never fails the run: timings of a shared machine are no verdict. */
+export interface Bar {
+  readonly name: string
+  readonly measured: number
+  /** `atLeast` or `atMost`, in the unit of the figure. */
+  readonly bar: { readonly atLeast: number } | { readonly atMost: number }
+  readonly unit: 'ratio' | 'ms'
+}
+
+/** One part of the report. */
+export interface Section {
+  readonly title: string
+  readonly tables: readonly (readonly (readonly string[])[])[]
+  readonly notes: readonly string[]
+  readonly bars: readonly Bar[]
+}
+
+export const ratioText = ({ median, min, max }: Spread) => `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`
+
+export function sectionText({ title, tables, notes }: Section): string {
+  return [`## ${title}`, ...tables.map(tableText), notes.map((note) => `- ${note}`).join('\n')].join('\n\n')
+}
+
+/** A Markdown table, its first row the heading, columns aligned for a terminal. */
+export function tableText(rows: readonly (readonly string[])[]): string {
+  const [heading = [], ...body] = rows
+  const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const line = (row: readonly string[]) =>
+    `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`
+  return [line(heading), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...body.map(line)].join('\n')
+}
+
+export function barsText(bars: readonly Bar[]): string {
+  const rows = bars.map(({ name, measured, bar, unit }) => {
+    const [sign, limit] = 'atLeast' in bar ? ['>=', bar.atLeast] : ['<=', bar.atMost]
+    const met = sign === '>=' ? measured >= limit : measured <= limit
+    const text = (value: number) => (unit === 'ms' ? `${value.toFixed(value < 100 ? 1 : 0)} ms` : value.toFixed(2))
+    return [name, text(measured), `${sign} ${text(limit)}`, met ? 'met' : 'missed']
+  })
+  return tableText([['bar', 'measured', 'wanted', 'result'], ...rows])
+}

@@ -1,0 +1,28 @@
+import fastify from 'fastify'
+import { announce } from '../announce.ts'
+import {
+  articleOf,
+  articleParamsSchema,
+  articlePath,
+  articleSchema,
+  envelopeSchema,
+  type OrderRequest,
+  orderOf,
+  orderPath,
+  orderRequestSchema,
+  orderSchema,
+  succeeded,
+} from '../exchange.ts'
+
+const app = fastify()
+app.get<{ Params: { id: number } }>(
+  articlePath,
+  { schema: { params: articleParamsSchema, response: { 200: envelopeSchema(articleSchema) } } },
+  async (request) => succeeded(articleOf(request.params.id)),
+)
+app.post<{ Body: OrderRequest }>(
+  orderPath,
+  { schema: { body: orderRequestSchema, response: { 200: envelopeSchema(orderSchema) } } },
+  async (request) => succeeded(orderOf(request.body)),
+)
+announce(await app.listen({ host: '127.0.0.1', port: 0 }))

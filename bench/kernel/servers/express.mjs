@@ -1,0 +1,31 @@
+// JavaScript because Express has no types of its own.
+import { Ajv } from 'ajv'
+import express from 'express'
+import { announce } from '../announce.ts'
+import {
+  articleOf,
+  articleParamsSchema,
+  articlePath,
+  orderOf,
+  orderPath,
+  orderRequestSchema,
+  succeeded,
+} from '../exchange.ts'
+
+const validArticleParams = new Ajv({ coerceTypes: true }).compile(articleParamsSchema)
+const validOrder = new Ajv().compile(orderRequestSchema)
+
+const checked = (valid, part) => (request, response, next) => {
+  if (valid(request[part])) next()
+  else response.status(400).json({ code: '400', message: 'invalid', data: valid.errors })
+}
+
+const app = express()
+app.disable('x-powered-by')
+app.get(articlePath, checked(validArticleParams, 'params'), (request, response) => {
+  response.json(succeeded(articleOf(request.params.id)))
+})
+app.post(orderPath, express.json(), checked(validOrder, 'body'), (request, response) => {
+  response.json(succeeded(orderOf(request.body)))
+})
+const server = app.listen(0, '127.0.0.1', () => announce(`http://127.0.0.1:${server.address().port}`))

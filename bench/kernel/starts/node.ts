@@ -1,0 +1,3 @@
+import { writeSync } from 'node:fs'
+
+writeSync(1, 'ready\n')

@@ -1,0 +1,29 @@
+/** Middle value; the mean of the two middle ones when there is no single middle. Throws on an empty list. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1)
+  if (middle.length === 0) throw new RangeError('no values')
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
+}
+
+/** A figure together with how far single rounds were from it. */
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+export function spread(values: readonly number[]): Spread {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
+}
+
+/** Ratio of two series round by round: what disturbed the machine for a whole round disturbs both alike. */
+export function ratio(values: readonly number[], base: readonly number[]): Spread {
+  return spread(values.map((value, round) => value / (base[round] ?? Number.NaN)))
+}
+
+/** The list begun at another place, so that no candidate is always measured first or last. */
+export function rotated<T>(list: readonly T[], round: number): readonly T[] {
+  const at = round % list.length
+  return [...list.slice(at), ...list.slice(0, at)]
+}
