@@ -20,6 +20,18 @@ function counts() {
   }
 }
 
+/** Every failed assertion with its diagnosis, so that a log cut short still ends with what went wrong. */
+function failuresOf(file) {
+  try {
+    const blocks = readFileSync(file, 'utf8').matchAll(
+      /^( *)(?:not ok|Bail out!).*(?:\n\1 {2}---\n[\s\S]*?\n\1 {2}\.\.\.)?/gm,
+    )
+    return [...blocks].map(([block]) => `\n${block.slice(0, 2_000)}`).slice(-30)
+  } catch {
+    return []
+  }
+}
+
 mkdirSync('.tap', { recursive: true })
 rmSync(report, { force: true })
 const results = [
@@ -30,6 +42,7 @@ const results = [
   step('generated pages are current', 'node', ['scripts/generate.ts', '--check']),
   step('tests', 'tap', ['run', '--reporter=terse', `--output-file=${report}`, ...process.argv.slice(2)]),
 ]
+for (const failure of failuresOf(report)) console.log(failure)
 const { passed, failed, skipped } = counts()
 const broken = results.filter((ok) => !ok).length
 // A run that died before it counted anything is a failure too.

@@ -1,3 +1,4 @@
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import httpPlugin, { http, metrics } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -5,7 +6,6 @@ import iamPlugin, { accounts } from '@plinth/iam'
 import { definePlugin, key } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const base = '/api/v1/admin/events/outbox'

@@ -1,9 +1,9 @@
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { type Events, event, events as eventsRef, orderPaid, orderRefunded } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
-import { createDatabase, onEachDatabase } from './fixtures/databases.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const noted = event('test.noted', Type.Object({ note: Type.String({ maxLength: 20 }) }))

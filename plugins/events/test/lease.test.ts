@@ -1,8 +1,8 @@
+import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 

@@ -1,10 +1,10 @@
+import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
 import { retryDelay } from '../src/backoff.ts'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 

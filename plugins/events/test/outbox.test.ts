@@ -1,7 +1,7 @@
+import { onEachDatabase } from '@plinth/database/testing'
 import { event, outboxDeliveryFailed } from '@plinth/events'
 import t from 'tap'
 import { Type } from 'typebox'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const noted = event('test.noted', Type.Object({ note: Type.String() }))

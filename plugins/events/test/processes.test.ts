@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { type Database, database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { createTables } from './fixtures/two-processes-tables.ts'
 
 const keys = 6

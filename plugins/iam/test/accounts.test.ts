@@ -1,8 +1,8 @@
 import { database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
 import { identity, loginGuard, type Principal, renameGuard } from '@plinth/iam'
 import { BusinessError, definePlugin, type Plugin } from '@plinth/kernel'
 import t from 'tap'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { adminPassword, startIam, system } from './fixtures/product.ts'
 
 const users = '/api/v1/admin/iam/users'

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import {
   type Clock,
   type JsonValue,
@@ -12,7 +13,6 @@ import {
 } from '@plinth/kernel'
 import { rateLimitStoreCases } from '@plinth/kernel/conformance'
 import t, { type Test } from 'tap'
-import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
 import { type StoreName, startInstance, storeOf } from './fixtures/product.ts'
 import { redisSpace, skipRedis } from './fixtures/redis.ts'
 

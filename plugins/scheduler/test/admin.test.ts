@@ -1,9 +1,9 @@
+import { onEachDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { BusinessError, definePlugin } from '@plinth/kernel'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
-import { onEachDatabase } from './fixtures/databases.ts'
 import { Probe, probePlugin, secret } from './fixtures/probe-task.ts'
 import { standStill, startScheduler, until } from './fixtures/products.ts'
 

@@ -2,10 +2,11 @@
  * What holds for every engine, on every database. Time stands still but for `advance`; waits in real time are for what
  * databases and Redis do.
  */
+
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue, Role } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
 import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
 import { standStill, startScheduler, until } from './fixtures/products.ts'
 import { noRedis, ownRedisKeys } from './fixtures/redis.ts'

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
-import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
-import { redisSpace, skipRedis } from './fixtures/redis.ts'
 
 async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   const start = () =>

@@ -3,8 +3,8 @@ import databasePlugin from '@plinth/database'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
+import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { ownRedis, skipRedis } from './fixtures/redis.ts'
 
 const deadlineMs = 200
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }

@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import databasePlugin, { database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, defineProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { MicroBatch } from '../src/micro-batch.ts'
 import { type BucketState, bucketScale, decideBucket, decideWindow, type WindowState } from '../src/quota-rules.ts'
-import { createDatabase, dialectsUnderTest } from './fixtures/databases.ts'
-import { redisSpace, skipRedis } from './fixtures/redis.ts'
 
 t.test('what is asked in one turn travels together', async (t) => {
   for (const eager of [true, false]) {

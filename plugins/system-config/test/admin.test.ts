@@ -1,4 +1,5 @@
 import { database } from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
@@ -6,7 +7,6 @@ import { BusinessError, definePlugin } from '@plinth/kernel'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
 import admin from '../src/admin.ts'
-import { createDatabase } from './fixtures/databases.ts'
 import { samplePlugin, startOn } from './fixtures/products.ts'
 
 /** In place of the identity plugin: the header `x-permissions` says what the caller may do. */

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { database } from '@plinth/database'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { CommandInvocation, PlinthError } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { commands } from '../src/commands.ts'
-import { onEachDatabase, type TestDatabase } from './fixtures/databases.ts'
 import { startOn } from './fixtures/products.ts'
 
 type Options = CommandInvocation['options']

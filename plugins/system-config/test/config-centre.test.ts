@@ -1,10 +1,10 @@
 import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, onServer } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
-import { createDatabase, onEachDatabase, onServer } from './fixtures/databases.ts'
 import { operator, sample, samplePlugin, startOn } from './fixtures/products.ts'
 
 const set = (name: string, value: string | number | boolean, expectedVersion?: number): ConfigChange => ({

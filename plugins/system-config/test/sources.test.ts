@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { type ConfigValues, definePlugin, defineProduct, type JsonValue, key, prepareProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, type ConfigDocument, configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createDatabase, onEachDatabase } from './fixtures/databases.ts'
 import { operator, productOn, startOn } from './fixtures/products.ts'
 
 const by = { actor: operator }

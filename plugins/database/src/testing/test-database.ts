@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import { database } from '../contract.ts'
+import databasePlugin from '../plugin.ts'
+
+/** Databases that tests run on. MySQL is tested through MariaDB. */
+export type TestDialect = 'sqlite' | 'postgresql' | 'mariadb'
+
+/** An empty database of a test. */
+export interface TestDatabase {
+  readonly dialect: TestDialect
+  /** Configuration of a product that uses it. */
+  readonly config: Readonly<Record<string, JsonValue>>
+  /** A directory of the test's own. On SQLite the database file lies there. */
+  readonly directory: string
+  /** Removes database and directory. */
+  drop(): Promise<void>
+}
+
+const servers = {
+  postgresql: { username: 'postgres', administration: 'postgres', drop: (name: string) => `${name} with (force)` },
+  mariadb: { username: 'root', administration: 'mysql', drop: (name: string) => name },
+} as const
+
+/** Database servers of this machine, on their standard ports, without a password. */
+export type TestServer = keyof typeof servers
+
+const configOf = (server: TestServer, name: string) => ({
+  'platform.database.type': server,
+  'platform.database.name': name,
+  'platform.database.username': servers[server].username,
+  'platform.database.pool-size': 5,
+})
+
+/** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
+export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
+  const config = { ...configOf(server, servers[server].administration), 'platform.database.migrate-at-start': false }
+  const product = defineProduct({ name: 'administration', plugins: [databasePlugin], config })
+  const running = await startForTest(product, { roles: ['cli'] })
+  try {
+    for (const statement of statements) await running.service(database).execute(statement)
+  } finally {
+    await running.stop('done')
+  }
+}
+
+async function underTest(server: TestServer) {
+  const isReachable = await onServer(server, 'select 1').then(
+    () => true,
+    () => false,
+  )
+  return { dialect: server, skip: isReachable ? (false as const) : `no ${server} server on 127.0.0.1` }
+}
+
+/** What to test on, with the reason to skip those whose server cannot be reached. */
+export const dialectsUnderTest: readonly { readonly dialect: TestDialect; readonly skip: false | string }[] = [
+  { dialect: 'sqlite', skip: false },
+  await underTest('postgresql'),
+  await underTest('mariadb'),
+]
+
+/** An empty database with a name of its own. */
+export async function createDatabase(dialect: TestDialect): Promise<TestDatabase> {
+  const directory = mkdtempSync(join(tmpdir(), 'plinth-test-'))
+  const removeDirectory = () => rmSync(directory, { recursive: true, force: true })
+  if (dialect === 'sqlite') {
+    const config = {
+      'platform.database.sqlite.file': join(directory, 'test.sqlite'),
+      'platform.database.sqlite.synchronous': 'normal',
+    }
+    return { dialect, config, directory, drop: async () => removeDirectory() }
+  }
+  const name = `plinth_test_${randomBytes(6).toString('hex')}`
+  await onServer(dialect, `create database ${name}`)
+  const drop = async () => {
+    await onServer(dialect, `drop database ${servers[dialect].drop(name)}`)
+    removeDirectory()
+  }
+  return { dialect, config: configOf(dialect, name), directory, drop }
+}
+
+/** What a test runner must offer: tests inside tests, and clean-up at their end. */
+interface Runner {
+  // biome-ignore lint/suspicious/noExplicitAny: every runner passes a test of its own type
+  test(name: string, options: { skip: false | string; timeout: number }, run: (t: any) => Promise<void>): unknown
+  teardown(cleanUp: () => Promise<void>): void
+}
+
+/**
+ * Runs the tests once per database, each run on an empty one of its own. A database whose server cannot be reached is
+ * skipped with the reason.
+ */
+export function onEachDatabase<T extends Runner>(
+  t: T,
+  name: string,
+  tests: (t: T, db: TestDatabase) => Promise<void>,
+): void {
+  for (const { dialect, skip } of dialectsUnderTest) {
+    t.test(`${name} (${dialect})`, { skip, timeout: 240_000 }, async (t: T) => {
+      const db = await createDatabase(dialect)
+      t.teardown(() => db.drop())
+      await tests(t, db)
+    })
+  }
+}
