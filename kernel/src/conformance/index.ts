@@ -8,6 +8,7 @@ export {
   type NotificationChannelHarness,
   notificationChannelCases,
 } from './notification-channel-cases.ts'
+export { type RateLimitJointOptions, rateLimitJointCases } from './rate-limit-joint-cases.ts'
 export {
   type RateLimitStoreCaseOptions,
   type RateLimitStoreHarness,

@@ -43,6 +43,13 @@ export interface RateLimitStore {
   consume(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
   /** What `consume` would answer, taking nothing. */
   peek(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
+  /**
+   * Takes the costs of all requests or of none, in one atomic step. Their keys differ. Answers in the order of the
+   * requests: `allowed` says whether that request alone could pass. Nothing was taken unless all of them are, and then
+   * `remaining` is what is left untouched. Absent: the limiter peeks at all and takes one after the other, so that callers
+   * that meet at the last unit may lose what they took before.
+   */
+  consumeAll?(requests: readonly RateLimitRequest[], context?: StoreContext): Awaitable<readonly RateLimitDecision[]>
   /** Forgets the key. */
   reset(key: string, context?: StoreContext): Awaitable<void>
 }

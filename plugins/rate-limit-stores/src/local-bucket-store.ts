@@ -1,5 +1,6 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
 import { type BucketState, decideBucket } from '@plinth/shared-store'
+import { untouched } from './untouched.ts'
 
 export interface LocalBucketStoreOptions {
   readonly clock: Clock
@@ -70,6 +71,14 @@ export class LocalBucketStore implements RateLimitStore {
     return this.#shown(decision)
   }
 
+  consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
+    const looked = requests.map((request) => this.peek(request))
+    if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
+    // Before the first one is taken, because a lack of room is an error.
+    this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
+    return requests.map((request) => this.consume(request))
+  }
+
   peek(request: RateLimitRequest): RateLimitDecision {
     return this.#shown(decideBucket(this.#find(request)?.state, request, this.#nowMs(), false).decision)
   }
@@ -95,12 +104,12 @@ export class LocalBucketStore implements RateLimitStore {
 
   #add({ key, limit, windowMs }: RateLimitRequest, state: BucketState, fullAtMs: number, nowMs: number): void {
     const others = this.#buckets.get(key)
-    if (others === undefined) this.#makeRoom(nowMs)
+    if (others === undefined) this.#makeRoom(1, nowMs)
     this.#buckets.set(key, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
   }
 
-  #makeRoom(nowMs: number): void {
-    for (let step = 0; this.#buckets.size >= this.#maxKeys; step++) {
+  #makeRoom(keys: number, nowMs: number): void {
+    for (let step = 0; this.#buckets.size + keys > this.#maxKeys; step++) {
       if (step === stepsWhenFull) {
         const fix = 'raise platform.rate-limit.stores.local-token-bucket.max-keys or use a shared store'
         throw new Error(`The local-token-bucket store holds ${this.#maxKeys} buckets in use, its maximum: ${fix}`)

@@ -1,4 +1,5 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import { untouched } from './untouched.ts'
 
 export interface MemoryStoreOptions {
   readonly clock: Clock
@@ -64,6 +65,15 @@ export class MemoryStore implements RateLimitStore {
     return this.#decide(request, nowMs, true)
   }
 
+  consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
+    const nowMs = this.#nowMs()
+    const looked = requests.map((request) => this.#decide(request, nowMs, false))
+    if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
+    // Before the first one is taken, because a lack of room is an error.
+    this.#makeRoom(requests.filter(({ key }) => !this.#slots.has(key)).length, nowMs)
+    return requests.map((request) => this.consume(request))
+  }
+
   peek(request: RateLimitRequest): RateLimitDecision {
     return this.#decide(request, this.#nowMs(), false)
   }
@@ -104,8 +114,8 @@ export class MemoryStore implements RateLimitStore {
       : { allowed, remaining, resetAtMs, retryAfterMs: leftMs }
   }
 
-  #occupy(key: string, nowMs: number): number {
-    for (let step = 0; this.#slots.size >= this.#maxKeys; step++) {
+  #makeRoom(keys: number, nowMs: number): void {
+    for (let step = 0; this.#slots.size + keys > this.#maxKeys; step++) {
       if (step === stepsWhenFull) {
         const fix = 'raise platform.rate-limit.stores.memory.max-keys or use a shared store'
         throw new Error(`The memory store holds ${this.#maxKeys} running windows, its maximum: ${fix}`)
@@ -113,6 +123,10 @@ export class MemoryStore implements RateLimitStore {
       if (this.#purgeAt >= this.#keys.length) this.#purgeAt = 0
       this.#purgeStep(nowMs)
     }
+  }
+
+  #occupy(key: string, nowMs: number): number {
+    this.#makeRoom(1, nowMs)
     const slot = this.#vacated.pop() ?? this.#keys.length
     if (slot === this.#endMs.length) this.#grow()
     this.#keys[slot] = key

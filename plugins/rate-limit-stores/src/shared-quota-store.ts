@@ -1,5 +1,5 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
-import type { QuotaAlgorithm, SharedQuota } from '@plinth/shared-store'
+import type { QuotaAlgorithm, QuotaDecision, SharedQuota } from '@plinth/shared-store'
 
 const algorithms = { window: 'fixed-window', bucket: 'token-bucket' } as const
 
@@ -28,13 +28,21 @@ export class SharedQuotaStore implements RateLimitStore {
     return this.#decide(request, false, context)
   }
 
+  async consumeAll(requests: readonly RateLimitRequest[], context?: StoreContext): Promise<RateLimitDecision[]> {
+    const decisions = await this.#quota.decideAll(this.#algorithm, requests, context?.signal)
+    return decisions.map((decision) => this.#shown(decision))
+  }
+
   async reset(key: string): Promise<void> {
     await this.#quota.reset(this.#algorithm, key)
   }
 
   async #decide(request: RateLimitRequest, take: boolean, context?: StoreContext): Promise<RateLimitDecision> {
     const options = context === undefined ? { take } : { take, signal: context.signal }
-    const { allowed, remaining, resetInMs, retryAfterMs } = await this.#quota.decide(this.#algorithm, request, options)
+    return this.#shown(await this.#quota.decide(this.#algorithm, request, options))
+  }
+
+  #shown({ allowed, remaining, resetInMs, retryAfterMs }: QuotaDecision): RateLimitDecision {
     return { allowed, remaining, resetAtMs: this.#clock.now() + resetInMs, retryAfterMs }
   }
 }

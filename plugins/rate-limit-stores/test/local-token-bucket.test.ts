@@ -1,5 +1,5 @@
-import { definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
-import { rateLimitStoreCases } from '@plinth/kernel/conformance'
+import { type Clock, definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
+import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
 import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
 import localTokenBucket, { LocalBucketStore } from '@plinth/rate-limit-stores/local-token-bucket'
 import fc from 'fast-check'
@@ -18,10 +18,11 @@ const admitted = (store: LocalBucketStore, times: number, of = request()) =>
   Array.from({ length: times }, () => store.consume(of).allowed).filter(Boolean).length
 
 t.test('R-033 the local token bucket keeps its contract', async (t) => {
-  const cases = rateLimitStoreCases((clock) => {
+  const make = (clock: Clock) => {
     const store = new LocalBucketStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }
-  })
+  }
+  const cases = [...rateLimitStoreCases(make), ...rateLimitJointCases(make)]
   for (const { name, run } of cases) t.test(name, run)
 })
 

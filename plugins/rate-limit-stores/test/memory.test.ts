@@ -1,5 +1,5 @@
-import { definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
-import { rateLimitStoreCases } from '@plinth/kernel/conformance'
+import { type Clock, definePlugin, defineProduct, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
+import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
 import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
@@ -16,10 +16,11 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
 })
 
 t.test('R-016 R-032 the memory store keeps its contract', async (t) => {
-  const cases = rateLimitStoreCases((clock) => {
+  const make = (clock: Clock) => {
     const store = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }
-  })
+  }
+  const cases = [...rateLimitStoreCases(make), ...rateLimitJointCases(make)]
   for (const { name, run } of cases) t.test(name, run)
 })
 
@@ -149,6 +150,22 @@ t.test('beyond max-keys a new key is an error and known keys go on', async (t) =
   t.ok(store.size <= 100)
   store.reset('one too many')
   t.equal(store.peek(request({ key: 'one too many' })).remaining, 4)
+})
+
+t.test('joint limits that find no room for all of them take nothing', async (t) => {
+  const clock = manualClock()
+  const store = create(clock, { maxKeys: 3 })
+  store.consume(request({ key: 'k0' }))
+  store.consume(request({ key: 'k1' }))
+  const pair = ['a', 'b'].map((key) => request({ key }))
+  t.throws(() => store.consumeAll(pair), { message: /max-keys/ })
+  t.equal(store.size, 2)
+  t.equal(store.consumeAll([request({ key: 'k0' }), request({ key: 'a' })]).length, 2)
+  await clock.advance(60_000)
+  t.ok(
+    store.consumeAll(pair).every(({ allowed }) => allowed),
+    'expired windows make room at once',
+  )
 })
 
 t.test('R-030 the plugin brings the store under its own name', async (t) => {

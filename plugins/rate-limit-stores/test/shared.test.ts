@@ -11,7 +11,7 @@ import {
   rateLimitStore,
   systemClock,
 } from '@plinth/kernel'
-import { rateLimitStoreCases } from '@plinth/kernel/conformance'
+import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
 import t, { type Test } from 'tap'
 import { type StoreName, startInstance, storeOf } from './fixtures/product.ts'
 import { redisSpace, skipRedis } from './fixtures/redis.ts'
@@ -61,6 +61,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
         }
         const disconnect = (harness: Awaited<ReturnType<typeof create>>) => harness.cut()
         const sqlite = dialect === 'sqlite'
+        for (const { name, run } of rateLimitJointCases(create, { disconnect })) await t.test(name, run)
         const cases = rateLimitStoreCases(create, sqlite ? { disconnect } : { disconnect, ...realTime })
         for (const { name, run } of cases) if (sqlite || name !== slowCase) await t.test(name, run)
         const { store, entries } = await create(systemClock)
@@ -101,6 +102,7 @@ t.test('on Redis', { skip: skipRedis, timeout: 120_000 }, async (t) => {
         await space.clear()
         return { store, entries: async () => (await space.keys()).length, stop: space.thaw }
       }
+      for (const { name, run } of rateLimitJointCases(create, { disconnect: space.freeze })) await t.test(name, run)
       const cases = rateLimitStoreCases(create, { ...realTime, disconnect: space.freeze })
       for (const { name, run } of cases) if (name !== slowCase) await t.test(name, run)
       const { store, entries } = await create()

@@ -28,6 +28,13 @@ export interface RateLimitResult {
   readonly retryAfter: number
 }
 
+export interface JointResult {
+  /** True when all requests passed and took their costs; otherwise none took any. */
+  readonly allowed: boolean
+  /** In the order of the requests. `allowed` says whether that request alone could pass. */
+  readonly results: readonly RateLimitResult[]
+}
+
 export interface RateLimiter {
   /**
    * Takes quota. Never throws for a denial.
@@ -39,6 +46,19 @@ export interface RateLimiter {
   consume(request: ConsumeRequest): Promise<RateLimitResult>
   /** Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`. */
   assertAllowed(request: ConsumeRequest): Promise<RateLimitResult>
+  /**
+   * Takes the quotas of several limits together, such as of an account and of an address, or none: a request that one of
+   * them denies costs nothing of the others. Never throws for a denial; throws as `consume` does.
+   *
+   * One atomic step where all name the same store and it has `consumeAll`, as all bundled stores have. Otherwise all are
+   * peeked at and then taken one after the other: a caller that meets another one at the last unit may be denied after it
+   * took something of the limits named before; it never passes.
+   *
+   * @throws RangeError also when two requests name the same key of the same store
+   */
+  consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult>
+  /** Like `consumeAll`, but a denial throws as `assertAllowed` does, with the longest time to wait. */
+  assertAllAllowed(requests: readonly ConsumeRequest[]): Promise<readonly RateLimitResult[]>
   /** What `consume` would answer, taking nothing. */
   peek(request: ConsumeRequest): Promise<RateLimitResult>
   reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>

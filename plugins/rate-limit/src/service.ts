@@ -6,9 +6,12 @@ import {
   nearest,
   PlinthError,
   type RateLimitDecision,
+  type RateLimitRequest,
   type RateLimitStore,
+  type StoreContext,
 } from '@plinth/kernel'
-import type { ConsumeRequest, RateLimiter, RateLimitResult } from './contract.ts'
+import type { ConsumeRequest, JointResult, RateLimiter, RateLimitResult } from './contract.ts'
+import { decideJointly } from './joint.ts'
 import { StoreCall } from './store-call.ts'
 
 /** Read at every call, so that a live change counts at once. */
@@ -34,6 +37,15 @@ export interface LimiterParts {
   /** Told every outcome of `consume`. */
   readonly count: (store: string, outcome: Outcome) => void
 }
+
+/** What a store is asked. Without a store nothing is limited. */
+interface PreparedRequest {
+  readonly storeName: string
+  readonly store?: RateLimitStore
+  readonly request: RateLimitRequest
+}
+
+type LimitedRequest = PreparedRequest & { readonly store: RateLimitStore }
 
 /** A key that a caller forgot to hash must not fill a store. */
 const longestKey = 256
@@ -67,15 +79,7 @@ export class StoreRateLimiter implements RateLimiter {
     checkKey(key)
     const name = store || this.#parts.settings.defaultStore
     const chosen = this.storeNamed(name)
-    const call = this.#call()
-    try {
-      const answer = chosen.reset(this.#complete(key), call)
-      if (answer instanceof Promise) await call.inTime(answer)
-    } catch (cause) {
-      throw this.#unavailable(name, cause)
-    } finally {
-      call.end()
-    }
+    await this.#ask(name, (context) => chosen.reset(this.#complete(key), context))
   }
 
   /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
@@ -93,34 +97,82 @@ export class StoreRateLimiter implements RateLimiter {
     )
   }
 
+  async consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult> {
+    const prepared = requests.map((request) => this.#prepare(request))
+    checkDistinct(prepared)
+    const limited = prepared.filter(({ store }) => store !== undefined) as LimitedRequest[]
+    const decisions = await decideJointly(limited, (name, ask) => this.#ask(name, ask))
+    const allowed = decisions.every((decision) => decision.allowed)
+    const results = prepared.map((one) => {
+      const decision = decisions[limited.indexOf(one as LimitedRequest)]
+      if (decision === undefined || !decision.allowed || allowed) this.#count(one, decision)
+      return this.#result(one, decision)
+    })
+    return { allowed, results }
+  }
+
+  async assertAllAllowed(requests: readonly ConsumeRequest[]): Promise<readonly RateLimitResult[]> {
+    const { results } = await this.consumeAll(requests)
+    const [denied, ...others] = results.filter(({ allowed }) => !allowed)
+    if (denied === undefined) return results
+    throw tooManyRequests({
+      ...denied,
+      retryAfter: Math.max(denied.retryAfter, ...others.map(({ retryAfter }) => retryAfter)),
+    })
+  }
+
   async #decide(request: ConsumeRequest, operation: 'consume' | 'peek'): Promise<RateLimitResult> {
-    checkRequest(request)
-    const { settings, clock, count } = this.#parts
-    const key = this.#complete(request.key)
-    const limit = request.maxAttempts ?? settings.defaultMaxAttempts
-    const name = request.store || settings.defaultStore
-    if (!settings.enabled || limit <= 0) {
-      if (settings.enabled) this.storeNamed(name)
-      if (operation === 'consume') count(name, 'unlimited')
-      // "Maximum" of decision B15: as large as a number in JSON gets exactly.
-      return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt: clock.now(), retryAfter: 0 }
+    const prepared = this.#prepare(request)
+    const { store } = prepared
+    const decision =
+      store && (await this.#ask(prepared.storeName, (context) => store[operation](prepared.request, context)))
+    if (operation === 'consume') this.#count(prepared, decision)
+    return this.#result(prepared, decision)
+  }
+
+  /** Fills in what the request leaves open. */
+  #prepare(asked: ConsumeRequest): PreparedRequest {
+    checkRequest(asked)
+    const { settings } = this.#parts
+    const limit = asked.maxAttempts ?? settings.defaultMaxAttempts
+    const storeName = asked.store || settings.defaultStore
+    const request = {
+      key: this.#complete(asked.key),
+      limit,
+      windowMs: asked.windowMs ?? settings.defaultWindowMs,
+      cost: asked.cost ?? 1,
     }
-    const store = this.storeNamed(name)
-    const asked = { key, limit, windowMs: request.windowMs ?? settings.defaultWindowMs, cost: request.cost ?? 1 }
+    if (!settings.enabled) return { storeName, request }
+    const store = this.storeNamed(storeName)
+    return limit <= 0 ? { storeName, request } : { storeName, store, request }
+  }
+
+  #count({ storeName }: PreparedRequest, decision: RateLimitDecision | undefined): void {
+    const outcome = decision === undefined ? 'unlimited' : decision.allowed ? 'allowed' : 'rejected'
+    this.#parts.count(storeName, outcome)
+  }
+
+  #result({ request: { key, limit } }: PreparedRequest, decision: RateLimitDecision | undefined): RateLimitResult {
+    if (decision === undefined) {
+      const resetAt = this.#parts.clock.now()
+      // "Maximum" of decision B15: as large as a number in JSON gets exactly.
+      return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
+    }
+    const { allowed, remaining, resetAtMs, retryAfterMs } = decision
+    return { allowed, key, limit, remaining, resetAt: resetAtMs, retryAfter: retryAfterMs }
+  }
+
+  async #ask<T>(name: string, ask: (context: StoreContext) => T | Promise<T>): Promise<T> {
     const call = this.#call()
-    let decision: RateLimitDecision
     try {
-      const answer = store[operation](asked, call)
+      const answer = ask(call)
       // Awaiting what is no promise would still cost a turn of the microtask queue.
-      decision = answer instanceof Promise ? await call.inTime(answer) : answer
+      return answer instanceof Promise ? await call.inTime(answer) : answer
     } catch (cause) {
       throw this.#unavailable(name, cause)
     } finally {
       call.end()
     }
-    const { allowed, remaining, resetAtMs, retryAfterMs } = decision
-    if (operation === 'consume') count(name, allowed ? 'allowed' : 'rejected')
-    return { allowed, key, limit, remaining, resetAt: resetAtMs, retryAfter: retryAfterMs }
   }
 
   #complete(key: string): string {
@@ -177,4 +229,14 @@ export function checkRequest({ key, maxAttempts, windowMs, cost }: ConsumeReques
   whole('maxAttempts', maxAttempts, Number.MIN_SAFE_INTEGER)
   whole('windowMs', windowMs, 1)
   whole('cost', cost, 1)
+}
+
+/** Two limits on one key would count in one window, and no store could tell what to take. */
+function checkDistinct(requests: readonly PreparedRequest[]): void {
+  const seen = new Set<string>()
+  for (const { storeName, request } of requests) {
+    const name = `${storeName}\0${request.key}`
+    if (seen.has(name)) throw new RangeError(`Joint rate limits must differ in "key": ${request.key} comes twice`)
+    seen.add(name)
+  }
 }

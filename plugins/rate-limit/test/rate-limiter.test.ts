@@ -12,7 +12,7 @@ import {
 } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
-import memory from '@plinth/rate-limit-stores/memory'
+import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
@@ -94,6 +94,59 @@ t.test('R-012 C-022 assertAllowed throws the too-many-requests error', async (t)
     params: { seconds: 2 },
     data: { retryAfter: 2 },
   })
+})
+
+t.test('R-104 joint limits take all or nothing', async (t) => {
+  // The second store has no consumeAll: looked at first, then taken one after the other.
+  const plain = definePlugin({
+    id: 'test.plain',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [rateLimitStore],
+    setup({ clock, contribute }) {
+      const inner = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 100 })
+      contribute(rateLimitStore, 'plain', {
+        traits: inner.traits,
+        consume: async (request) => inner.consume(request),
+        peek: async (request) => inner.peek(request),
+        reset: (key) => inner.reset(key),
+      })
+    },
+  })
+  const { limiter, stop } = await start([memory, plain])
+  t.teardown(stop)
+  for (const stores of [
+    ['memory', 'memory'],
+    ['plain', 'plain'],
+    ['memory', 'plain'],
+  ] as const) {
+    const id = stores.join()
+    const account = { key: `account:${id}`, maxAttempts: 5, windowMs: 60_000, store: stores[0] }
+    const address = { key: `address:${id}`, maxAttempts: 2, windowMs: 90_000, store: stores[1] }
+    const free = { key: 'free', maxAttempts: 0 }
+    const first = await limiter.consumeAll([account, address, free])
+    t.match(first, { allowed: true, results: [{ remaining: 4, limit: 5 }, { remaining: 1 }, { limit: 0 }] }, id)
+    t.equal((await limiter.assertAllAllowed([account, address])).length, 2)
+    for (let call = 0; call < 3; call++) {
+      const denied = await limiter.consumeAll([account, address, free])
+      t.match(denied, {
+        allowed: false,
+        results: [
+          { key: `rate-limit:account:${id}`, allowed: true, remaining: 3 },
+          { allowed: false, remaining: 0, retryAfter: 90_000 },
+          { allowed: true },
+        ],
+      })
+    }
+    await limiter.consume({ ...account, cost: 3 })
+    const thrown = { code: '429', reason: 'rate-limit.exceeded', data: { retryAfter: 90 } }
+    await t.rejects(limiter.assertAllAllowed([account, address]), thrown, 'the longest time to wait')
+  }
+  t.same(await limiter.consumeAll([]), { allowed: true, results: [] })
+  const twice = [{ key: 'same', maxAttempts: 1 }, { key: 'same' }]
+  await t.rejects(limiter.consumeAll(twice), { name: 'RangeError', message: /"key".*same/ })
+  await t.rejects(limiter.consumeAll([{ key: 'a' }, { key: 'b', cost: 0 }]), { name: 'RangeError', message: /"cost"/ })
+  t.equal((await limiter.peek({ key: 'a' })).remaining, 59, 'a bad one among them changes nothing')
 })
 
 t.test('peek takes nothing, reset gives everything back', async (t) => {

@@ -98,6 +98,16 @@ export interface QuotaOptions {
 export interface SharedQuota {
   /** The request must be in range; see `RateLimitRequest`. */
   decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision>
+  /**
+   * Takes the costs of all requests, whose keys differ, or of none; see `RateLimitStore.consumeAll`. One atomic step.
+   *
+   * @param signal the call throws when it aborts; a call that was not sent by then takes nothing
+   */
+  decideAll(
+    algorithm: QuotaAlgorithm,
+    requests: readonly RateLimitRequest[],
+    signal?: AbortSignal,
+  ): Promise<QuotaDecision[]>
   /** Forgets the window, or all buckets of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
 }

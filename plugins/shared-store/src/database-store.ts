@@ -45,7 +45,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #options: DatabaseStoreOptions
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
-  readonly #questions: MicroBatch<QuotaQuestion, QuotaDecision>
+  /** An item is what is decided together: one question, or a joint one. */
+  readonly #questions: MicroBatch<readonly QuotaQuestion[], QuotaDecision[]>
 
   constructor(options: DatabaseStoreOptions) {
     this.#options = options
@@ -56,7 +57,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       // Two transactions of one process would only wait for each other's rows.
       concurrency: 1,
       eager: false,
-      run: (questions) => this.#decideAll(questions),
+      run: (items) => this.#decideItems(items),
     })
   }
 
@@ -142,9 +143,20 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   async decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision> {
-    const name = nameOf(algorithm, request.key)
-    const variant = algorithm === 'window' ? '' : `${request.limit}:${Math.min(request.windowMs, longestMs)}`
-    return this.#questions.ask({ id: { name, variant }, algorithm, request, take: options.take }, options.signal)
+    const [decision] = await this.#questions.ask([question(algorithm, request, options.take)], options.signal)
+    return decision as QuotaDecision
+  }
+
+  async decideAll(
+    algorithm: QuotaAlgorithm,
+    requests: readonly RateLimitRequest[],
+    signal?: AbortSignal,
+  ): Promise<QuotaDecision[]> {
+    if (requests.length === 0) return []
+    return this.#questions.ask(
+      requests.map((request) => question(algorithm, request, true)),
+      signal,
+    )
   }
 
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
@@ -170,22 +182,38 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#messages.stop()
   }
 
-  /** One transaction; a later question sees what an earlier one of the batch took. */
-  async #decideAll(questions: readonly QuotaQuestion[]): Promise<QuotaDecision[]> {
+  /** One transaction; a later item sees what an earlier one of the batch took. */
+  async #decideItems(items: readonly (readonly QuotaQuestion[])[]): Promise<QuotaDecision[][]> {
     return this.#entries.change(
-      questions.map((question) => question.id),
+      items.flat().map((asked) => asked.id),
       (live, now) => {
         const changed = new Map<string, Entry>()
-        const answer = questions.map((question) => {
-          const key = entryKey(question.id)
-          const { decision, entry } = rule(question, changed.get(key) ?? live.get(key), now)
+        const ruled = (asked: QuotaQuestion) => {
+          const key = entryKey(asked.id)
+          const { decision, entry } = rule(asked, changed.get(key) ?? live.get(key), now)
           if (entry !== undefined) changed.set(key, entry)
           return decision
+        }
+        const answer = items.map((questions) => {
+          if (questions.length === 1) return questions.map(ruled)
+          const looked = questions.map((asked) => ruled({ ...asked, take: false }))
+          if (looked.every(({ allowed }) => allowed)) return questions.map(ruled)
+          return looked.map((decision, index) => untouched(decision, questions[index]?.request.cost ?? 0))
         })
         return { answer, changed: changed.values() }
       },
     )
   }
+}
+
+/** What is left when a request that could have passed was not taken. */
+const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
+  decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
+
+function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: boolean): QuotaQuestion {
+  const name = nameOf(algorithm, request.key)
+  const variant = algorithm === 'window' ? '' : `${request.limit}:${Math.min(request.windowMs, longestMs)}`
+  return { id: { name, variant }, algorithm, request, take }
 }
 
 /** A window keeps what is used and its end, a bucket its level and the moment of it. */

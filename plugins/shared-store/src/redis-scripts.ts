@@ -40,15 +40,11 @@ if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])
 `)
 
-/** Arguments of one element of `quotaScript`; see `quotaArguments`. */
+/** Arguments of one element of `quotaScript` and `jointScript`; see `quotaArguments`. */
 export const quotaArity = 6
 
-/**
- * KEYS: one per element. ARGV: of each element op, limit, window, cost, ticks, milliseconds of a tick.
- * Answers of each element: allowed (1, 0, or -1 for an error), remaining (or the error), and for a window what is left of
- * it, for a bucket the wait. The rules are those of `quota-rules.ts`. Each element fails alone.
- */
-export const quotaScript = script(`
+/** The rules of `quota-rules.ts`; each answers allowed (1 or 0), remaining and milliseconds. */
+const quotaRules = `
 local call = redis.call
 local now
 
@@ -109,7 +105,14 @@ local function bucket(key, op, limit, span, cost, ticks, tick)
   end
   return allowed, quotient(level, ticks), wait
 end
+`
 
+/**
+ * KEYS: one per element. ARGV: of each element op, limit, window, cost, ticks, milliseconds of a tick.
+ * Answers of each element: allowed (1, 0, or -1 for an error), remaining (or the error), and for a window what is left of
+ * it, for a bucket the wait. Each element fails alone.
+ */
+export const quotaScript = script(`${quotaRules}
 local answers = {}
 for index = 1, #KEYS do
   local base = (index - 1) * ${quotaArity}
@@ -126,6 +129,37 @@ for index = 1, #KEYS do
   else
     local reason = type(allowed) == 'table' and allowed.err or allowed
     answers[index * 3 - 2], answers[index * 3 - 1], answers[index * 3] = -1, tostring(reason), 0
+  end
+end
+return answers
+`)
+
+/**
+ * KEYS and ARGV as of `quotaScript`, every op one that only looks. Takes all, or nothing when one is denied.
+ * Answers of each element: allowed, remaining, milliseconds.
+ */
+export const jointScript = script(`${quotaRules}
+local function decide(index, taking)
+  local base = (index - 1) * ${quotaArity}
+  local op, limit, span, cost = ARGV[base + 1], tonumber(ARGV[base + 2]), tonumber(ARGV[base + 3]), ARGV[base + 4]
+  if op == 'wp' then return window(KEYS[index], taking and 'wt' or op, limit, span, cost) end
+  return bucket(KEYS[index], taking and 'bt' or op, limit, span, tonumber(cost), tonumber(ARGV[base + 5]), tonumber(ARGV[base + 6]))
+end
+
+local answers = {}
+local all = true
+for index = 1, #KEYS do
+  local allowed, remaining, ms = decide(index, false)
+  all = all and allowed == 1
+  answers[index * 3 - 2], answers[index * 3 - 1], answers[index * 3] = allowed, remaining, ms
+end
+if all then
+  for index = 1, #KEYS do decide(index, true) end
+else
+  for index = 1, #KEYS do
+    if answers[index * 3 - 2] == 1 then
+      answers[index * 3 - 1] = answers[index * 3 - 1] + tonumber(ARGV[(index - 1) * ${quotaArity} + 4])
+    end
   end
 end
 return answers

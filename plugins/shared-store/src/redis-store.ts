@@ -16,7 +16,7 @@ import { MicroBatch } from './micro-batch.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
-import { acquireScript, holdScript, incrementScript, quotaScript } from './redis-scripts.ts'
+import { acquireScript, holdScript, incrementScript, jointScript, quotaScript } from './redis-scripts.ts'
 
 /** About 0.3 ms of Redis, during which it serves nobody else. */
 const batchSize = 128
@@ -132,6 +132,20 @@ export class RedisStore implements SharedStore, SharedQuota {
     return this.#questions.ask({ key, algorithm, request, take: options.take }, options.signal)
   }
 
+  async decideAll(
+    algorithm: QuotaAlgorithm,
+    requests: readonly RateLimitRequest[],
+    signal?: AbortSignal,
+  ): Promise<QuotaDecision[]> {
+    const questions = requests.map((request) => {
+      return { key: this.#name(algorithm, request.key), algorithm, request, take: false }
+    })
+    signal?.throwIfAborted()
+    const keys = questions.map(({ key }) => key)
+    const answers = await this.#connection.run(jointScript, keys, questions.flatMap(quotaArguments))
+    return questions.map((question, index) => this.#decision(question, index, answers as unknown[]))
+  }
+
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
     const name = this.#name(algorithm, key)
     await this.#connection.send((redis) => redis.del(name))
@@ -155,17 +169,21 @@ export class RedisStore implements SharedStore, SharedQuota {
   async #decideAll(questions: readonly QuotaQuestion[]): Promise<(QuotaDecision | Error)[]> {
     const keys = questions.map(({ key }) => key)
     const answers = (await this.#connection.run(quotaScript, keys, questions.flatMap(quotaArguments))) as unknown[]
-    return questions.map(({ algorithm, request }, index) => {
-      const [allowed, remaining, ms] = answers.slice(3 * index, 3 * index + 3) as [number, number | string, number]
-      if (allowed === -1) return this.#connection.refusal(String(remaining))
-      const windowMs = Math.min(request.windowMs, longestMs)
-      return {
-        allowed: allowed === 1,
-        remaining: Number(remaining),
-        resetInMs: algorithm === 'window' ? ms : windowMs,
-        retryAfterMs: allowed === 1 ? 0 : Math.min(windowMs, Math.max(1, ms)),
-      }
+    return questions.map((question, index) => {
+      if (answers[3 * index] === -1) return this.#connection.refusal(String(answers[3 * index + 1]))
+      return this.#decision(question, index, answers)
     })
+  }
+
+  #decision({ algorithm, request }: QuotaQuestion, index: number, answers: readonly unknown[]): QuotaDecision {
+    const [allowed, remaining, ms] = answers.slice(3 * index, 3 * index + 3) as [number, number | string, number]
+    const windowMs = Math.min(request.windowMs, longestMs)
+    return {
+      allowed: allowed === 1,
+      remaining: Number(remaining),
+      resetInMs: algorithm === 'window' ? ms : windowMs,
+      retryAfterMs: allowed === 1 ? 0 : Math.min(windowMs, Math.max(1, ms)),
+    }
   }
 }
 

@@ -1,0 +1,111 @@
+import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
+import { ConformanceError, rateLimitJointCases } from '@plinth/kernel/conformance'
+import t from 'tap'
+
+type Requests = readonly RateLimitRequest[]
+
+/** A shared store over a server that can be cut off, as plain as it gets. Its windows never end. */
+class SoundStore implements RateLimitStore {
+  readonly traits = { shared: true, algorithm: 'fixed-window' } as const
+  readonly used = new Map<string, number>()
+  connected = true
+  readonly clock: Clock
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  async consume(request: RateLimitRequest, context?: StoreContext): Promise<RateLimitDecision> {
+    await this.reach(context)
+    return this.decide(request, true)
+  }
+
+  async peek(request: RateLimitRequest, context?: StoreContext): Promise<RateLimitDecision> {
+    await this.reach(context)
+    return this.decide(request, false)
+  }
+
+  async consumeAll(requests: Requests, context?: StoreContext): Promise<RateLimitDecision[]> {
+    await this.reach(context)
+    const all = requests.every((request) => this.decide(request, false).allowed)
+    return requests.map((request) => {
+      const decision = this.decide(request, all)
+      return all || !decision.allowed ? decision : { ...decision, remaining: decision.remaining + request.cost }
+    })
+  }
+
+  async reset(): Promise<void> {}
+
+  async reach(context?: StoreContext): Promise<void> {
+    await null
+    context?.signal.throwIfAborted()
+    if (this.connected) return
+    await new Promise((_, reject) => context?.signal.addEventListener('abort', () => reject(context.signal.reason)))
+  }
+
+  decide({ key, limit, windowMs, cost }: RateLimitRequest, take: boolean): RateLimitDecision {
+    const used = this.used.get(key) ?? 0
+    const remaining = limit - used
+    const resetAtMs = this.clock.now() + windowMs
+    if (cost > remaining) return { allowed: false, remaining, resetAtMs, retryAfterMs: windowMs }
+    if (take) this.used.set(key, used + cost)
+    return { allowed: true, remaining: remaining - cost, resetAtMs, retryAfterMs: 0 }
+  }
+}
+
+const casesOf = (change: (store: SoundStore) => object = () => ({})) =>
+  rateLimitJointCases(
+    (clock) => {
+      const store = new SoundStore(clock)
+      return { store: Object.assign(store, change(store)), entries: () => store.used.size }
+    },
+    {
+      disconnect: ({ store }) => {
+        store.connected = false
+      },
+    },
+  )
+const joint = (flaw: (store: SoundStore, requests: Requests, context?: StoreContext) => Promise<RateLimitDecision[]>) =>
+  casesOf((store) => ({
+    consumeAll: (requests: Requests, context?: StoreContext) => flaw(store, requests, context),
+  }))
+const oneByOne = (store: SoundStore, requests: Requests, context?: StoreContext) =>
+  Promise.all(requests.map((request) => store.consume(request, context)))
+
+t.test('the kit of joint limits passes a sound store and refuses every broken one', async (t) => {
+  const broken = {
+    'joint: takes all when all pass, and answers in order': [
+      joint(async (store, requests) => (await oneByOne(store, requests)).reverse()),
+      joint((store, requests) => Promise.all(requests.map((request) => store.peek(request)))),
+      casesOf(() => ({ consumeAll: undefined })),
+    ],
+    'joint: takes nothing when one is denied': [
+      joint(oneByOne),
+      joint(async (store, requests) =>
+        (await SoundStore.prototype.consumeAll.call(store, requests)).map((one) => ({ ...one, retryAfterMs: 0 })),
+      ),
+    ],
+    'joint: a cost above its limit denies all and takes nothing': [joint(oneByOne)],
+    'joint: 100 parallel calls never over-admit and never take in vain': [
+      joint(async (store, requests) => {
+        const looked = await Promise.all(requests.map((request) => store.peek(request)))
+        return looked.every(({ allowed }) => allowed) ? oneByOne(store, requests) : looked
+      }),
+    ],
+    'joint: an aborted call decides nothing late': [
+      joint((store, requests) => SoundStore.prototype.consumeAll.call(store, requests)),
+    ],
+    'joint: a store that cannot answer throws in time': [
+      joint(async (store, requests) => requests.map((request) => store.decide(request, true))),
+    ],
+  }
+  const names = casesOf().map(({ name }) => name)
+  t.same(Object.keys(broken), names, 'every case has an implementation that it refuses')
+  for (const { name, run } of casesOf()) await t.resolves(run(), `passes: ${name}`)
+  for (const [name, flaws] of Object.entries(broken)) {
+    for (const cases of flaws) {
+      const run = cases.find((one) => one.name === name)?.run()
+      await t.rejects(run as Promise<void>, { name: ConformanceError.name }, `refuses: ${name}`)
+    }
+  }
+})
