@@ -1,0 +1,172 @@
+import { type ConfigView, key } from '@plinth/kernel'
+
+/** Stands for the directory of the storage in a path. */
+export const storagePlaceholder = '<storage dir>'
+
+export const keys = {
+  'platform.install.installed': key.boolean({
+    title: { en: 'Installed', 'zh-CN': '已安装' },
+    description: {
+      en: 'Whether the product is installed. Written by the installation and by its administration alone.',
+      'zh-CN': '产品是否已安装，仅由安装流程及其管理操作写入。',
+    },
+    default: false,
+    state: true,
+    reload: 'live',
+  }),
+  'platform.install.enabled': key.boolean({
+    title: { en: 'Installation', 'zh-CN': '安装流程' },
+    description: { en: 'Whether the product can be installed over HTTP.', 'zh-CN': '是否允许通过 HTTP 安装产品。' },
+    default: true,
+  }),
+  'platform.install.mode': key.enum({
+    title: { en: 'Mode of the installation', 'zh-CN': '安装模式' },
+    description: {
+      en: 'auto: open while the product is not installed. forced: open then even where the installation is switched off. disabled: always closed.',
+      'zh-CN': 'auto：未安装时开放；forced：未安装时即使关闭了安装流程也开放；disabled：始终关闭。',
+    },
+    values: ['auto', 'forced', 'disabled'],
+    default: 'auto',
+  }),
+  'platform.install.config-file': key.string({
+    title: { en: 'File that the installation writes', 'zh-CN': '安装写入的配置文件' },
+    description: {
+      en: 'Relative to the directory of the product file. It is the file that the product reads at its start.',
+      'zh-CN': '相对于产品文件所在目录，即产品启动时读取的文件。',
+    },
+    default: '.env',
+    minLength: 1,
+    editable: false,
+  }),
+  'platform.install.execution-log-file': key.string({
+    title: { en: 'Log of the installation', 'zh-CN': '安装执行日志文件' },
+    description: {
+      en: 'JSON Lines. <storage dir> stands for the directory of the storage.',
+      'zh-CN': 'JSON Lines 格式，<storage dir> 表示存储目录。',
+    },
+    default: `${storagePlaceholder}/install/execution.log`,
+    minLength: 1,
+    editable: false,
+  }),
+  'platform.install.allow-reinstall': key.boolean({
+    title: { en: 'Installing again', 'zh-CN': '允许重新安装' },
+    description: {
+      en: 'Opens the installation of a product that is installed, and allows to reset its state. Leave it off in production.',
+      'zh-CN': '对已安装的产品开放安装流程并允许重置安装状态。生产环境请保持关闭。',
+    },
+    default: false,
+    editable: false,
+  }),
+  'platform.install.token': key.string({
+    title: { en: 'Install token', 'zh-CN': '安装令牌' },
+    description: {
+      en: 'Whoever installs must know it. In production it must come from the environment variable and have at least 32 characters, 12 of them different; otherwise the installation stays closed.',
+      'zh-CN':
+        '执行安装者须提供此令牌。生产环境中必须来自环境变量，至少 32 个字符且其中至少 12 个不同，否则安装流程保持关闭。',
+    },
+    default: '',
+    sensitive: true,
+    editable: false,
+  }),
+  'platform.install.token-ttl': key.duration({
+    title: { en: 'Validity of a token check', 'zh-CN': '令牌校验有效期' },
+    description: {
+      en: 'How long a page may keep the token. A suggestion: the token is checked with every call.',
+      'zh-CN': '页面保存令牌的建议时长，每次调用仍会校验令牌。',
+    },
+    default: '30m',
+    minimum: '1s',
+  }),
+  'platform.install.cidr-check-enabled': key.boolean({
+    title: { en: 'Check of the source network', 'zh-CN': '来源网络检查' },
+    description: {
+      en: 'Allow the installation from the networks below only.',
+      'zh-CN': '仅允许从下列网络执行安装。',
+    },
+    default: false,
+  }),
+  'platform.install.allowed-cidrs': key.cidrList({
+    title: { en: 'Allowed source networks', 'zh-CN': '允许的来源网络' },
+    default: ['127.0.0.1/32', '::1/128'],
+  }),
+  'platform.install.require-https': key.boolean({
+    title: { en: 'HTTPS for the installation', 'zh-CN': '安装要求 HTTPS' },
+    default: false,
+  }),
+  'platform.install.allow-lite': key.boolean({
+    title: { en: 'Lite mode', 'zh-CN': '精简模式' },
+    description: {
+      en: 'Allow to install on the embedded database and without Redis.',
+      'zh-CN': '允许使用内嵌数据库且不启用 Redis 进行安装。',
+    },
+    default: true,
+  }),
+  'platform.install.access-protection-enabled': key.boolean({
+    title: { en: 'Protection before the installation', 'zh-CN': '安装前访问保护' },
+    description: {
+      en: 'Until the product is installed, pages lead to the installation and other requests are refused.',
+      'zh-CN': '产品安装完成前，页面跳转到安装页，其他请求被拒绝。',
+    },
+    default: false,
+  }),
+  'platform.install.page.enabled': key.boolean({
+    title: { en: 'Install page', 'zh-CN': '安装页面' },
+    default: true,
+  }),
+  'platform.install.root-route.enabled': key.boolean({
+    title: { en: 'Root path leads to the installation', 'zh-CN': '根路径进入安装' },
+    description: { en: 'Until the product is installed.', 'zh-CN': '在产品安装完成之前。' },
+    default: true,
+  }),
+  'platform.install.root-route.mode': key.enum({
+    title: { en: 'How the root path leads there', 'zh-CN': '根路径接管方式' },
+    values: ['forward', 'redirect'],
+    default: 'redirect',
+  }),
+  'platform.install.root-route.target': key.string({
+    title: { en: 'Where the root path leads before the installation', 'zh-CN': '安装前根路径目标' },
+    default: '/install/',
+  }),
+  'platform.view.root.enabled': key.boolean({
+    title: { en: 'Root page', 'zh-CN': '根页面' },
+    description: { en: 'Whether the root path answers at all.', 'zh-CN': '根路径是否响应。' },
+    default: true,
+  }),
+  'platform.view.root.target': key.string({
+    title: { en: 'Entry of the product', 'zh-CN': '产品入口' },
+    description: {
+      en: 'Path that the root path leads to once the product is installed; / shows a small page instead.',
+      'zh-CN': '安装完成后根路径跳转到的路径；为 / 时显示一个简单页面。',
+    },
+    default: '/',
+  }),
+  'platform.site.name': key.string({
+    title: { en: 'Name of the site', 'zh-CN': '站点名称' },
+    default: '',
+    maxLength: 64,
+    reload: 'live',
+  }),
+  'platform.site.title': key.string({
+    title: { en: 'Title of the site', 'zh-CN': '站点标题' },
+    default: '',
+    maxLength: 128,
+    reload: 'live',
+  }),
+  'platform.site.url': key.string({
+    title: { en: 'Address of the site', 'zh-CN': '站点地址' },
+    default: '',
+    maxLength: 512,
+    reload: 'live',
+  }),
+  'platform.site.time-zone': key.string({
+    title: { en: 'Time zone of the site', 'zh-CN': '站点时区' },
+    description: {
+      en: 'Days and months of business rules follow it. Not the time zone of the process.',
+      'zh-CN': '业务规则的日期和月份按此时区计算，与进程时区无关。',
+    },
+    default: 'UTC',
+    reload: 'live',
+  }),
+}
+
+export type InstallConfig = ConfigView<typeof keys>

@@ -1,0 +1,323 @@
+import { event } from '@plinth/events'
+import { service } from '@plinth/kernel'
+import { type Static, Type } from 'typebox'
+
+/** Header that carries the install token. */
+export const tokenHeader = 'x-install-token'
+
+export const installModes = ['auto', 'forced', 'disabled'] as const
+
+/** Codes of the entry check (document 3, "Authentication"). */
+export const entryReasons = [
+  'install.token.not-required',
+  'install.token.valid',
+  'install.token.invalid',
+  'install.token.not-allowed',
+] as const
+export type EntryReason = (typeof entryReasons)[number]
+
+const outcomes = ['passed', 'warning', 'failed'] as const
+export type Outcome = (typeof outcomes)[number]
+
+const moment = Type.String({ description: 'ISO 8601; empty for none.' })
+
+/** The install status snapshot (document 3, "Install status snapshot"). */
+export const statusView = Type.Object({
+  enabled: Type.Boolean(),
+  mode: Type.Enum([...installModes]),
+  installed: Type.Boolean(),
+  installAllowed: Type.Boolean({ description: 'Whether the installation may be entered.' }),
+  allowReinstall: Type.Boolean(),
+  locked: Type.Boolean(),
+  installPath: Type.String(),
+  productPath: Type.String({ description: 'With the prefix of the request under a context path.' }),
+  rootRouteMode: Type.Enum(['forward', 'redirect']),
+  rootRouteTarget: Type.String(),
+  snapshotAt: Type.String({ format: 'date-time' }),
+})
+export type StatusView = Static<typeof statusView>
+
+export const tokenBody = Type.Object({ token: Type.Optional(Type.String({ maxLength: 1024 })) })
+
+export const verifyView = Type.Object({
+  valid: Type.Boolean(),
+  tokenConfigured: Type.Boolean(),
+  installed: Type.Boolean(),
+  installAllowed: Type.Boolean(),
+  reason: Type.Enum([...entryReasons]),
+  expiresAt: moment,
+})
+
+const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
+const whole = Type.Optional(Type.Union([Type.Integer(), Type.Null()]))
+
+export const administratorForm = Type.Object({
+  username: text(256),
+  email: text(320),
+  mobile: text(64),
+  password: text(1024),
+  confirmPassword: text(1024),
+})
+export type AdministratorForm = Static<typeof administratorForm>
+
+/** The configuration form. Nothing is required by its shape: what is missing is told by the checks, field by field. */
+export const installForm = Type.Object({
+  site: Type.Optional(
+    Type.Object({ name: text(256), title: text(256), url: text(1024), defaultLocale: text(64), timeZone: text(128) }),
+  ),
+  administrator: Type.Optional(administratorForm),
+  database: Type.Optional(
+    Type.Object({
+      type: text(64),
+      host: text(512),
+      port: whole,
+      database: text(512),
+      username: text(256),
+      password: text(1024),
+    }),
+  ),
+  cache: Type.Optional(
+    Type.Object({
+      enabled: Type.Optional(Type.Boolean()),
+      host: text(512),
+      port: whole,
+      database: whole,
+      password: text(1024),
+    }),
+  ),
+  storage: Type.Optional(Type.Object({ publicDisk: text(128), localDisk: text(128) })),
+})
+export type InstallForm = Static<typeof installForm>
+
+export const checkView = Type.Object({
+  code: Type.String({ description: 'Stable code of what was looked at.' }),
+  group: Type.String(),
+  field: Type.String({ description: 'Field of the form, for example `database.host`; empty for the environment.' }),
+  status: Type.Enum([...outcomes]),
+  message: Type.String(),
+})
+export type Check = Static<typeof checkView>
+
+const checkMembers = {
+  authorized: Type.Boolean({ description: 'The entry check passed.' }),
+  passed: Type.Boolean({ description: 'No item failed; warnings do not count.' }),
+  checks: Type.Array(checkView),
+}
+export const checkResult = Type.Object(checkMembers)
+export type CheckResult = Static<typeof checkResult>
+
+export const entryView = Type.Object({
+  propertyKey: Type.String(),
+  environmentKey: Type.String({ description: 'Empty for what no variable holds.' }),
+  maskedValue: Type.String(),
+  sensitive: Type.Boolean(),
+  target: Type.Enum(['.env', 'config', 'runtime']),
+  note: Type.String(),
+})
+export type PlanEntry = Static<typeof entryView>
+
+export const planResult = Type.Object({
+  ...checkMembers,
+  entries: Type.Array(entryView),
+  restartRequired: Type.Boolean({ description: 'The connection to the database or to Redis changes.' }),
+})
+export type PlanResult = Static<typeof planResult>
+
+export const migrateView = Type.Object({
+  authorized: Type.Boolean(),
+  migrated: Type.Boolean(),
+  pendingBefore: Type.Integer({ minimum: 0 }),
+  applied: Type.Integer({ minimum: 0, description: 'Change sets that this call applied.' }),
+  upToDate: Type.Boolean(),
+  message: Type.String(),
+})
+export type MigrateView = Static<typeof migrateView>
+
+export const recordView = Type.Object({
+  id: Type.Integer(),
+  sessionId: Type.String({ description: 'Empty for a single step.' }),
+  stepCode: Type.String(),
+  status: Type.Enum([...outcomes]),
+  message: Type.String(),
+  occurredAt: Type.String({ format: 'date-time' }),
+})
+export type RecordView = Static<typeof recordView>
+
+export const executeView = Type.Object({
+  authorized: Type.Boolean(),
+  passed: Type.Boolean(),
+  restartRequired: Type.Boolean({ description: 'The product starts again; execute once more when it is back.' }),
+  configWritten: Type.Boolean(),
+  administratorReady: Type.Boolean(),
+  locked: Type.Boolean(),
+  message: Type.String(),
+  sessionId: Type.String(),
+  retriedSessionId: Type.String(),
+  records: Type.Array(recordView),
+})
+export type ExecuteView = Static<typeof executeView>
+
+export const administratorView = Type.Object({
+  authorized: Type.Boolean(),
+  ready: Type.Boolean({ description: 'There is a user.' }),
+  created: Type.Boolean({ description: 'This call created it.' }),
+  userId: Type.Union([Type.Integer(), Type.Null()]),
+  username: Type.String(),
+  message: Type.String(),
+})
+export type AdministratorView = Static<typeof administratorView>
+
+export const lockView = Type.Object({
+  authorized: Type.Boolean(),
+  locked: Type.Boolean(),
+  lockedAt: moment,
+  status: statusView,
+  message: Type.String(),
+})
+export type LockView = Static<typeof lockView>
+
+export const stepView = Type.Object({
+  sequence: Type.Integer({ minimum: 1 }),
+  code: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  status: Type.Enum(['pending', 'passed']),
+  message: Type.String(),
+  required: Type.Boolean({ description: 'Its failure stops the installation.' }),
+  retryable: Type.Boolean({ description: 'Whether another try may be offered.' }),
+})
+export type StepView = Static<typeof stepView>
+export const stepsView = Type.Object({ steps: Type.Array(stepView) })
+
+export const limitQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ description: 'Records, 100 when absent; 500 at most.' })),
+})
+export const logsView = Type.Object({ authorized: Type.Boolean(), records: Type.Array(recordView) })
+export const sessionParams = Type.Object({ sessionId: Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$' }) })
+export const sessionLogsView = Type.Object({
+  authorized: Type.Boolean(),
+  sessionId: Type.String(),
+  records: Type.Array(recordView),
+})
+
+/** The form, filled from the running configuration. */
+export const defaultsView = Type.Object({
+  site: Type.Object({
+    name: Type.String(),
+    title: Type.String(),
+    url: Type.String(),
+    defaultLocale: Type.String(),
+    timeZone: Type.String(),
+  }),
+  database: Type.Object({
+    type: Type.String(),
+    url: Type.String({ description: 'Without a password.' }),
+    host: Type.String(),
+    port: Type.Union([Type.Integer(), Type.Null()]),
+    database: Type.String(),
+    username: Type.String(),
+    password: Type.String({ description: 'Empty unless the caller may see it. Never store it.' }),
+    passwordSet: Type.Boolean(),
+  }),
+  cache: Type.Object({
+    enabled: Type.Boolean(),
+    host: Type.String(),
+    port: Type.Integer(),
+    database: Type.Integer(),
+    password: Type.String({ description: 'Empty unless the caller may see it. Never store it.' }),
+    passwordSet: Type.Boolean(),
+  }),
+  storage: Type.Object({ publicDisk: Type.String(), localDisk: Type.String() }),
+})
+export type DefaultsView = Static<typeof defaultsView>
+
+const condition = Type.Object({ field: Type.String(), values: Type.Array(Type.Union([Type.String(), Type.Boolean()])) })
+export const fieldView = Type.Object({
+  name: Type.String({ description: 'Within its group.' }),
+  label: Type.String(),
+  description: Type.String(),
+  type: Type.Enum(['string', 'integer', 'boolean']),
+  required: Type.Boolean({ description: 'Where it is visible.' }),
+  candidates: Type.Array(Type.Object({ value: Type.String(), label: Type.String() })),
+  hints: Type.Object({
+    input: Type.Enum(['text', 'password', 'email', 'tel', 'url', 'number', 'switch', 'select', 'combobox']),
+    autocomplete: Type.Optional(Type.String()),
+    placeholder: Type.Optional(Type.String()),
+    minimum: Type.Optional(Type.Integer()),
+    maximum: Type.Optional(Type.Integer()),
+    maxLength: Type.Optional(Type.Integer()),
+    visibleWhen: Type.Optional(condition),
+    /** Values that go with a value of another field, for example the port of a type of database. */
+    follows: Type.Optional(Type.Object({ field: Type.String(), values: Type.Record(Type.String(), Type.Integer()) })),
+  }),
+})
+export type FieldView = Static<typeof fieldView>
+export const schemaView = Type.Object({
+  groups: Type.Array(
+    Type.Object({
+      code: Type.Enum(['site', 'administrator', 'database', 'cache', 'storage']),
+      label: Type.String(),
+      description: Type.String(),
+      fields: Type.Array(fieldView),
+    }),
+  ),
+})
+export type SchemaView = Static<typeof schemaView>
+
+/** Published after a successful installation; the rule `install.execution.completed` listens to it. Holds no secret. */
+export const InstallCompletedEvent = event(
+  'install.execution.completed',
+  Type.Object({
+    sessionId: Type.String(),
+    completedAt: Type.String(),
+    restartSuggested: Type.Boolean(),
+    logCount: Type.Integer(),
+    message: Type.String(),
+  }),
+)
+
+/** Published after a failed installation; the rule `install.execution.failed` listens to it. Holds no secret. */
+export const InstallExecutionFailedEvent = event(
+  'install.execution.failed',
+  Type.Object({
+    sessionId: Type.String(),
+    failedAt: Type.String(),
+    failedStepCode: Type.String(),
+    stepMessage: Type.String(),
+    failedStepCount: Type.Integer(),
+    logCount: Type.Integer(),
+    message: Type.String(),
+  }),
+)
+
+/** A file of the install page. */
+export interface PageAsset {
+  readonly body: Uint8Array
+  readonly contentType: string
+  /** `br` or `gzip` for a body that is compressed already. */
+  readonly encoding?: string
+  /** True for a file whose name changes with its content. */
+  readonly immutable: boolean
+}
+
+/**
+ * The page at `/install/`. A plugin that brings it provides this service; it needs nothing of this plugin but the id. The
+ * page speaks to `../api/v1/install` relative to itself. Without the service, or while it has no page, a fallback page
+ * lists the status endpoint and the documentation.
+ */
+export interface InstallPage {
+  /**
+   * The HTML. Every `<script>` and `<style>` in it carries the nonce, which also belongs into
+   * `<meta property="csp-nonce">`; nothing else may run. `undefined` while the page is not built.
+   */
+  html(page: { readonly nonce: string; readonly locale: string }): string | undefined | Promise<string | undefined>
+  /**
+   * A file below `/install/`, for example `assets/index-4f3a.js`.
+   *
+   * @param path decoded, without a leading slash
+   * @param encodings that the caller accepts, lower case, best first
+   */
+  asset(path: string, encodings: readonly string[]): PageAsset | undefined | Promise<PageAsset | undefined>
+}
+
+export const installPage = service<InstallPage>('install.page', { from: '@plinth/console' })
