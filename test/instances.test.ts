@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import databasePlugin, { type Database, database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import { ownRedis, redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import t, { type Test } from 'tap'
+import { type ProductProcess, startProcess } from './product-process.ts'
+
+const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
+const quota = 300
+const clients = 8
+
+/** Two instances that take over from each other quickly. */
+async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string, JsonValue>>) {
+  const config = {
+    ...db.config,
+    'platform.scheduler.lease': '3s',
+    'platform.events.dispatcher.lease': '3s',
+    'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+    ...more,
+  }
+  const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
+  const processes = await Promise.all([startProcess(product, settings), startProcess(product, settings)])
+  t.teardown(async () => {
+    for (const { child } of processes) child.kill('SIGKILL')
+    await Promise.all(processes.map(({ ended }) => ended))
+  })
+  return processes
+}
+
+/** Looks into the database of the instances. */
+async function look(t: Test, db: TestDatabase): Promise<Database> {
+  const config = { ...db.config, 'platform.database.migrate-at-start': false }
+  const running = await startForTest(defineProduct({ name: 'look', plugins: [databasePlugin], config }), {
+    roles: ['cli'],
+  })
+  t.teardown(() => running.stop('test ended'))
+  return running.service(database)
+}
+
+/** Calls all instances from many clients until `enough` says so; counts codes. Calls that break are no answers. */
+function load(urls: readonly string[], path: (call: number) => string, many: number) {
+  const codes: Record<string, number> = {}
+  let calls = 0
+  let isEnough = false
+  const client = async (url: string) => {
+    while (!isEnough) {
+      calls += 1
+      try {
+        const answer = await fetch(`${url}${path(calls)}`, { method: 'POST' })
+        const { code } = (await answer.json()) as { code: string }
+        codes[code] = (codes[code] ?? 0) + 1
+      } catch {
+        await pause(10)
+      }
+    }
+  }
+  const running = Promise.all(Array.from({ length: many }, (_, n) => client(urls[n % urls.length] ?? '')))
+  return {
+    codes,
+    async stop() {
+      isEnough = true
+      await running
+    },
+  }
+}
+
+async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const signal = AbortSignal.timeout(120_000)
+  while (!(await isTrue())) {
+    if (signal.aborted) throw new Error(`Not within two minutes: ${what}`)
+    await pause(50)
+  }
+}
+
+const number = async (db: Database, sql: string) => Number((await db.query<{ n: number | string }>(sql))[0]?.n)
+
+/** No event lost, none before its forerunner; no two runs of a task at one time. */
+async function allIsWell(t: Test, db: Database) {
+  await until('every committed event has been handled', async () => {
+    const open = `select count(*) as n from outbox_event where status <> 'delivered'`
+    return (await number(db, open)) === 0
+  })
+  const sent = await db.query<{ subject: string; n: number }>(
+    'select subject, max(position) as n from probe_sent group by subject order by subject',
+  )
+  for (const { subject, n } of sent) {
+    const rows = await db.query<{ position: number }>(
+      'select position from probe_received where subject = ? order by id',
+      [subject],
+    )
+    const firsts = [...new Set(rows.map(({ position }) => Number(position)))]
+    t.same(
+      firsts,
+      Array.from({ length: Number(n) }, (_, index) => index + 1),
+      `every event of ${subject} arrived, in order`,
+    )
+  }
+  t.ok((await number(db, 'select count(*) as n from probe_run')) > 0, 'the task ran')
+  t.equal(await number(db, 'select count(*) as n from probe_run where overlapped > 0'), 0, 'never two runs at one time')
+}
+
+/** Both instances under load; one is killed in the middle, its work goes on elsewhere. */
+async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
+  const [one, two] = (await startTwo(t, db, config)) as [ProductProcess, ProductProcess]
+  const urls = [one.url, two.url]
+  const seen = await look(t, db)
+
+  const hits = load(urls, () => '/api/v1/probe/hits', clients)
+  const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
+  await until('both work', async () => (publishing.codes['200'] ?? 0) >= 20 && (hits.codes['200'] ?? 0) >= 50)
+  const runsOf = (process_: number | undefined) =>
+    number(seen, `select count(*) as n from probe_run where process = ${process_}`)
+  one.child.kill('SIGKILL')
+  await one.ended
+  const before = publishing.codes['200'] ?? 0
+  await until('the other goes on', () => (publishing.codes['200'] ?? 0) >= before + 20)
+  await until('the quota is used up', () => (hits.codes['429'] ?? 0) >= 100)
+  const runs = await runsOf(two.child.pid)
+  await until('the task runs on the other', async () => (await runsOf(two.child.pid)) > runs)
+  await Promise.all([hits.stop(), publishing.stop()])
+
+  const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
+  t.ok(admitted <= quota, `no more than the quota was admitted: ${JSON.stringify(hits.codes)}`)
+  t.ok(admitted + unknown >= quota - clients, 'and no less, but for what was on its way to the one that died')
+  await allIsWell(t, seen)
+  two.child.kill('SIGTERM')
+  t.same(await two.ended, [0, null], 'the survivor drains and ends well')
+}
+
+onEachDatabase(t, 'K-018 R-001 two instances, one killed under load, on the database alone', (t, db) =>
+  survivesKill(t, db, {}),
+)
+
+for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialect !== 'sqlite')) {
+  t.test(
+    `K-018 R-001 two instances, one killed under load, on ${dialect} and Redis`,
+    { skip: skip || skipRedis },
+    async (t) => {
+      const db = await createDatabase(dialect)
+      t.teardown(() => db.drop())
+      const redis = redisSpace()
+      t.teardown(() => redis.drop())
+      await survivesKill(t, db, { ...redis.config, 'platform.scheduler.engine': 'bullmq' })
+    },
+  )
+
+  t.test(`R-001 Redis is frozen, killed and started again empty under load, on ${dialect}`, { skip }, async (t) => {
+    const server = await ownRedis()
+    if (server === undefined) return t.skip('no redis-server program')
+    t.teardown(() => server.drop())
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const [one, two] = (await startTwo(t, db, server.config)) as [ProductProcess, ProductProcess]
+    const urls = [one.url, two.url]
+    const seen = await look(t, db)
+
+    const hits = load(urls, () => '/api/v1/probe/hits', clients)
+    const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
+    const answered = (code: string, more: number) => {
+      const goal = (hits.codes[code] ?? 0) + more
+      return until(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
+    }
+    /** A call whose answer came too late was refused, but may have been counted. */
+    const usedUp = (windows: number, what: string) => {
+      const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
+      const all = windows * quota
+      t.ok(admitted <= all && admitted + unknown >= all, `${what}: ${JSON.stringify(hits.codes)}`)
+      return admitted
+    }
+    await answered('429', 20)
+    const admitted = usedUp(1, 'the quota and no more')
+    server.freeze()
+    await answered('503', 20)
+    t.equal(hits.codes['200'], admitted, 'nothing is let through while the store does not answer')
+    server.thaw()
+    await answered('429', 20)
+    t.equal(hits.codes['200'], admitted, 'the count has survived the pause')
+    await server.kill()
+    await answered('503', 20)
+    await server.start()
+    await answered('429', 20)
+    await Promise.all([hits.stop(), publishing.stop()])
+    usedUp(2, 'a store that lost its counts begins a new window, shared by both')
+    await allIsWell(t, seen)
+    for (const { child, ended } of [one, two]) {
+      child.kill('SIGTERM')
+      t.same(await ended, [0, null])
+    }
+  })
+}
