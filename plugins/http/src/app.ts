@@ -13,8 +13,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Monotonic milliseconds of its arrival. */
     startedAt: number
-    /** Envelope code of a failure; empty for a success. */
-    failureCode: string
   }
   interface FastifyContextConfig {
     /** Code to count when the request did not fail; the HTTP status when absent. */

@@ -11,8 +11,11 @@ import type { Registry } from 'prom-client'
 import type { Static, TSchema } from 'typebox'
 import type { ClientIpRules } from './client-ip.ts'
 
-/** Who may call a route. Every route says so; there is no default. */
-export type Access = 'public' | 'user' | { readonly permission: string }
+/**
+ * Who may call a route. Every route says so; there is no default. `signed`: callers that prove themselves by a signature
+ * over the request; closed unless a guard of the stage `signature` takes the route.
+ */
+export type Access = 'public' | 'user' | 'signed' | { readonly permission: string }
 
 export interface RequestSchemas {
   readonly params?: TSchema
@@ -40,6 +43,13 @@ declare module 'fastify' {
     readonly clientIp: string
     /** Locale of the answer, from `Accept-Language`. */
     readonly locale: string
+    /** Envelope code of a failure; empty for a success. Final when the answer has been sent. */
+    failureCode: string
+    /**
+     * The body exactly as it was sent, before any decoding; empty without one. Kept on routes that a guard of the stage
+     * `signature` takes, from that stage on.
+     */
+    rawBody: Buffer | undefined
   }
 }
 
@@ -106,12 +116,22 @@ export interface RouteGuard {
   readonly name: string
   /**
    * `gate` runs first and knows no caller: access protection, address lists. `access` decides who may call, also before
-   * the body is read: a route that is not public answers "401" as long as no access guard takes it. `quota` runs after
-   * validation, so that bad input burns no quota.
+   * the body is read: a route that is not public answers "401" as long as no access guard takes it. `signature` runs
+   * after the body was parsed and before validation, with the bytes in `request.rawBody`; it opens `signed` routes.
+   * `quota` runs after validation, so that bad input burns no quota.
    */
-  readonly stage: 'gate' | 'access' | 'quota'
+  readonly stage: 'gate' | 'access' | 'signature' | 'quota'
   /** Called once per route before the server listens; `undefined` leaves the route alone. */
   forRoute(route: RouteInfo): GuardHandler | undefined
+  /** For the API description: what a caller of a `signed` route sends so that this guard lets the request pass. */
+  security?(route: RouteInfo): RouteSecurity | undefined
+}
+
+export interface RouteSecurity {
+  /** Security scheme objects of OpenAPI by name; a caller needs all of them. */
+  readonly schemes: Readonly<Record<string, object>>
+  /** What the caller must have been granted. */
+  readonly scopes: readonly string[]
 }
 
 export interface HttpServer {

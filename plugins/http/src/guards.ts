@@ -6,6 +6,8 @@ import type { GuardHandler, RouteGuard, RouteInfo } from './contract.ts'
 export interface RouteHooks {
   /** Before the body is read: gates, then access. */
   readonly onRequest: readonly GuardHandler[]
+  /** After the body was parsed, before validation: signatures. */
+  readonly preValidation: readonly GuardHandler[]
   /** After validation: quota. */
   readonly preHandler: readonly GuardHandler[]
 }
@@ -23,9 +25,12 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
   const of = (stage: RouteGuard['stage']) =>
     guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
   const access = of('access')
-  const isOpen = route.access === 'public' || access.length > 0
+  const preValidation = of('signature')
+  const vouching = route.access === 'signed' ? preValidation : access
+  const isOpen = route.access === 'public' || vouching.length > 0
   return {
     onRequest: [...of('gate'), ...(isOpen ? access : [refuseUnknownCaller])],
+    preValidation,
     preHandler: of('quota'),
   }
 }

@@ -41,7 +41,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   const book = bookWithProbes()
   const describe = () => {
     book.close()
-    return openapiDocument(settings.product, book.routes)
+    return openapiDocument(settings.product, book.routes, book.guards)
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import type { Access } from './contract.ts'
+import type { RouteGuard, RouteInfo, RouteSecurity } from './contract.ts'
 import { envelopeType, failureSchema, successSchema } from './envelope.ts'
 import { SchemaWriter } from './openapi-schema.ts'
 import type { BookedRoute } from './route-book.ts'
@@ -15,16 +15,23 @@ const [jsonType] = envelopeType.split(';') as [string]
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
   routes: readonly BookedRoute[],
+  guards: readonly RouteGuard[],
 ): object {
   const schemas = new SchemaWriter()
   const failure = schemas.component('Failure', failureSchema)
+  const securitySchemes: Record<string, object> = { bearer: { type: 'http', scheme: 'bearer' } }
+  const securityOf = (info: RouteInfo) => {
+    const signatures = info.access === 'signed' ? guards.flatMap((guard) => guard.security?.(info) ?? []) : []
+    for (const { schemes } of signatures) Object.assign(securitySchemes, schemes)
+    return security(info, signatures)
+  }
   const ids = new Set<string>()
   const describe = (route: BookedRoute, path: string) => {
     const wanted = operationId(route.info.method, path)
     let id = wanted
     for (let number = 2; ids.has(id); number++) id = `${wanted}${number}`
     ids.add(id)
-    return { operationId: id, ...operation(route, path, schemas, failure) }
+    return { operationId: id, ...operation(route, path, schemas, failure, securityOf(route.info)) }
   }
   const shown = routes.filter(({ info }) => !info.hidden).sort((a, b) => (order(a) < order(b) ? -1 : 1))
   const paths: Record<string, Record<string, unknown>> = {}
@@ -40,14 +47,14 @@ export function openapiDocument(
     paths,
     components: {
       schemas: schemas.components,
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      securitySchemes,
     },
   }
 }
 
 const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
 
-function operation(route: BookedRoute, path: string, schemas: SchemaWriter, failure: Json): Json {
+function operation(route: BookedRoute, path: string, schemas: SchemaWriter, failure: Json, security: Json): Json {
   const { info, declaration } = route
   const { params, query, body } = declaration.request ?? {}
   const deprecated = 'deprecated' in declaration ? declaration.deprecated : undefined
@@ -64,7 +71,7 @@ function operation(route: BookedRoute, path: string, schemas: SchemaWriter, fail
     ...(description.length > 0 ? { description: description.join('\n\n') } : {}),
     tags: tagsOf(route),
     ...(deprecated ? { deprecated: true } : {}),
-    ...security(info.access),
+    ...security,
     'x-plugin': info.plugin,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(body, 'input')) }),
@@ -81,8 +88,12 @@ function operation(route: BookedRoute, path: string, schemas: SchemaWriter, fail
   }
 }
 
-function security(access: Access): Json {
+function security({ access }: RouteInfo, signatures: readonly RouteSecurity[]): Json {
   if (access === 'public') return { security: [] }
+  if (access === 'signed') {
+    const needed = signatures.flatMap(({ schemes, scopes }) => Object.keys(schemes).map((name) => [name, scopes]))
+    return { security: [Object.fromEntries(needed)] }
+  }
   return {
     security: [{ bearer: [] }],
     ...(access === 'user' ? {} : { 'x-permission': access.permission }),

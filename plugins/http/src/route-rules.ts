@@ -10,8 +10,6 @@ export const adminPathExceptions: readonly string[] = [
   '/api/v1/notification-rules',
   '/api/v1/notification-send-logs',
   '/api/v1/money/web3',
-  // Open-platform callers hold scopes, not roles.
-  '/api/v1/open',
 ]
 
 const literal = '[a-z0-9]+(?:-[a-z0-9]+)*'
@@ -31,6 +29,7 @@ export function pathFault(path: string, access: Access): string | undefined {
   if (misplacedAdmin.test(path)) return 'has "admin" behind the domain; it belongs right behind the version'
   const isAdmin = adminPath.test(path)
   if (isAdmin && access === 'public') return 'is an admin path that anybody may call'
+  if (isAdmin && access === 'signed') return 'is an admin path, and those who sign are no administrators'
   if (!isAdmin && typeof access === 'object' && !adminPathExceptions.some((prefix) => isBelow(path, prefix))) {
     return 'needs a permission, so it belongs under /api/v{major}/admin/{domain}/'
   }

@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifySchema, RouteShorthandOptions } from 'fastify'
+import type { FastifyInstance, FastifySchema, RouteOptions, RouteShorthandOptions } from 'fastify'
 import type { RequestSchemas } from './contract.ts'
 import { noSniff, success, successCode, successSchema } from './envelope.ts'
 import { hooksFor, runInTurn } from './guards.ts'
+import { keepRawBody } from './raw-body.ts'
 import { checkedSuccess } from './response-check.ts'
 import type { BookedRoute, RouteBook } from './route-book.ts'
 
@@ -10,7 +11,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isRespo
   for (const booked of book.routes) {
     if (booked.kind !== 'envelope') continue
     const { handler, request, response } = booked.declaration
-    app.route({
+    addRoute(app, {
       ...sharedOptions(booked, book),
       schema: { ...inputSchemas(request), response: { [successCode]: successSchema(response) } },
       config: { successCode },
@@ -29,7 +30,7 @@ export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
     const { handler, request } = booked.declaration
-    app.route({
+    addRoute(app, {
       ...sharedOptions(booked, book),
       schema: inputSchemas(request),
       handler: (request, reply) => handler(request, reply),
@@ -37,15 +38,22 @@ export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
   }
 }
 
+/** A route whose guards want the bytes of the body lives in a context of its own; all others pay nothing for it. */
+function addRoute(app: FastifyInstance, options: RouteOptions): void {
+  if (options.preValidation === undefined) app.route(options)
+  else app.register(async (signed) => void keepRawBody(signed).route(options))
+}
+
 function sharedOptions(
   { info }: BookedRoute,
   book: RouteBook,
 ): RouteShorthandOptions & { method: string; url: string } {
-  const { onRequest, preHandler } = hooksFor(info, book.guards)
+  const { onRequest, preValidation, preHandler } = hooksFor(info, book.guards)
   return {
     method: info.method,
     url: info.path,
     ...(onRequest.length > 0 ? { onRequest: runInTurn(onRequest) } : {}),
+    ...(preValidation.length > 0 ? { preValidation: runInTurn(preValidation) } : {}),
     ...(preHandler.length > 0 ? { preHandler: runInTurn(preHandler) } : {}),
   }
 }

@@ -9,7 +9,7 @@ export function accessGuard(identity: Pick<Identity, 'authenticate'>): RouteGuar
     name: 'iam.access',
     stage: 'access',
     forRoute({ access }) {
-      if (access === 'public') return undefined
+      if (access === 'public' || access === 'signed') return undefined
       const permission = access === 'user' ? undefined : access.permission
       const admit = (request: GuardedRequest, principal: Principal) => {
         if (permission !== undefined && !principal.can(permission)) {
