@@ -20,6 +20,8 @@ export interface CatalogueEntry {
   readonly sensitive: boolean
   readonly reload: Reload
   readonly editable: boolean
+  /** Kept in the database by its owner. */
+  readonly state?: boolean
   /** Environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
@@ -48,6 +50,7 @@ export function buildCatalogue(
         sensitive,
         reload: declaration.reload,
         editable: declaration.editable,
+        ...(declaration.state && { state: true }),
         env: environmentNameOf(key, declaration),
         ...(deprecated && {
           deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },

@@ -35,6 +35,11 @@ export interface KeyDeclaration<T = unknown> {
   readonly reload: Reload
   /** False: the configuration centre never writes it; it comes from files, the environment or the command line. */
   readonly editable: boolean
+  /**
+   * State that the owner itself keeps in the database, for example whether the product is installed; no operator writes
+   * it, so it is not editable. Other keys that are not editable are never taken from the database.
+   */
+  readonly state?: boolean
   /** Heading in the catalogue. Without one, the second segment of the key. */
   readonly group?: string
   /** Environment variable. Without one, the key in upper case with `_` for `.` and `-`. */

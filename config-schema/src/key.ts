@@ -9,8 +9,10 @@ export interface KeyOptions<W extends JsonValue> {
   readonly sensitive?: boolean
   /** `restart` when absent. */
   readonly reload?: Reload
-  /** True when absent. */
+  /** True when absent, but false for state. */
   readonly editable?: boolean
+  /** Not together with `editable: true`. False when absent. */
+  readonly state?: boolean
   readonly group?: string
   readonly env?: string
   readonly deprecated?: Deprecation
@@ -80,17 +82,16 @@ type Constraints = { readonly [name: string]: unknown }
 /** Splits the options: what the declaration does not know is a constraint and belongs to the schema. */
 function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
   return (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
-    const { title, description, required, sensitive, reload, editable, group, env, deprecated, examples, ...rest } =
-      options
-    const { default: fallback, ...constraints } = rest
-    const optional = { description, default: fallback, group, env, deprecated, examples }
+    const { title, description, required, sensitive, reload, editable, state, ...others } = options
+    const { default: fallback, group, env, deprecated, examples, ...constraints } = others
+    const optional = { description, default: fallback, state, group, env, deprecated, examples }
     return deepFreeze({
       schema: schemaOf(constraints),
       title,
       required: required ?? false,
       sensitive: sensitive ?? false,
       reload: reload ?? 'restart',
-      editable: editable ?? true,
+      editable: editable ?? state !== true,
       ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     })
   }

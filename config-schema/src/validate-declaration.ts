@@ -29,6 +29,9 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (declaration.required === true && declaration.default !== undefined) {
     problems.push(problem('required', 'default', 'must be absent: a key with a default is never missing'))
   }
+  if (declaration.state === true && declaration.editable === true) {
+    problems.push(problem('state', 'editable', 'must be false: only the owner writes its state'))
+  }
   if (declaration.deprecated?.replacement === key) {
     problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
   }
@@ -67,6 +70,7 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   sensitive: flag,
   reload: { holds: (value) => value === 'live' || value === 'restart', rule: 'must be "live" or "restart"' },
   editable: flag,
+  state: { holds: absentOr(flag.holds), rule: flag.rule },
   group: { holds: absentOr(isText), rule: 'must be text' },
   env: {
     holds: absentOr((value) => typeof value === 'string' && /^[A-Z][A-Z0-9_]*$/.test(value)),

@@ -339,7 +339,7 @@ export class ConfigValues {
       const target = (replacement === undefined ? undefined : this.#slots.get(replacement)) ?? slot
       const sensitive = declaration.sensitive || target.declaration.sensitive
       // A safety key must not be within reach of whoever can write to the database (decision A14).
-      const isForbidden = source.name === 'database' && !(declaration.editable && target.declaration.editable)
+      const isForbidden = source.name === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
       const checked = isForbidden ? notFromDatabase : check({ ...target.declaration, sensitive }, entry)
       if ('reason' in checked) {
         problems.push(problem('PLINTH_CONFIG_INVALID_VALUE', place, { key, reason: checked.reason }, plugin))
@@ -356,6 +356,9 @@ export class ConfigValues {
     return problem('PLINTH_CONFIG_UNKNOWN_KEY', entry.place, details)
   }
 }
+
+/** Values that the database may give: those that an operator edits, and the state that a plugin keeps there. */
+const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
 
 /** A variable without the prefix is somebody else's. */
 const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('PLATFORM_')

@@ -482,6 +482,7 @@ t.test('K-008 before rows are stored: a preview changes nothing, and the owner p
     'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }),
     'platform.a.mode': key.string({ title: 'x', default: 'calm' }),
     'platform.a.file': key.string({ title: 'x', default: 'x', editable: false }),
+    'platform.a.state': key.boolean({ title: 'x', default: false, reload: 'live', state: true }),
     'platform.a.token': key.string({ title: 'x', minLength: 3, reload: 'live', sensitive: true }),
     'platform.a.plain': key.string({ title: 'x', reload: 'live' }),
   }
@@ -501,10 +502,11 @@ t.test('K-008 before rows are stored: a preview changes nothing, and the owner p
     row('platform.a.limit', 2),
     row('platform.a.mode', 'wild'),
     row('platform.a.file', 'y', 'row 3'),
+    row('platform.a.state', true),
     row('platform.a.plain', 'y'),
   ]
   t.match(running.config.preview(rows), {
-    changed: ['platform.a.limit'],
+    changed: ['platform.a.limit', 'platform.a.state'],
     pendingRestart: ['platform.a.mode'],
     shadowed: ['platform.a.plain'],
     plugins: ['a'],

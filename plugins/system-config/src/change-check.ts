@@ -2,11 +2,16 @@ import { type CatalogueEntry, maskedValue, nearest, validateValue } from '@plint
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, KeyFault } from './contract.ts'
 
-/** Everything that speaks against changes, by key. */
+/**
+ * Everything that speaks against changes, by key.
+ *
+ * @param owner plugin that changes its own state; absent for an operator
+ */
 export function faultsOf(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
+  owner?: string,
 ): readonly KeyFault[] {
   const seen = new Set<string>()
   return changes.flatMap((change) => {
@@ -14,17 +19,31 @@ export function faultsOf(
     seen.add(change.key)
     return isRepeated
       ? [fault(change.key, 'duplicate', 'is changed twice in one request')]
-      : faultsOfChange(change, catalogue, stored)
+      : faultsOfChange(change, catalogue, stored, owner)
   })
 }
+
+/** Whether a key holds state of a plugin, loaded or not. */
+export const isState = (
+  key: string,
+  catalogue: ReadonlyMap<string, CatalogueEntry>,
+  stored: Pick<StoredConfig, 'values'>,
+): boolean => catalogue.get(key)?.state === true || (stored.values.get(key)?.stateOf ?? null) !== null
 
 function faultsOfChange(
   change: ConfigChange,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
+  owner: string | undefined,
 ): readonly KeyFault[] {
   const { key } = change
   const declaration = catalogue.get(key)
+  if (owner === undefined && isState(key, catalogue, stored)) {
+    return [fault(key, 'not-editable', 'is state of a plugin, which alone writes it')]
+  }
+  if (owner !== undefined && !(declaration?.state === true && declaration.plugin === owner)) {
+    return [fault(key, 'not-owner', `is not state of the plugin ${owner}`)]
+  }
   if (declaration === undefined) {
     if (change.action === 'reset' && stored.values.has(key)) return []
     const near = nearest(key, catalogue.keys())
@@ -33,7 +52,7 @@ function faultsOfChange(
   }
   // A row of a key that became a safety key is of no use and may go.
   if (change.action === 'reset') return []
-  if (!declaration.editable) {
+  if (!declaration.editable && owner === undefined) {
     return [fault(key, 'not-editable', 'is never written here: set it in a file, in the environment or with --set')]
   }
   if (declaration.sensitive && change.value === maskedValue) {

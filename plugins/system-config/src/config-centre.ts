@@ -9,7 +9,7 @@ import {
   reasonOf,
   withinDeadline,
 } from '@plinth/kernel'
-import { fault, faultsOf } from './change-check.ts'
+import { fault, faultsOf, isState } from './change-check.ts'
 import { ConfigStore, type StoredConfig } from './config-store.ts'
 import type {
   ChangeOrigin,
@@ -129,17 +129,26 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#save(changes, 'save', options)
   }
 
-  async #save(changes: readonly ConfigChange[], origin: ChangeOrigin, options: SaveOptions): Promise<SaveResult> {
+  saveState(plugin: string, changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
+    return this.#save(changes, 'state', options, plugin)
+  }
+
+  async #save(
+    changes: readonly ConfigChange[],
+    origin: ChangeOrigin,
+    options: SaveOptions,
+    stateOf?: string,
+  ): Promise<SaveResult> {
     await this.refresh()
     const before = this.#stored
-    const faults = faultsOf(changes, this.#declarations, before)
+    const faults = faultsOf(changes, this.#declarations, before, stateOf)
     if (faults.length > 0) throw invalid(faults)
     if (options.verify !== false) {
       const refused = await this.#verifyAll(changes, options.signal)
       if (refused.length > 0) throw invalid(refused)
     }
     const { log } = this.#options
-    const version = await reachingStorage(log, () => this.#store.write(changes, origin, options))
+    const version = await reachingStorage(log, () => this.#store.write(changes, origin, options, stateOf))
     // The change is stored: when it cannot be read back now, the next poll does it.
     await this.#reload().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
     return { version, effects: changes.map((change) => this.#effect(change, before, this.#outcomeNow(change.key))) }
@@ -175,7 +184,9 @@ export class StoredConfigCentre implements ConfigCentre {
     await this.refresh()
     const stored = this.#stored
     if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) throw versionUnknown(toVersion)
-    return reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
+    const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
+    // State that was asked for by name is refused with the rest, not left out in silence.
+    return keys === undefined ? changes.filter(({ key }) => !this.#isState(key)) : changes
   }
 
   async rollback(toVersion: number, { keys, ...options }: SaveOptions & { readonly keys?: readonly string[] }) {
@@ -186,7 +197,8 @@ export class StoredConfigCentre implements ConfigCentre {
     await this.refresh()
     const { kernel, clock } = this.#options
     const about = { product: kernel.product.name, exportedAt: new Date(clock.now()) }
-    return exportDocument(this.#stored, (key) => this.#isSensitive(key), about)
+    const values = new Map([...this.#stored.values].filter(([key]) => !this.#isState(key)))
+    return exportDocument({ ...this.#stored, values }, (key) => this.#isSensitive(key), about)
   }
 
   async importChanges(document: ImportDocument, mode: ImportMode): Promise<readonly ConfigChange[]> {
@@ -256,6 +268,10 @@ export class StoredConfigCentre implements ConfigCentre {
 
   #isSensitive(key: string): boolean {
     return this.#declarations.get(key)?.sensitive === true
+  }
+
+  #isState(key: string): boolean {
+    return isState(key, this.#declarations, this.#stored)
   }
 
   /** A value of a deprecated key counts for the key that took over. */

@@ -17,6 +17,8 @@ export interface StoredValue {
   readonly version: number
   readonly updatedAt: Date
   readonly updatedBy: string
+  /** Plugin whose state it is; null for a value that an operator saved. */
+  readonly stateOf: string | null
 }
 
 /** All stored values at one version. */
@@ -61,10 +63,16 @@ export class ConfigStore {
    * Writes all changes or none. Every writer locks the version row first, so that saves of all instances happen one after
    * another, and reads the master keys after that, so that a rotation cannot drop the key that it is about to use.
    *
+   * @param stateOf plugin that changes its own state
    * @returns the new version, or the old one when everything was stored already
    * @throws BusinessError `409` and `503` as `ConfigCentre.save` does
    */
-  write(changes: readonly ConfigChange[], origin: ChangeOrigin, options: SaveOptions): Promise<number> {
+  write(
+    changes: readonly ConfigChange[],
+    origin: ChangeOrigin,
+    options: SaveOptions,
+    stateOf?: string,
+  ): Promise<number> {
     return this.#db.transactional(async (em) => {
       const current = await lockVersion(this.#db)
       const keyring = await this.#options.masterKeys.read()
@@ -113,6 +121,7 @@ export class ConfigStore {
           version,
           updatedAt: changedAt,
           updatedBy: actor,
+          stateOf: stateOf ?? null,
         }
         if (row === undefined) em.create(ConfigRow, { configKey: key, ...members })
         else em.assign(row, members)
@@ -142,6 +151,7 @@ function stored(row: ConfigRow, keyring: Keyring): StoredValue {
     version: row.version,
     updatedAt: row.updatedAt,
     updatedBy: row.updatedBy,
+    stateOf: row.stateOf ?? null,
   }
 }
 

@@ -18,7 +18,7 @@ export type ConfigChange = {
 export interface KeyFault {
   /** The key. */
   readonly field: string
-  /** `unknown`, `not-editable`, `masked`, `duplicate`, `unreadable`, `refused`, `required`, or the broken JSON Schema keyword. */
+  /** `unknown`, `not-editable`, `not-owner`, `masked`, `duplicate`, `unreadable`, `refused`, `required`, or the broken JSON Schema keyword. */
   readonly rule: string
   readonly message: string
 }
@@ -102,8 +102,8 @@ export interface HistoryEntry {
   readonly changedAt: Date
 }
 
-/** `save` by hand, `import`, `rollback`. */
-export type ChangeOrigin = 'save' | 'import' | 'rollback'
+/** `save` by hand, `import`, `rollback`; `state`: a plugin changed its own state. */
+export type ChangeOrigin = 'save' | 'import' | 'rollback' | 'state'
 
 export interface HistoryFilter {
   readonly key?: string
@@ -192,6 +192,16 @@ export interface ConfigCentre {
    */
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult>
 
+  /**
+   * Stores state of a plugin: its own keys that are declared with `state: true`, which `save`, imports, rollbacks, routes
+   * and commands refuse to write. All changes or none, as one new version, with the same history, checks and failures as
+   * `save`; a key that is not state of this plugin is a fault with rule `not-owner`. `expectedVersion` makes it a
+   * compare-and-set: of several callers that saw the same version, on any instance, one wins and the others get `409`.
+   *
+   * @param plugin id of the calling plugin
+   */
+  saveState(plugin: string, changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult>
+
   /** Asks the owner of the key to prove a value without storing it. Throws `404` for an unknown key. */
   verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification>
 
@@ -199,7 +209,7 @@ export interface ConfigCentre {
   history(filter: HistoryFilter): Promise<{ readonly items: readonly HistoryEntry[]; readonly total: number }>
 
   /**
-   * The changes that lead back to the values of a version, of all keys or of those given.
+   * The changes that lead back to the values of a version, of all keys or of those given. State of plugins stays.
    *
    * @throws BusinessError `400`, reason `system-config.version-unknown`; `400` `system-config.invalid` for secrets that
    *   can no longer be decrypted
@@ -209,6 +219,7 @@ export interface ConfigCentre {
   /** Goes back to the values of a version, as a new version. Throws as `rollbackChanges` and `save` do. */
   rollback(toVersion: number, options: SaveOptions & { readonly keys?: readonly string[] }): Promise<SaveResult>
 
+  /** Without secrets and without state of plugins, which belongs to this installation. */
   export(): Promise<ConfigDocument>
 
   /** The changes that an import would make. Values that are stored already are left out. */

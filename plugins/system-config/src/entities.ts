@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** The value of one key. `configValue` is JSON text, encrypted when `masterKeyId` says with which key. */
+/** The value of one key. `configValue` is JSON text, encrypted when `masterKeyId` says with which key; state of the plugin `stateOf`. */
 export const ConfigRow = defineEntity({
   name: 'SystemConfig',
   tableName: 'sys_config',
@@ -13,6 +13,7 @@ export const ConfigRow = defineEntity({
     version: column.bigint(),
     updatedAt: column.timestamp(),
     updatedBy: column.text(128),
+    stateOf: column.text(128).nullable(),
   },
 })
 export type ConfigRow = InferEntity<typeof ConfigRow>

@@ -124,7 +124,7 @@ export const historyPage = page(
     before: Type.Optional(value),
     after: Type.Optional(value),
     sensitive: Type.Boolean(),
-    origin: Type.Enum(['save', 'import', 'rollback']),
+    origin: Type.Enum(['save', 'import', 'rollback', 'state']),
     actor: text,
     reason: Type.Optional(text),
     traceId: Type.Optional(text),

@@ -1,4 +1,5 @@
 import { type CatalogueEntry, maskedValue } from '@plinth/kernel'
+import { isState } from './change-check.ts'
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from './contract.ts'
 
@@ -43,7 +44,11 @@ export function importChanges(
   })
   if (mode === 'merge') return set
   const removed = [...stored.values.values()].filter(({ key, sensitive }) => {
-    const isKept = sensitive || catalogue.get(key)?.sensitive === true || catalogue.get(key) === undefined
+    const isKept =
+      sensitive ||
+      isState(key, catalogue, stored) ||
+      catalogue.get(key)?.sensitive === true ||
+      catalogue.get(key) === undefined
     return !isKept && !Object.hasOwn(document.values, key)
   })
   return [

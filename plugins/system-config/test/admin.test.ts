@@ -90,7 +90,7 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   const { call } = await start(t)
   await call('POST', 'changes', { changes: [{ key: secret, action: 'set', value: 'planted-secret' }] })
   const { data } = await call('GET', 'keys?query=%40group%3Asample', undefined, { 'accept-language': 'zh-CN' })
-  t.match(data, { version: 1, total: 8, groups: [{ group: 'sample' }] })
+  t.match(data, { version: 1, total: 9, groups: [{ group: 'sample' }] })
   const items = new Map(data.groups[0].items.map((item: { key: string }) => [item.key, item]))
   t.match(items.get(limit), {
     displayTitle: '请求上限',
@@ -167,6 +167,16 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     code: '400',
     data: { errors: [{ field: limit, rule: 'required' }] },
   })
+  const state = { key: 'platform.sample.state', action: 'set', value: 1 }
+  const document = { format: 'plinth-config/1', values: { [state.key]: 1 } }
+  for (const [path, body] of [
+    ['changes', { changes: [state], verify: false }],
+    ['changes', { changes: [{ ...state, action: 'reset' }] }],
+    ['import', { document }],
+  ] as const) {
+    const refused = { code: '400', data: { errors: [{ field: state.key, rule: 'not-editable' }] } }
+    t.match(await call('POST', path, body), refused, `I-007 state is not written by ${path}`)
+  }
   t.match(await call('POST', 'changes', { changes: [change], reason: 'x'.repeat(201) }), { code: '400' })
   t.match((await call('GET', `history?key=${limit}`)).data, {
     total: 1,

@@ -53,6 +53,8 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
   t.match(await refused('config set', ['platform.sample.limit', 'many']), { message: /must be a whole number/ })
   t.match(await refused('config set', ['platform.sample.limt', '1']), { message: /no configuration key/ })
   t.match(await refused('config set', ['platform.sample.safety', 'true']), { message: /never written here/ })
+  t.match(await refused('config set', ['platform.sample.state', '1']), { message: /is state of a plugin/ })
+  t.match(await refused('config reset', ['platform.sample.state']), { message: /is state of a plugin/ })
   const leaked = await refused('config set', ['platform.sample.secret', 'planted-secret'])
   t.match(leaked, { message: /standard input/ })
   t.notMatch(leaked.message, /planted/)

@@ -1,3 +1,4 @@
 import { createSystemConfig } from './0001-create-system-config.ts'
+import { markState } from './0002-mark-state.ts'
 
-export const changeSets = [createSystemConfig]
+export const changeSets = [createSystemConfig, markState]

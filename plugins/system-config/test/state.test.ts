@@ -1,0 +1,140 @@
+import { database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import { BusinessError, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
+import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import t from 'tap'
+import { operator, samplePlugin, startOn } from './fixtures/products.ts'
+
+const installed = 'platform.setup.installed'
+const by = { actor: operator, reason: 'because' }
+
+interface Setup {
+  readonly seen: boolean[]
+}
+const setup = service<Setup>('test.setup')
+
+/** Keeps whether it is done in the database. */
+const setupPlugin = definePlugin({
+  id: 'test.setup',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  provides: [setup],
+  config: {
+    [installed]: key.boolean({ title: 'Installed', default: false, state: true, reload: 'live' }),
+    'platform.setup.safety': key.boolean({ title: 'Safety', default: false, editable: false }),
+    'platform.setup.name': key.string({ title: 'Name', default: '' }),
+  },
+  setup({ config, provide }) {
+    const seen = [config.get(installed)]
+    config.onChange(installed, (value) => void seen.push(value))
+    provide(setup, { seen })
+  },
+})
+const plugins = [setupPlugin, samplePlugin]
+
+const set = (name: string, value: JsonValue, expectedVersion?: number): ConfigChange => ({
+  key: name,
+  action: 'set',
+  value,
+  ...(expectedVersion === undefined ? {} : { expectedVersion }),
+})
+const reset = (name: string): ConfigChange => ({ key: name, action: 'reset' })
+
+async function refusal(work: Promise<unknown>): Promise<{ reason: string | undefined; rules: readonly string[] }> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof BusinessError)) throw error ?? new Error('It should have failed.')
+  return { reason: error.reason, rules: ((error.data?.['errors'] ?? []) as KeyFault[]).map(({ rule }) => rule) }
+}
+const notEditable = { reason: 'system-config.invalid', rules: ['not-editable'] }
+
+onEachDatabase(t, 'I-007 I-072 state is written by its plugin alone and counts on every instance', async (t, db) => {
+  const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
+  t.match(await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
+    version: 1,
+    effects: [{ outcome: 'applied', after: true }],
+  })
+  await b.centre.refresh()
+  for (const { running } of [a, b]) t.same(running.service(setup).seen, [false, true])
+  const { items } = await b.centre.history({ page: 1, size: 9 })
+  t.match(items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
+  t.match(await b.centre.get(installed), {
+    declaration: { editable: false, state: true },
+    explanation: { effective: { source: 'database', value: true } },
+    problem: undefined,
+  })
+
+  const others = ['platform.setup.safety', 'platform.setup.name', 'platform.sample.limit', 'platform.none']
+  for (const other of others) {
+    const error = await refusal(a.centre.saveState('test.setup', [set(installed, false), set(other, 1)], by))
+    t.same(error.rules, ['not-owner'], other)
+  }
+  t.same((await refusal(a.centre.saveState('test.sample', [set(installed, false)], by))).rules, ['not-owner'])
+  t.same((await refusal(a.centre.saveState('test.setup', [set(installed, 'no')], by))).rules, ['type'])
+  t.equal(a.centre.version, 1, 'all or none')
+})
+
+onEachDatabase(t, 'I-007 of many instances that set state at once, one wins', async (t, db) => {
+  const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
+  const tries = Array.from({ length: 8 }, (_, index) => {
+    const { centre } = index % 2 === 0 ? a : b
+    return centre.saveState('test.setup', [set(installed, true, 0)], by)
+  })
+  const ends = await Promise.allSettled(tries)
+  t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1)
+  for (const end of ends) {
+    if (end.status === 'rejected') t.match(end.reason, { code: '409', reason: 'system-config.conflict' })
+  }
+})
+
+onEachDatabase(
+  t,
+  'I-007 nothing else writes state: save, reset, import, rollback, not even as an orphan',
+  async (t, db) => {
+    const { centre, running } = await startOn(t, db, { plugins })
+    await centre.save([set('platform.sample.limit', 20)], by)
+    await centre.saveState('test.setup', [set(installed, true)], by)
+    const attacks = async (under: ConfigCentre, told: typeof notEditable) => {
+      const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
+      const options = { ...by, verify: false }
+      t.same(await refusal(under.save([set(installed, false)], options)), told)
+      t.same(await refusal(under.save([reset(installed)], options)), told)
+      t.same(await refusal(under.import(document, { ...options, mode: 'merge' })), told)
+      t.same(await refusal(under.rollback(1, { ...options, keys: [installed] })), told)
+      const preview = await under.preview([set(installed, false), reset(installed)])
+      t.same(
+        preview.faults.map(({ rule }) => rule),
+        ['not-editable', 'duplicate'],
+      )
+    }
+    await attacks(centre, notEditable)
+    t.match(await centre.rollback(0, by), { version: 3, effects: [{ key: 'platform.sample.limit' }] }, 'it stays')
+    t.equal((await centre.import({ format: 'plinth-config/1', values: {} }, { ...by, mode: 'replace' })).version, 3)
+    t.same((await centre.export()).values, {})
+    t.same(running.service(setup).seen, [false, true])
+
+    const without = await startOn(t, db)
+    t.match(await without.centre.get(installed), { declaration: undefined, stored: { value: true } })
+    await attacks(without.centre, notEditable)
+    await centre.saveState('test.setup', [reset(installed)], by)
+    t.same(running.service(setup).seen, [false, true, false])
+  },
+)
+
+onEachDatabase(t, 'A14 a key that is locked and no state is never taken from the database', async (t, db) => {
+  const { centre, running } = await startOn(t, db, { plugins })
+  const storage = running.service(database)
+  await centre.saveState('test.setup', [set(installed, true)], by)
+  await storage.execute('update sys_config set config_key = ? where config_key = ?', [
+    'platform.setup.safety',
+    installed,
+  ])
+  await storage.execute('update sys_config_version set version = version + 1')
+  await centre.refresh()
+  t.match(await centre.get('platform.setup.safety'), {
+    explanation: { effective: { value: false } },
+    problem: /must not come from the database/,
+  })
+})
