@@ -4,7 +4,7 @@ import databasePlugin, { type Database, database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import { ownRedis, redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { type ProductProcess, startProcess } from './product-process.ts'
 
@@ -147,47 +147,50 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
     },
   )
 
-  t.test(`R-001 Redis is frozen, killed and started again empty under load, on ${dialect}`, { skip }, async (t) => {
-    const server = await ownRedis()
-    if (server === undefined) return t.skip('no redis-server program')
-    t.teardown(() => server.drop())
-    const db = await createDatabase(dialect)
-    t.teardown(() => db.drop())
-    const [one, two] = (await startTwo(t, db, server.config)) as [ProductProcess, ProductProcess]
-    const urls = [one.url, two.url]
-    const seen = await look(t, db)
+  t.test(
+    `R-001 Redis is frozen, killed and started again empty under load, on ${dialect}`,
+    { skip: skip || skipOwnRedis },
+    async (t) => {
+      const server = await ownRedis()
+      t.teardown(() => server.drop())
+      const db = await createDatabase(dialect)
+      t.teardown(() => db.drop())
+      const [one, two] = (await startTwo(t, db, server.config)) as [ProductProcess, ProductProcess]
+      const urls = [one.url, two.url]
+      const seen = await look(t, db)
 
-    const hits = load(urls, () => '/api/v1/probe/hits', clients)
-    const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
-    const answered = (code: string, more: number) => {
-      const goal = (hits.codes[code] ?? 0) + more
-      return until(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
-    }
-    /** A call whose answer came too late was refused, but may have been counted. */
-    const usedUp = (windows: number, what: string) => {
-      const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
-      const all = windows * quota
-      t.ok(admitted <= all && admitted + unknown >= all, `${what}: ${JSON.stringify(hits.codes)}`)
-      return admitted
-    }
-    await answered('429', 20)
-    const admitted = usedUp(1, 'the quota and no more')
-    server.freeze()
-    await answered('503', 20)
-    t.equal(hits.codes['200'], admitted, 'nothing is let through while the store does not answer')
-    server.thaw()
-    await answered('429', 20)
-    t.equal(hits.codes['200'], admitted, 'the count has survived the pause')
-    await server.kill()
-    await answered('503', 20)
-    await server.start()
-    await answered('429', 20)
-    await Promise.all([hits.stop(), publishing.stop()])
-    usedUp(2, 'a store that lost its counts begins a new window, shared by both')
-    await allIsWell(t, seen)
-    for (const { child, ended } of [one, two]) {
-      child.kill('SIGTERM')
-      t.same(await ended, [0, null])
-    }
-  })
+      const hits = load(urls, () => '/api/v1/probe/hits', clients)
+      const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
+      const answered = (code: string, more: number) => {
+        const goal = (hits.codes[code] ?? 0) + more
+        return until(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
+      }
+      /** A call whose answer came too late was refused, but may have been counted. */
+      const usedUp = (windows: number, what: string) => {
+        const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
+        const all = windows * quota
+        t.ok(admitted <= all && admitted + unknown >= all, `${what}: ${JSON.stringify(hits.codes)}`)
+        return admitted
+      }
+      await answered('429', 20)
+      const admitted = usedUp(1, 'the quota and no more')
+      server.freeze()
+      await answered('503', 20)
+      t.equal(hits.codes['200'], admitted, 'nothing is let through while the store does not answer')
+      server.thaw()
+      await answered('429', 20)
+      t.equal(hits.codes['200'], admitted, 'the count has survived the pause')
+      await server.kill()
+      await answered('503', 20)
+      await server.start()
+      await answered('429', 20)
+      await Promise.all([hits.stop(), publishing.stop()])
+      usedUp(2, 'a store that lost its counts begins a new window, shared by both')
+      await allIsWell(t, seen)
+      for (const { child, ended } of [one, two]) {
+        child.kill('SIGTERM')
+        t.same(await ended, [0, null])
+      }
+    },
+  )
 }

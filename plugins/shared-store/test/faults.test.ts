@@ -3,7 +3,7 @@ import databasePlugin from '@plinth/database'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
-import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 
 const deadlineMs = 200
@@ -21,7 +21,6 @@ const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'wor
 
 async function storeOnOwnRedis(t: Test) {
   const redis = await ownRedis()
-  if (redis === undefined) throw new Error('redis-server cannot be started')
   t.teardown(() => redis.drop())
   const product = await start({
     'platform.cache.port': redis.port,
@@ -70,7 +69,7 @@ async function storeOnOwnRedis(t: Test) {
   return { redis, product, store, calls, allFail, answersAgain }
 }
 
-const skip = skipRedis
+const skip = skipOwnRedis
 
 t.test('a frozen Redis is noticed by the deadline, and afterwards at once', { skip }, async (t) => {
   const { redis, product, store, allFail, answersAgain } = await storeOnOwnRedis(t)
@@ -128,7 +127,6 @@ t.test('a killed Redis comes back empty, and everything goes on', { skip }, asyn
 
 t.test('a product without its Redis does not start, and says why', { skip }, async (t) => {
   const redis = await ownRedis()
-  if (redis === undefined) throw new Error('redis-server cannot be started')
   await redis.drop()
   const config = { 'platform.cache.port': redis.port, 'platform.cache.password': 'hidden-secret' }
   await t.rejects(start(config), { message: /shared-store.*127\.0\.0\.1:\d+/s })
