@@ -5,11 +5,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 const rules = {
   on: [
     [/"types": "\.\/src\/(.+?)\.ts"/g, '"types": "./dist/$1.d.ts"'],
-    [/"(default|plinth)": "\.\/src\/(.+?)\.ts"/g, '"$1": "./dist/$2.js"'],
+    [/"default": "\.\/src\/(.+?)\.ts"/g, '"default": "./dist/$1.js"'],
   ],
   off: [
     [/"types": "\.\/dist\/(.+?)\.d\.ts"/g, '"types": "./src/$1.ts"'],
-    [/"(default|plinth)": "\.\/dist\/(.+?)\.js"/g, '"$1": "./src/$2.ts"'],
+    [/"default": "\.\/dist\/(.+?)\.js"/g, '"default": "./src/$1.ts"'],
   ],
 }
 const direction = process.argv[2]

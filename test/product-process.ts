@@ -26,14 +26,16 @@ export async function dataDirectory(teardown: (remove: () => Promise<void>) => v
   return directory
 }
 
-/** Runs `plinth start` on a free port and waits until it listens. */
+/** Runs `plinth start` on a free port and waits until it listens: the process itself, or under a supervisor. */
 export async function startProcess(
   product: string,
   settings: Readonly<Record<string, string>>,
+  options: { readonly supervised?: boolean } = {},
 ): Promise<ProductProcess> {
   const all = { 'platform.http.port': '0', 'platform.log.format': 'json', ...settings }
   const set = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`])
-  const child = spawn(process.execPath, [program, 'start', '--product', product, ...set], {
+  const words = options.supervised ? set : ['--no-supervisor', ...set]
+  const child = spawn(process.execPath, [program, 'start', '--product', product, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   })

@@ -189,7 +189,7 @@ t.test('K-019 lite starts with no database and no cache and answers', async (t) 
   })
 })
 
-t.test('K-018 SIGTERM under load: no request is cut, the process ends by itself with 0', async (t) => {
+t.test('K-018 SIGTERM under load: no request is cut, and the product and its supervisor end with 0', async (t) => {
   const settings = {
     'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
     'platform.rate-limit.enabled': 'false',
@@ -202,7 +202,7 @@ t.test('K-018 SIGTERM under load: no request is cut, the process ends by itself 
   t.match(await runProgram(['migrate', ...set]), { code: 0 })
   const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
   t.match(await runProgram([...create, ...set], administrator.password), { code: 0 })
-  const running = await startProcess(quickstart, settings)
+  const running = await startProcess(quickstart, settings, { supervised: true })
   t.teardown(() => running.child.kill('SIGKILL'))
   const headers = await authorize(running.url)
   let answered = 0

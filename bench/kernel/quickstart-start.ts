@@ -25,7 +25,9 @@ export async function measureQuickstart(rounds: number): Promise<Section> {
     const settings = [`platform.database.sqlite.file=${join(folder, name)}.sqlite`, 'platform.http.port=0']
     const set = settings.flatMap((setting) => ['--set', setting])
     return (
-      await timeStart([...command, ...set, '--env-file', noSettings], (line) => /https?:\/\/[^\s"]+:\d+/.test(line))
+      await timeStart([...command, ...set, '--settings-file', noSettings], (line) =>
+        /https?:\/\/[^\s"]+:\d+/.test(line),
+      )
     ).milliseconds
   }
   try {

@@ -49,6 +49,16 @@ export interface Kernel {
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
   /** Asks the product to stop; answers when it has. */
   stop(reason: string): Promise<void>
+  /**
+   * Who starts the product again after `requestRestart`: the `plinth` program, or whatever runs this process (systemd, a
+   * container platform, an embedding program), of which the kernel knows nothing.
+   */
+  readonly supervised: 'plinth' | 'external'
+  /**
+   * Drains and stops the product in order; then its process ends with exit code 75 and is started again with the
+   * configuration of that time. Does nothing when the product stops already, nor in a command (role `cli`).
+   */
+  requestRestart(reason: string): void
 }
 
 /** The kernel itself. */

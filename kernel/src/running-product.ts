@@ -29,6 +29,10 @@ export interface StartOptions extends PrepareOptions {
   readonly logger?: Logger
   /** Gives the start up when it aborts. */
   readonly signal?: AbortSignal
+  /** Who starts the product again when it asks for that; `external` when absent. */
+  readonly supervised?: Kernel['supervised']
+  /** Called when the product wants to be started again, before it stops: `stopped` tells when it has. */
+  readonly onRestartRequest?: (reason: string) => void
 }
 
 type Phase = TimelineEntry['phase']
@@ -63,6 +67,7 @@ export class RunningProduct implements Kernel {
   readonly timeline: TimelineEntry[] = []
   readonly installTasks: readonly BoundInstallTask[]
   readonly scheduledTasks: readonly BoundScheduledTask[]
+  readonly supervised: Kernel['supervised']
   /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
   readonly stopped: Promise<void>
   readonly #settleStopped: (end: Promise<void>) => void
@@ -76,6 +81,8 @@ export class RunningProduct implements Kernel {
   readonly #begun: PluginHost[] = []
   /** Aborts when the start is given up. */
   readonly #startup = new AbortController()
+  readonly #isCommand: boolean
+  readonly #onRestartRequest: (reason: string) => void
   #state: ProductState = 'starting'
 
   constructor({ product, plan, config, roles, catalogue }: PreparedProduct, options: StartOptions) {
@@ -91,8 +98,10 @@ export class RunningProduct implements Kernel {
     this.stopped = promise
     this.#settleStopped = resolve
     this.stopped.catch(() => undefined)
-    const isCommand = roles.includes('cli')
-    this.log = options.logger ?? productLogger(config, isCommand)
+    this.#isCommand = roles.includes('cli')
+    this.supervised = options.supervised ?? 'external'
+    this.#onRestartRequest = options.onRestartRequest ?? (() => {})
+    this.log = options.logger ?? productLogger(config, this.#isCommand)
     const shared = {
       config,
       container: this.#container,
@@ -107,7 +116,7 @@ export class RunningProduct implements Kernel {
     this.scheduledTasks = bindScheduledTasks(this.#hosts)
     this.#container.register(kernelOwner, kernel.id, this)
     config.onChange(kernelOwner, 'platform.log.level', (level) => {
-      if (!isCommand) this.log.level = level as string
+      if (!this.#isCommand) this.log.level = level as string
     })
   }
 
@@ -171,6 +180,15 @@ export class RunningProduct implements Kernel {
       this.#settleStopped(this.#unwind())
     }
     return this.stopped
+  }
+
+  requestRestart(reason: string): void {
+    if (this.#isCommand) this.log.warn({ reason }, 'a command is not started again; restart what serves')
+    else if (this.#state === 'starting' || this.#state === 'ready') {
+      this.log.info({ reason }, 'restart requested')
+      this.#onRestartRequest(reason)
+      void this.stop(`restart: ${reason}`)
+    }
   }
 
   #giveUp(reason: string): void {

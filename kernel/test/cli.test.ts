@@ -96,10 +96,12 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   )
 })
 
-t.test('K-008 --env-file is looked up from the directory of the program, and must exist', async (t) => {
+t.test('K-008 --settings-file is looked up from the directory of the program, and must exist', async (t) => {
   const directory = t.testdir({ 'staging.env': 'PLATFORM_SHOP_GREETING=from staging' })
   const get = (file: string) =>
-    plinth(['--product', shop, 'config', 'get', 'platform.shop.greeting', '--env-file', file, '--json'], { directory })
+    plinth(['--product', shop, 'config', 'get', 'platform.shop.greeting', '--settings-file', file, '--json'], {
+      directory,
+    })
   t.match(JSON.parse((await get('staging.env')).stdout), { value: 'from staging', place: 'staging.env:1' })
   t.match((await get('nowhere.env')).stderr, 'nowhere.env: Cannot be read: ENOENT.')
 })

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { extensionPoint, type KernelErrorCode, key, loadProduct, prepareProduct, service } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { runProgram } from '../src/cli/program.ts'
+import { supervise } from '../src/cli/supervisor.ts'
 import { errors } from '../src/errors.ts'
 import { plugin, productOf } from './sample-plugin.ts'
 
@@ -122,6 +124,11 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ]),
   PLINTH_CONTEXT_CLOSED: started([{ setup: ({ onReady, onDrain }) => onReady(() => onDrain(() => {})) }]),
   PLINTH_STOP_FAILED: started([{ setup: ({ onStop }) => onStop(() => Promise.reject(new Error('x'))) }]),
+  PLINTH_RESTART_LOOP: () =>
+    supervise(join(import.meta.dirname, 'fixtures', 'restless.js'), [], manualClock()).then(
+      () => [],
+      (error: Fault) => [error],
+    ),
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),
   PLINTH_COMMAND_REFUSED: commandLine(
     ...['orders', 'fail', '--business', '--product', 'fixtures/shop.config.ts', '--set', 'platform.shop.password=x'],

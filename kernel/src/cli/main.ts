@@ -1,27 +1,15 @@
 #!/usr/bin/env node
-import { runProgram } from './program.ts'
+import { serves } from './command-line.ts'
+import { supervisorOf } from './supervisor-link.ts'
 
-// A reader such as `head` may leave early; that is no failure of the program.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit()
-})
+// The supervisor stays as small as Node.js itself: whatever loads the kernel is imported by the branch that needs it.
+const words = process.argv.slice(2)
+const supervisor = supervisorOf(process)
 
-/** How long what a plugin left open may keep the process alive, in milliseconds. */
-const lingerMs = 1000
-
-const standardStreams = ['PipeWrap', 'TTYWrap']
-
-process.exitCode = await runProgram(process.argv.slice(2), {
-  stdout: process.stdout,
-  stderr: process.stderr,
-  environment: process.env,
-  directory: process.cwd(),
-})
-
-// Does not hold the process itself: it fires only where something else does.
-setTimeout(() => {
-  const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
-  process.stderr.write(`Ended although something is still open: ${open.join(', ') || 'unknown'}.\n`)
-  process.exit()
-}, lingerMs).unref()
+if (supervisor === undefined && serves(words) && !words.includes('--no-supervisor')) {
+  const { superviseProcess } = await import('./supervisor.ts')
+  await superviseProcess(words)
+} else {
+  const { runProcess } = await import('./run-process.ts')
+  await runProcess(words, supervisor)
+}

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/command.ts'
-import { kernelError, type PlinthError } from '../errors.ts'
+import { isPlinthError, kernelError, type PlinthError } from '../errors.ts'
 import { isPlugin, type Unchecked } from '../plugin.ts'
 import { kernelVersion, loadProduct, type PrepareOptions, type Product } from '../product.ts'
 import { redactError } from '../redaction.ts'
 import { startProduct } from '../running-product.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
-import { exitCodeOf, exitCodes } from './exit-codes.ts'
+import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
 import { createOutput, type Streams } from './output.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
@@ -26,6 +26,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   const program = createProgram(surroundings)
   const scope: CommandScope = {
     output,
+    supervisor: surroundings.supervisor,
     product: () => {
       if (found.product === undefined) throw found.error
       return found.product
@@ -60,6 +61,18 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   }
 }
 
+const exitCodeByError: Readonly<Record<string, number>> = {
+  PLINTH_CLI_USAGE: exitCodes.usage,
+  PLINTH_PRODUCT_NOT_FOUND: exitCodes.refused,
+  PLINTH_PRODUCT_INVALID: exitCodes.refused,
+  PLINTH_START_REFUSED: exitCodes.refused,
+  PLINTH_START_CANCELLED: exitCodes.interrupted,
+}
+
+function exitCodeOf(error: unknown): number {
+  return (isPlinthError(error) ? exitCodeByError[error.code] : undefined) ?? exitCodes.failed
+}
+
 const usageError = (reason: string) => kernelError('PLINTH_CLI_USAGE', { reason })
 
 /** The product decides which commands there are, so its file is looked up before the command line is parsed. */
@@ -88,7 +101,7 @@ function createProgram({ stdout, stderr }: Streams): Command {
         .argParser(parseSetting)
         .default({}, 'none'),
     )
-    .addOption(new Option('--env-file <file>', 'instead of .env beside the product file'))
+    .addOption(new Option('--settings-file <file>', 'instead of .env beside the product file'))
     .addOption(new Option('--json', 'answer with one JSON document'))
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -106,8 +119,8 @@ function parseSetting(text: string, previous: Record<string, string>): Record<st
 }
 
 function prepareOptions(program: Command, { environment, directory }: ProgramEnvironment): PrepareOptions {
-  const { set, envFile } = program.opts<{ set: Record<string, string>; envFile?: string }>()
-  return { environment, set, ...(envFile === undefined ? {} : { envFile: resolve(directory, envFile) }) }
+  const { set, settingsFile } = program.opts<{ set: Record<string, string>; settingsFile?: string }>()
+  return { environment, set, ...(settingsFile === undefined ? {} : { envFile: resolve(directory, settingsFile) }) }
 }
 
 /** The group of that name: one of the kernel, or one that the first command in it brings about. */

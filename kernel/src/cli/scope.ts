@@ -2,17 +2,21 @@ import { InvalidArgumentError } from 'commander'
 import type { Role } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
 import type { Output, Streams } from './output.ts'
+import type { SupervisorLink } from './supervisor-link.ts'
 
 /** What the program sees of its process. */
 export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Directory to look for the product file in. */
   readonly directory: string
+  /** Who starts this process again; nobody of ours when absent. */
+  readonly supervisor?: SupervisorLink | undefined
 }
 
 /** What every command works with. */
 export interface CommandScope {
   readonly output: Output
+  readonly supervisor: SupervisorLink | undefined
   /** Throws when there is no usable product file. */
   readonly product: () => Product
   readonly options: () => PrepareOptions

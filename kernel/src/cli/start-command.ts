@@ -2,31 +2,56 @@ import { type Command, Option } from 'commander'
 import { isPlinthError, reasonOf } from '../errors.ts'
 import type { Role } from '../plugin.ts'
 import { startProduct } from '../running-product.ts'
-import { interruptible } from './interruptible.ts'
+import { exitCodes } from './exit-codes.ts'
+import { interruptible, keptAlive } from './interruptible.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
 export function addStartCommand(program: Command, scope: CommandScope): void {
   program
     .command('start')
     .summary('start the product and run until it is told to stop')
-    .description('Starts the product. SIGTERM or SIGINT drains and stops it; a second one ends it at once.')
+    .description(
+      'Starts the product in a process of its own, and again when it asks for that. SIGTERM or SIGINT drains and stops it; a second one ends it at once.',
+    )
     .addOption(
       new Option('--role <roles>', 'what this process does: web, worker or both')
         .argParser(parseRoles(['web', 'worker']))
         .default(['web', 'worker'], 'web,worker'),
     )
-    .action(({ role }: { role: readonly Role[] }) => interruptible((signal) => run(scope, role, signal)))
+    .addOption(
+      new Option(
+        '--no-supervisor',
+        `run in this one process; exit code ${exitCodes.restart} asks whoever started it for a new start`,
+      ),
+    )
+    .action(({ role }: { role: readonly Role[] }) => {
+      const signal = scope.supervisor?.signal
+      return signal === undefined
+        ? interruptible((given) => run(scope, role, given))
+        : keptAlive(run(scope, role, signal))
+    })
 }
 
 async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSignal): Promise<void> {
+  const supervised = scope.supervisor === undefined ? 'external' : 'plinth'
+  let isRequested = false
+  const onRestartRequest = () => {
+    isRequested = true
+  }
+  // Whoever tells the process to end wins over a product that wants to be started again.
+  const isRestart = () => isRequested && !signal.aborted
   try {
-    const running = await startProduct(scope.product(), { ...scope.options(), roles, signal })
+    const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
+    const running = await startProduct(scope.product(), options)
     // Its end is awaited below, whoever asked for it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
     await running.stopped
   } catch (error) {
-    const isCancelled = signal.aborted && isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
-    if (!isCancelled) throw error
-    scope.output.progress(error.message)
+    const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
+    if (isGivenUp && (isRequested || signal.aborted)) scope.output.progress(error.message)
+    // A resource that could not be released must not keep the product down.
+    else if (isRestart()) scope.output.failure(error)
+    else throw error
   }
+  if (isRestart()) scope.exit(exitCodes.restart)
 }

@@ -1,0 +1,42 @@
+import { exitCodes } from './exit-codes.ts'
+
+/** Tells a process that a supervisor started it and starts it again when it asks for that. */
+const mark = 'PLINTH_SUPERVISED'
+
+/** What the supervisor tells the product's process. */
+export interface StopMessage {
+  readonly stop: NodeJS.Signals
+}
+
+/** The supervisor, seen from the product's process. */
+export interface SupervisorLink {
+  /** Aborts when the process is to stop: the supervisor passed a signal on or is gone, or a signal came to it alone. */
+  readonly signal: AbortSignal
+}
+
+export const markedEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  ...environment,
+  [mark]: '1',
+})
+
+/** The supervisor of this process. Takes the mark away: what this process starts is not supervised. */
+export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
+  const isSupervised = process.env[mark] !== undefined
+  delete process.env[mark]
+  if (!isSupervised) return undefined
+  const end = new AbortController()
+  const stop = (reason: string) => end.abort(new Error(reason))
+  const onGone = () => stop('the supervisor is gone')
+  process.on('message', (message: StopMessage) => stop(`${message.stop} received`))
+  process.on('disconnect', onGone)
+  process.channel?.unref()
+  if (!process.connected) onGone()
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      // While the supervisor lives, it counts: a terminal and systemd send each signal to both processes.
+      if (end.signal.aborted && !process.connected) process.exit(exitCodes.interrupted)
+      stop(`${name} received`)
+    })
+  }
+  return { signal: end.signal }
+}

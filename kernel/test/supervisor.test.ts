@@ -1,0 +1,212 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { serves } from '../src/cli/command-line.ts'
+import { supervise } from '../src/cli/supervisor.ts'
+import greeterProduct from './fixtures/greeter.config.ts'
+import { productOf } from './sample-plugin.ts'
+
+const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
+const greeter = join(import.meta.dirname, 'fixtures', 'greeter.config.ts')
+
+interface Greeting {
+  readonly greeting: string
+  readonly supervised: string
+  readonly pid: number
+}
+
+/** `plinth start` of the greeter as a process of its own, with a `.env` that the test may rewrite. */
+function started(t: Test, words: readonly string[] = [], fault = 'none') {
+  const directory = t.testdir({ '.env': 'PLATFORM_GREETER_GREETING=Hello\n' })
+  const settings = ['--settings-file', join(directory, '.env'), '--set', 'platform.log.format=json']
+  const all = [...settings, '--product', greeter, 'start', ...words, '--set', `platform.greeter.fault=${fault}`]
+  const child: ChildProcess = spawn(process.execPath, [program, ...all], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] },
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  let listener = () => {}
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+      listener()
+    })
+  }
+  // Standard output closes when the last process that holds it has ended: the child of the supervisor too.
+  const closed = once(child, 'close')
+  const ended = closed.then(([code, signal]) => ({ code, signal, output }))
+  /** The ports of all starts so far, as soon as there are so many of them. */
+  const opened = (count: number) =>
+    new Promise<string>((resolve, reject) => {
+      listener = () => {
+        const ports = [...output.matchAll(/"port":(\d+)/g)].map(([, port]) => port)
+        const isReady = output.split('"started"').length > count
+        if (ports.length >= count && isReady) resolve(`http://127.0.0.1:${ports[count - 1]}`)
+      }
+      listener()
+      closed.then(() => reject(new Error(`ended too early:\n${output}`)))
+    })
+  const said = async (text: string) => {
+    while (!output.includes(text)) await delay(10)
+  }
+  return { child, ended, opened, said, settingsFile: join(directory, '.env') }
+}
+
+const ask = async (url: string): Promise<Greeting> => (await fetch(url)).json() as Promise<Greeting>
+const messages = (output: string) => {
+  const lines = output.split('\n').filter((line) => line.startsWith('{'))
+  return lines.map((line) => JSON.parse(line).msg)
+}
+
+t.test('K-018 a restart drains, stops and comes back with the new configuration', async (t) => {
+  const { child, ended, opened, settingsFile } = started(t)
+  const first = await opened(1)
+  const before = await ask(first)
+  t.match(before, { greeting: 'Hello', supervised: 'plinth' })
+  t.not(before.pid, child.pid, 'the product has a process of its own')
+  writeFileSync(settingsFile, 'PLATFORM_GREETER_GREETING=Servus\n')
+  await ask(`${first}/restart`)
+  const second = await opened(2)
+  const after = await ask(second)
+  t.match(after, { greeting: 'Servus', supervised: 'plinth' })
+  t.not(after.pid, before.pid)
+  child.kill('SIGTERM')
+  const { code, signal, output } = await ended
+  t.strictSame([code, signal], [0, null])
+  t.strictSame(messages(output), [
+    ...['open', 'started', 'restart requested', 'stopping', 'draining', 'closed'],
+    ...['open', 'started', 'stopping', 'draining', 'closed'],
+  ])
+  t.match(output, '"reason":"SIGTERM received","msg":"stopping"')
+})
+
+t.test('K-018 kill -9 of the supervisor lets the product drain and stop', async (t) => {
+  const { child, ended, opened } = started(t)
+  await opened(1)
+  child.kill('SIGKILL')
+  const { signal, output } = await ended
+  t.equal(signal, 'SIGKILL')
+  t.match(output, '"reason":"the supervisor is gone","msg":"stopping"')
+  t.strictSame(messages(output).slice(-2), ['draining', 'closed'])
+})
+
+t.test('K-018 a signal that reaches both processes counts once, a second one to the supervisor kills', async (t) => {
+  const both = started(t)
+  const { pid } = await ask(await both.opened(1))
+  both.child.kill('SIGINT')
+  process.kill(pid, 'SIGINT')
+  t.match(await both.ended, { code: 0, signal: null })
+  t.strictSame(messages((await both.ended).output).slice(-3), ['stopping', 'draining', 'closed'])
+
+  const patient = started(t, [], 'patient')
+  await patient.opened(1)
+  patient.child.kill('SIGTERM')
+  await patient.said('draining')
+  patient.child.kill('SIGTERM')
+  const { code, output } = await patient.ended
+  t.equal(code, 130)
+  t.notMatch(output, 'closed')
+})
+
+t.test('K-018 the supervisor ends as the product ends', async (t) => {
+  const killed = started(t)
+  const { pid } = await ask(await killed.opened(1))
+  process.kill(pid, 'SIGKILL')
+  t.match(await killed.ended, { code: 137, signal: null }, 'a product that was killed is not started again')
+  t.match(await started(t, ['--rol']).ended, { code: 2, output: "unknown option '--rol'" })
+  t.match(await started(t, ['--set', 'platform.greeter.greting=x']).ended, { code: 3, output: 'Did you mean' })
+})
+
+t.test('K-018 without a supervisor the process ends with 75', async (t) => {
+  const alone = started(t, ['--no-supervisor'])
+  const url = await alone.opened(1)
+  t.match(await ask(`${url}/restart`), { supervised: 'external', pid: alone.child.pid })
+  const { code, signal, output } = await alone.ended
+  t.strictSame([code, signal], [75, null])
+  t.strictSame(messages(output), ['open', 'started', 'restart requested', 'stopping', 'draining', 'closed'])
+
+  t.match(await started(t, ['--no-supervisor'], 'early').ended, { code: 75, output: 'The start was given up' })
+  const stuck = started(t, ['--no-supervisor'], 'stop')
+  await ask(`${await stuck.opened(1)}/restart`)
+  t.match(await stuck.ended, { code: 75, output: /PLINTH_STOP_FAILED[\s\S]*the door is stuck/ })
+
+  const told = started(t, ['--no-supervisor'], 'patient')
+  const door = await told.opened(1)
+  await ask(`${door}/restart`)
+  await told.said('draining')
+  told.child.kill('SIGTERM')
+  await ask(`${door}/farewell`)
+  t.match(await told.ended, { code: 0 }, 'whoever tells the process to end wins')
+})
+
+t.test('a command and a stop that is under way know no restart', async (t) => {
+  const restarts: string[] = []
+  const onRestartRequest = (reason: string) => restarts.push(reason)
+  const command = await startForTest(greeterProduct, { roles: ['cli'], onRestartRequest })
+  command.requestRestart('nobody serves')
+  t.equal(command.state, 'ready')
+  await command.stop('test ended')
+  const running = await startForTest(productOf([]), { onRestartRequest, supervised: 'plinth' })
+  t.equal(running.supervised, 'plinth')
+  const stopped = running.stop('test ended')
+  running.requestRestart('too late')
+  await stopped
+  t.strictSame(restarts, [])
+  const embedded = await startForTest(productOf([]), { onRestartRequest })
+  t.equal(embedded.supervised, 'external')
+  embedded.requestRestart('first')
+  embedded.requestRestart('second')
+  await embedded.stopped
+  t.equal(embedded.state, 'stopped')
+  t.strictSame(restarts, ['first'])
+})
+
+t.test('only `plinth start` is supervised', async (t) => {
+  const lines: [line: string, serves: boolean][] = [
+    ['start', true],
+    ['--product shop.config.ts --set a=start --json start --role web', true],
+    ['--product=shop.config.ts --settings-file start start', true],
+    ['config get start', false],
+    ['--product start config list', false],
+    ['--help', false],
+    ['', false],
+  ]
+  for (const [line, expected] of lines) t.equal(serves(line.split(' ')), expected, line)
+})
+
+t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
+  const restless = join(import.meta.dirname, 'fixtures', 'restless.js')
+  const file = join(t.testdir(), 'starts')
+  const at = (monotonic: () => number) => ({ ...manualClock(), monotonic })
+  const starts = () => readFileSync(file, 'utf8').split(' ').length - 1
+  await t.rejects(
+    supervise(
+      restless,
+      [file],
+      at(() => 0),
+    ),
+    {
+      code: 'PLINTH_RESTART_LOOP',
+      message: 'The product asked for a restart 6 times within 60 seconds; it is not started again.',
+    },
+  )
+  t.equal(starts(), 6)
+  // Eleven at a slower pace, and then in quick succession.
+  const times = [...Array.from({ length: 11 }, (_, index) => index * 12_000), ...Array(9).fill(121_000)]
+  await t.rejects(
+    supervise(
+      restless,
+      [file],
+      at(() => times.shift() ?? 0),
+    ),
+    {
+      code: 'PLINTH_RESTART_LOOP',
+    },
+  )
+  t.equal(starts(), 6 + 12)
+})
