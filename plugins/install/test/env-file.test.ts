@@ -1,0 +1,315 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import t, { type Test } from 'tap'
+import { EnvFileError, type EnvFileOperations, writeEnvFile } from '../src/env-file.ts'
+
+const allowed = ['A', 'B', 'C', 'DB_PASSWORD']
+
+interface Entry {
+  readonly text?: string
+  readonly mode?: number
+}
+
+/** A directory with the file, and how it looks later. */
+async function place(t: Test, { text, mode = 0o600 }: Entry = {}) {
+  const directory = t.testdir()
+  const path = join(directory, '.env')
+  if (text !== undefined) await fs.writeFile(path, text)
+  if (text !== undefined) await fs.chmod(path, mode)
+  return {
+    directory,
+    path,
+    text: () => fs.readFile(path, 'utf8'),
+    mode: async () => (await fs.stat(path)).mode & 0o777,
+    names: async () => (await fs.readdir(directory)).sort(),
+  }
+}
+
+const failure = (code: string) => Object.assign(new Error(`${code}: /secret/place/.env`), { code })
+const failing = (code: string) => () => Promise.reject(failure(code))
+
+async function refusal(work: Promise<unknown>): Promise<EnvFileError> {
+  const error = await work.then(
+    () => undefined,
+    (error) => error,
+  )
+  if (error instanceof EnvFileError) return error
+  throw error ?? new Error('was not refused')
+}
+
+t.test('E16 I-128 a new file is for its owner alone', async (t) => {
+  const env = await place(t)
+  const result = await writeEnvFile(env.path, { A: '1', B: '2' }, { allowed })
+  t.same(result, { changed: [], added: ['A', 'B'], unchanged: [], warnings: [] })
+  t.equal(await env.text(), 'A=1\nB=2\n')
+  t.equal(await env.mode(), 0o600)
+  t.same(await env.names(), ['.env'])
+})
+
+t.test('I-128 a wider mode is narrowed, and said so', async (t) => {
+  const env = await place(t, { text: 'A=1\n', mode: 0o644 })
+  const { warnings } = await writeEnvFile(env.path, { A: '2' }, { allowed })
+  t.same(warnings, [{ code: 'env-mode-restricted', params: { file: '.env', from: '0644', to: '0600' } }])
+  t.equal(await env.mode(), 0o600)
+})
+
+t.test('E28 I-119 nothing to change: bytes and times stay, whatever the mode', async (t) => {
+  const env = await place(t, { text: '\uFEFFA="1"\n', mode: 0o444 })
+  const before = await fs.stat(env.path, { bigint: true })
+  const files = { writeFile: failing('EROFS'), open: failing('EROFS'), access: failing('EROFS') }
+  const result = await writeEnvFile(env.path, { A: '1' }, { allowed, operations: files as never })
+  t.same(result, { changed: [], added: [], unchanged: ['A'], warnings: [] })
+  const after = await fs.stat(env.path, { bigint: true })
+  t.same(
+    [after.mtimeNs, after.ctimeNs, after.ino, after.mode],
+    [before.mtimeNs, before.ctimeNs, before.ino, before.mode],
+  )
+})
+
+t.test('E33 a link stays, its target is changed', async (t) => {
+  const env = await place(t)
+  await fs.mkdir(join(env.directory, 'real'))
+  await fs.writeFile(join(env.directory, 'real/.env'), 'A=1\n', { mode: 0o644 })
+  await fs.symlink('real/.env', env.path)
+  await writeEnvFile(env.path, { A: '2' }, { allowed })
+  t.ok((await fs.lstat(env.path)).isSymbolicLink())
+  t.equal(await fs.readFile(join(env.directory, 'real/.env'), 'utf8'), 'A=2\n')
+  t.equal(await env.mode(), 0o600)
+  t.same(await fs.readdir(join(env.directory, 'real')), ['.env'])
+})
+
+t.test('E34 a link that leads nowhere yet', async (t) => {
+  const env = await place(t)
+  await fs.symlink('link', env.path)
+  await fs.symlink('target', join(env.directory, 'link'))
+  await writeEnvFile(env.path, { A: '2' }, { allowed })
+  t.ok((await fs.lstat(env.path)).isSymbolicLink())
+  t.equal(await fs.readFile(join(env.directory, 'target'), 'utf8'), 'A=2\n')
+})
+
+t.test('E35 a file that cannot be replaced, as in a container, is filled in place', async (t) => {
+  for (const code of ['EBUSY', 'EXDEV']) {
+    const env = await place(t, { text: '# a long first line that goes\nA=1\n', mode: 0o640 })
+    const { ino } = await fs.stat(env.path)
+    const result = await writeEnvFile(env.path, { A: '' }, { allowed, operations: { rename: failing(code) } })
+    t.same(
+      result.warnings.map((warning) => warning.code),
+      ['env-mode-restricted', 'env-written-in-place'],
+    )
+    t.equal(await env.text(), '# a long first line that goes\nA=\n')
+    t.equal((await fs.stat(env.path)).ino, ino, 'it is the same file')
+    t.equal(await env.mode(), 0o600)
+    t.same(await env.names(), ['.env'])
+  }
+})
+
+t.test('I-128 I-129 a fault at any step leaves the file as it was and nothing beside it', async (t) => {
+  const steps: [string, Partial<EnvFileOperations>][] = [
+    ['EACCES', { writeFile: failing('EACCES') }],
+    ['EROFS', { writeFile: failing('EROFS') }],
+    ['EACCES', { readFile: failing('EACCES') as never }],
+    ['EACCES', { access: failing('EACCES') }],
+    ['EIO', { readdir: failing('EIO') as never }],
+    ['ENOSPC', { open: failing('ENOSPC') }],
+    ['EPERM', { rename: failing('EPERM') }],
+    [
+      'EDQUOT',
+      {
+        open: async (path, flags, mode) => {
+          const handle = await fs.open(path, flags, mode)
+          handle.sync = failing('EDQUOT')
+          return handle
+        },
+      },
+    ],
+  ]
+  for (const [code, operations] of steps) {
+    const env = await place(t, { text: 'A=1\n' })
+    const error = await refusal(writeEnvFile(env.path, { A: 's3cret' }, { allowed, operations }))
+    t.equal(error.code, 'env-not-writable')
+    t.same(error.params, { file: '.env', reason: code })
+    t.notMatch(error.message, /s3cret|\//)
+    t.equal(await env.text(), 'A=1\n')
+    t.same(await env.names(), ['.env'])
+  }
+})
+
+t.test('I-128 what is no file, or in no directory, or in a circle of links', async (t) => {
+  const env = await place(t)
+  const directory = join(env.directory, 'directory')
+  await fs.mkdir(directory)
+  await fs.symlink('circle', join(env.directory, 'circle'))
+  for (const path of [directory, join(env.directory, 'missing', '.env'), join(env.directory, 'circle')]) {
+    t.equal((await refusal(writeEnvFile(path, { A: '1' }, { allowed }))).code, 'env-not-writable')
+  }
+  const bytes = Buffer.from([0x41, 0x3d, 0xff, 0x0a])
+  await fs.writeFile(env.path, bytes)
+  const { code, params } = await refusal(writeEnvFile(env.path, { A: '1' }, { allowed }))
+  t.same({ code, ...params }, { code: 'env-file-malformed', file: '.env', place: 'it is not UTF-8' })
+  t.same(await fs.readFile(env.path), bytes)
+})
+
+t.test('E24 E25 E38 E39 I-118 I-126 what may not be written changes nothing and is told nowhere', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const password = 'adm1n-pass\'"word`$'
+  const refused: [string, Record<string, string>][] = [
+    ['env-key-not-allowed', { A: '2', ADMIN_PASSWORD: password }],
+    ['env-key-invalid', { A: '2', 'X Y': password }],
+    ['env-value-unrepresentable', { A: '2', DB_PASSWORD: password }],
+  ]
+  for (const [code, changes] of refused) {
+    const error = await refusal(writeEnvFile(env.path, changes, { allowed }))
+    t.equal(error.code, code)
+    t.notOk(`${error.message}${error.fix}${JSON.stringify(error.params)}${error.stack}`.includes('adm1n'))
+    t.equal(await env.text(), 'A=1\n')
+    t.same(await env.names(), ['.env'])
+  }
+})
+
+const writerUrl = new URL('../src/env-file.ts', import.meta.url).href
+
+/** Another process that writes; `rename` is what it does instead of renaming. */
+async function writeInProcess(path: string, changes: object, rename?: string) {
+  const source = `
+    import { writeEnvFile } from ${JSON.stringify(writerUrl)}
+    const operations = ${rename === undefined ? '{}' : `{ rename: async () => { ${rename} } }`}
+    await writeEnvFile(${JSON.stringify(path)}, ${JSON.stringify(changes)}, { allowed: ${JSON.stringify(allowed)}, operations })
+      .catch((error) => { console.log(error.code) })`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const out = child.stdout.toArray()
+  const [, signal] = await once(child, 'close')
+  return {
+    signal,
+    code: Buffer.concat(await out)
+      .toString()
+      .trim(),
+  }
+}
+
+t.test('E36 I-128 a writer dies between writing and renaming: the file is whole, the next run cleans up', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const { signal } = await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
+  t.equal(signal, 'SIGKILL')
+  t.equal(await env.text(), 'A=1\n')
+  t.match(await env.names(), ['.env', /^\.env\.[0-9a-f]{16}\.tmp$/, '.env.lock'], 'it left its traces')
+  await t.test('also when there is nothing to change', async (t) => {
+    t.same((await writeEnvFile(env.path, { A: '1' }, { allowed })).unchanged, ['A'])
+    t.same(await env.names(), ['.env'])
+  })
+  await writeInProcess(env.path, { A: 's3cret' }, 'process.kill(process.pid, "SIGKILL")')
+  await writeEnvFile(env.path, { B: '2' }, { allowed })
+  t.equal(await env.text(), 'A=1\nB=2\n')
+  t.same(await env.names(), ['.env'])
+})
+
+t.test('E37 two writers of one process', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const results = await Promise.allSettled([
+    writeEnvFile(env.path, { B: '2' }, { allowed }),
+    writeEnvFile(env.path, { C: '3' }, { allowed }),
+  ])
+  const written = parseEnv(await env.text())
+  t.ok(results.some(({ status }) => status === 'fulfilled'))
+  for (const [index, key] of (['B', 'C'] as const).entries()) {
+    const result = results[index]
+    if (result?.status === 'fulfilled') t.ok(written[key], `${key} is there`)
+    else t.equal(result?.reason.code, 'env-changed-concurrently')
+  }
+  t.equal(written['A'], '1')
+  t.same(await env.names(), ['.env'])
+})
+
+t.test('E37 two writing processes', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const changes = { B: { B: '2' }, C: { C: '3' } }
+  const [b, c] = await Promise.all([writeInProcess(env.path, changes.B), writeInProcess(env.path, changes.C)])
+  const written = parseEnv(await env.text())
+  t.equal(written['A'], '1')
+  t.ok(written['B'] === '2' || written['C'] === '3')
+  t.ok(written['B'] === '2' || b?.code === 'env-changed-concurrently')
+  t.ok(written['C'] === '3' || c?.code === 'env-changed-concurrently')
+  t.same(await env.names(), ['.env'])
+})
+
+t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const open: typeof fs.open = async (path, flags, mode) => {
+    await fs.writeFile(env.path, 'A=by hand\n')
+    return fs.open(path, flags, mode)
+  }
+  const error = await refusal(writeEnvFile(env.path, { B: '2' }, { allowed, operations: { open } }))
+  t.equal(error.code, 'env-changed-concurrently')
+  t.equal(await env.text(), 'A=by hand\n')
+  t.same(await env.names(), ['.env'])
+})
+
+t.test('E37 a lock that was taken over is not written under', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const other = JSON.stringify({ token: '0123456789abcdef', pid: 1, host: 'elsewhere' })
+  const open: typeof fs.open = async (path, flags, mode) => {
+    await fs.writeFile(`${env.path}.lock`, other)
+    return fs.open(path, flags, mode)
+  }
+  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations: { open } }))
+  t.equal(error.code, 'env-changed-concurrently')
+  t.equal(await env.text(), 'A=1\n')
+  t.equal(await fs.readFile(`${env.path}.lock`, 'utf8'), other, 'the lock of the other stays')
+})
+
+t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const lock = `${env.path}.lock`
+  const foreign = JSON.stringify({ token: '0123456789abcdef', pid: 1, host: 'elsewhere' })
+  await fs.writeFile(lock, foreign)
+  let now = (await fs.stat(lock)).mtimeMs
+  const operations = {
+    now: () => now,
+    sleep: async (ms: number) => {
+      now += ms
+    },
+  }
+  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
+  t.equal(error.code, 'env-changed-concurrently', 'a writer on another host may live')
+  t.equal(await env.text(), 'A=1\n')
+  now += 30_000
+  await writeEnvFile(env.path, { A: '2' }, { allowed, operations })
+  t.equal(await env.text(), 'A=2\n', 'after 30 s it is given up')
+
+  const samePid = JSON.stringify({ token: '0123456789abcdef', pid: process.pid, host: hostname() })
+  await fs.writeFile(lock, samePid)
+  await writeEnvFile(env.path, { A: '3' }, { allowed })
+  t.equal(await env.text(), 'A=3\n', 'a dead process had the number of this one, as in containers')
+
+  await fs.writeFile(lock, '')
+  now = (await fs.stat(lock)).mtimeMs
+  t.equal((await refusal(writeEnvFile(env.path, { A: '4' }, { allowed, operations }))).code, 'env-changed-concurrently')
+  t.same(await env.names(), ['.env', '.env.lock'])
+})
+
+t.test('I-128 the owner is kept where that is possible', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const { uid, gid } = await fs.stat(env.path)
+  const chowns: unknown[] = []
+  const withOwner = (chown: () => Promise<void>): Partial<EnvFileOperations> => ({
+    lstat: (async (path: string) => Object.assign(await fs.lstat(path), { uid: uid + 1 })) as never,
+    open: async (path, flags, mode) => {
+      const handle = await fs.open(path, flags, mode)
+      handle.chown = (...owner) => {
+        chowns.push(owner)
+        return chown()
+      }
+      return handle
+    },
+  })
+  const kept = await writeEnvFile(env.path, { A: '2' }, { allowed, operations: withOwner(async () => {}) })
+  t.same([kept.warnings, chowns], [[], [[uid + 1, gid]]])
+  const lost = await writeEnvFile(env.path, { A: '3' }, { allowed, operations: withOwner(failing('EPERM')) })
+  t.same(lost.warnings, [{ code: 'env-owner-changed', params: { file: '.env' } }])
+  t.equal(await env.text(), 'A=3\n')
+})
