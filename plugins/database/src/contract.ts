@@ -44,7 +44,8 @@ export interface Database {
   /**
    * Runs one statement with bound parameters, prepared once and reused, in the transaction around it if there is one.
    * The way to write what several callers contend for: `update ... set balance = balance - ? where id = ? and balance >= ?`
-   * answers 0 when the condition did not hold. Entities in an identity map do not notice.
+   * answers 0 when the condition did not hold. Entities in an identity map do not notice. Outside a transaction it is run
+   * again after a conflict, as `transactional` is.
    *
    * @param sql with `?` for each parameter, on every database; names in snake_case, unquoted. Keep the number of different
    *   texts small: lists of varying length are for the query builder of the entity manager.

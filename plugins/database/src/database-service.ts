@@ -182,6 +182,16 @@ export class DatabaseService implements Database {
   async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
     assertBindable(parameters)
     const current = this.#open.transaction.entityManager
+    // Inside a transaction a conflict is the whole transaction's.
+    if (current !== undefined) return this.#statement(sql, parameters, current)
+    return withRetries(() => this.#statement(sql, parameters, undefined))
+  }
+
+  async #statement(
+    sql: string,
+    parameters: readonly Parameter[],
+    current: SqlEntityManager | undefined,
+  ): Promise<QueryResult<unknown>> {
     const { sqlite } = this.#open
     try {
       // The connection is the caller's own here: no need to go through Kysely.

@@ -6,8 +6,11 @@ const tries = 5
 const shortestWait = 5
 const longestWait = 80
 
-/** SQLSTATE of PostgreSQL, error numbers of MySQL and MariaDB: the transaction lost against another and may win next time. */
-const conflicts = new Set<unknown>(['40001', '40P01', 1205, 1213, 1020])
+/**
+ * SQLSTATE of PostgreSQL, error numbers of MySQL and MariaDB: it lost against another one and may win next time. 1615: a
+ * table changed under a prepared statement while the server was executing it.
+ */
+const conflicts = new Set<unknown>(['40001', '40P01', 1205, 1213, 1020, 1615])
 
 export function isConflict(error: unknown): boolean {
   if (error instanceof DeadlockException || error instanceof LockWaitTimeoutException) return true
@@ -16,7 +19,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
- * Runs a whole transaction again when it met a conflict, after 5 to 80 ms by chance. The wait is real time, not that of
+ * Runs a whole transaction, or a statement outside one, again when it met a conflict, after 5 to 80 ms by chance. The wait is real time, not that of
  * the product's clock: it gives other transactions on a real server time to end, which a clock that a test holds still
  * cannot.
  */

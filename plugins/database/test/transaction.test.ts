@@ -223,6 +223,33 @@ t.test('on SQLite two processes that read before they write do not fail', async 
   t.equal(await balanceOf(first, id), 30)
 })
 
+/** Makes a server answer the first two updates of balances with a conflict. Sequences do not go back with a rollback. */
+const firstUpdatesConflict = {
+  postgresql: [
+    'create sequence attempts',
+    `create function conflict() returns trigger language plpgsql as $$ begin
+       if nextval('attempts') < 3 then raise exception using errcode = '40001'; end if;
+       return new;
+     end $$`,
+    'create trigger conflicts before update on sample for each row execute function conflict()',
+  ],
+  mariadb: [
+    'create sequence attempts',
+    `create trigger conflicts before update on sample for each row begin
+       if nextval(attempts) < 3 then signal sqlstate '40001' set mysql_errno = 1213; end if;
+     end`,
+  ],
+  sqlite: [],
+}
+
+onEachDatabase(t, 'a statement outside a transaction is run again after a conflict', async (t, db) => {
+  const { service } = await startOn(t, db, samplePlugin)
+  const id = await addSample(service)
+  for (const statement of firstUpdatesConflict[db.dialect]) await service.execute(statement)
+  t.equal(await add(service, id, 3), 1)
+  t.equal(await balanceOf(service, id), 3)
+})
+
 onEachDatabase(t, 'connections that break do not use up the pool', async (t, db) => {
   if (db.dialect === 'sqlite') {
     t.pass('there is no server to break them')
@@ -278,6 +305,7 @@ t.test('conflicts are told from other errors, and retried five times in all', as
     { errno: 1213 },
     { errno: 1205 },
     { errno: 1020 },
+    { errno: 1615 },
   ]) {
     t.ok(isConflict(error), JSON.stringify(error))
   }
