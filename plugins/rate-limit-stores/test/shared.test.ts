@@ -243,7 +243,8 @@ function neverOverAdmits(t: Test, name: StoreName, config: Config) {
       await Promise.all(gone)
       const total = passed(first.said) + passed(second.said)
       t.ok(second.said.endsWith('.'), 'who was not killed finished')
-      if (kill) t.ok(total <= 300 && total > 200, `at most the limit: ${total}`)
+      // What the killed one was let through but had not said yet is lost.
+      if (kill) t.ok(total <= 300, `at most the limit: ${total}`)
       else t.equal(total, 300, 'exactly the limit')
     }
   })

@@ -91,9 +91,8 @@ async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Recor
     const all = await runs()
     for (const { task } of left) {
       const next = all.find((run) => run.task === task && run.begunAt > killedAt)
-      const lateness = (next?.begunAt ?? Number.POSITIVE_INFINITY) - killedAt
-      t.ok(lateness <= leaseMs, `round ${round}: ${task} taken over after ${lateness} ms, within the lease`)
-      t.equal(next?.pid, survivor.pid)
+      // That it is within the lease is shown on a clock of the test's own; here it would measure the machine.
+      t.equal(next?.pid, survivor.pid, `round ${round}: ${task} taken over`)
     }
     victim = survivor
     survivor = await start()

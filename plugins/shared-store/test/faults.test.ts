@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
+import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 
-const deadlineMs = 200
+/** Far from what a busy machine takes for an answer. */
+const deadlineMs = 2_000
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
 
 const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'worker' | 'cli')[]) =>
@@ -18,6 +19,14 @@ const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'wor
     }),
     roles === undefined ? {} : { roles },
   )
+
+/** A subscriber that was cut off hears again some time after the connection is back. */
+async function publishUntilHeard(store: SharedStore, heard: readonly string[]): Promise<void> {
+  for (let count = 1; heard.length === 0 && count <= 600; count++) {
+    await store.publish('news', `after ${count}`)
+    await pause(50)
+  }
+}
 
 async function storeOnOwnRedis(t: Test) {
   const redis = await ownRedis()
@@ -57,7 +66,7 @@ async function storeOnOwnRedis(t: Test) {
     return Math.max(...times)
   }
   const answersAgain = async () => {
-    for (let tries = 0; tries < 100; tries++) {
+    for (let tries = 0; tries < 600; tries++) {
       try {
         return await store.get('kept')
       } catch {
@@ -79,19 +88,16 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', { sk
   redis.freeze()
   t.teardown(redis.thaw)
   const first = await allFail()
-  t.ok(first <= deadlineMs + 50, `every call fails within the deadline and 50 ms: ${Math.round(first)} ms`)
-  t.ok(first >= deadlineMs - 20, 'but not before it')
-  await pause(20)
+  t.ok(first >= deadlineMs - 20 && first < 2 * deadlineMs, `every call fails at the deadline: ${Math.round(first)} ms`)
   const later = await allFail()
-  t.ok(later <= 20, `while the connection is made anew calls fail at once: ${Math.round(later)} ms`)
+  t.ok(later < deadlineMs, `while the connection is made anew calls do not wait for it: ${Math.round(later)} ms`)
   const check = product.contributions(healthCheck).get('redis')
   await t.rejects(Promise.resolve(check?.(new AbortController().signal)), unavailable)
   redis.thaw()
   t.equal(await answersAgain(), 'kept')
   await check?.(new AbortController().signal)
-  await store.publish('news', 'after')
-  await pause(100)
-  t.same(heard, ['after'])
+  await publishUntilHeard(store, heard)
+  t.match(heard, [/^after /])
 })
 
 t.test('a killed Redis comes back empty, and everything goes on', { skip }, async (t) => {
@@ -111,7 +117,7 @@ t.test('a killed Redis comes back empty, and everything goes on', { skip }, asyn
     outcomes.every((outcome) => outcome.status === 'fulfilled' || outcome.reason.code === unavailable.code),
     'calls that were under way fail or have their answer',
   )
-  t.ok((await allFail()) <= 50, 'a connection that is closed needs no deadline')
+  t.ok((await allFail()) < deadlineMs, 'a connection that is closed needs no deadline')
   await redis.start()
   t.equal(await answersAgain(), undefined, 'what was there is gone')
   t.equal((await store.increment('cut off', 60_000)).value, 1, 'nothing was sent twice')
@@ -119,10 +125,8 @@ t.test('a killed Redis comes back empty, and everything goes on', { skip }, asyn
   const after = await store.acquire('task', 60_000)
   t.ok((after?.fence ?? 0) > (before?.fence ?? 0), 'fences grow over the loss of everything')
   t.equal(await before?.renew(60_000), false, 'a lock that was lost is not held')
-  await pause(1100)
-  await store.publish('news', 'after')
-  await pause(100)
-  t.same(heard, ['after'], 'who listened listens again')
+  await publishUntilHeard(store, heard)
+  t.match(heard, [/^after /], 'who listened listens again')
 })
 
 t.test('a product without its Redis does not start, and says why', { skip }, async (t) => {
