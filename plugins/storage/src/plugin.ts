@@ -1,4 +1,77 @@
-import { definePlugin } from '@plinth/kernel'
+import { join, resolve } from 'node:path'
+import { http } from '@plinth/http'
+import { definePlugin, healthCheck, optional, reasonOf } from '@plinth/kernel'
+import { keys } from './config.ts'
+import { type Disk, storage, storageDisk } from './contract.ts'
+import { DirectoryDisk } from './directory-disk.ts'
+import { storageError } from './errors.ts'
+import { messages } from './failures.ts'
+import { addRoutes } from './routes.ts'
+import { SigningKeys } from './signing-keys.ts'
+import { StorageService } from './storage-service.ts'
+import { UrlSigner } from './url-signer.ts'
 
-/** Files on public and private disks (decision A15). */
-export default definePlugin({ id: 'storage', version: '1.0.0', kernel: '^1.0.0' })
+/** A draft that nobody wrote to for so long has lost its writer. */
+const draftLifetimeMs = 86_400_000
+const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+/** Files on public and private disks, with signed URLs (decision A15). */
+export default definePlugin({
+  id: 'storage',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: optional(http) },
+  provides: [storage],
+  extensionPoints: [storageDisk],
+  contributes: [healthCheck],
+  config: keys,
+  messages,
+  setup(context) {
+    const { plugin, services, config, clock, log, roles } = context
+    const root = resolve(context.root, config.get('platform.storage.root'))
+    const own = {
+      public: new DirectoryDisk(join(root, 'public'), 'public'),
+      local: new DirectoryDisk(join(root, 'local'), 'private'),
+    }
+    const disks = new Map<string, Disk>(Object.entries(own))
+    for (const [name, disk] of context.contributions(storageDisk)) {
+      if (disks.has(name) || !diskName.test(name)) throw storageError('PLINTH_STORAGE_DISK_NAME', { disk: name })
+      disks.set(name, disk)
+    }
+    for (const [key, needed] of [
+      ['platform.storage.public-disk', 'public'],
+      ['platform.storage.local-disk', 'private'],
+    ] as const) {
+      const name = config.get(key)
+      const visibility = disks.get(name)?.visibility
+      if (visibility === undefined) {
+        throw storageError('PLINTH_STORAGE_DISK_UNKNOWN', { key, disk: name, disks: [...disks.keys()].join(', ') })
+      }
+      if (visibility !== needed) {
+        throw storageError('PLINTH_STORAGE_DISK_VISIBILITY', { key, disk: name, needed, visibility })
+      }
+    }
+
+    const signingKeys = new SigningKeys(() => config.get('platform.storage.signing-key'), join(root, 'signing.key'))
+    const signer = new UrlSigner(signingKeys, clock)
+    const service = new StorageService({ config, root, disks, signer })
+    context.provide(storage, service)
+    context.contribute(healthCheck, 'storage', async (signal) => {
+      for (const { name, enabled } of service.disks()) if (enabled) await disks.get(name)?.verify(signal)
+    })
+    if (services.http !== undefined) {
+      const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')
+      addRoutes({ http: services.http, plugin: plugin.id, storage: service, signer, publicMaxAgeMs })
+    }
+
+    if (!roles.has('worker')) return
+    context.onReady(async () => {
+      const before = new Date(clock.now() - draftLifetimeMs)
+      for (const disk of Object.values(own)) {
+        await disk.sweep(before).catch((error: unknown) => {
+          log.warn({ reason: reasonOf(error) }, 'files of writers that died could not be removed')
+        })
+      }
+    })
+  },
+})

@@ -1,0 +1,126 @@
+import type { Readable } from 'node:stream'
+import type { RawRouteDeclaration } from '@plinth/http'
+import { extensionPoint, service } from '@plinth/kernel'
+
+/** What can be written. Texts are written in UTF-8. */
+export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Array>
+
+export interface FileStat {
+  readonly path: string
+  /** Bytes. */
+  readonly size: number
+  readonly modifiedAt: Date
+}
+
+export interface OpenFile extends FileStat {
+  /** Must be read to its end or destroyed. */
+  readonly content: Readable
+}
+
+/** How a URL is to behave. */
+export interface UrlOptions {
+  /**
+   * Milliseconds until the URL of a private file ends; `platform.storage.signed-url.lifetime` when absent. Whole
+   * seconds count.
+   */
+  readonly expiresInMs?: number
+  /** File name for the one who downloads it; the file is then never shown in the browser. At most 200 characters. */
+  readonly name?: string
+}
+
+/**
+ * A place for files. Paths that reach it follow the rules of `Storage`. Contributed under its name, for example `s3`:
+ * lower-case words with hyphens.
+ */
+export interface Disk {
+  /** `public`: everybody may read every file. `private`: only who holds a signed URL, or what a plugin hands out. */
+  readonly visibility: 'public' | 'private'
+  /** Writes the whole content or, when it fails, nothing; replaces what was there in one step. */
+  write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
+  open(path: string): Promise<OpenFile | undefined>
+  stat(path: string): Promise<FileStat | undefined>
+  /** True when there was a file. */
+  delete(path: string): Promise<boolean>
+  /** Every file below the directory, in no order; `''` is the whole disk. */
+  list(directory: string): AsyncIterable<FileStat>
+  /** Throws with a reason when files cannot be written now. Must give up when the signal aborts. */
+  verify(signal: AbortSignal): Promise<void>
+  /** Absolute path of the file on this machine, so that parts of it can be sent. Absent where there is none. */
+  localFile?(path: string): Promise<string | undefined>
+  /** URL at which clients fetch the file from the disk itself. Absent: the product sends it. */
+  url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
+}
+
+/** Disks beside `public` and `local`, which are directories (decision A15). */
+export const storageDisk = extensionPoint<Disk>('storage.disk', { from: '@plinth/storage' })
+
+export interface DiskInfo {
+  readonly name: string
+  readonly visibility: Disk['visibility']
+  readonly enabled: boolean
+}
+
+export interface PutOptions {
+  /** Bytes at most, when that is less than `platform.storage.max-file-size`. */
+  readonly maxBytes?: number
+  readonly signal?: AbortSignal
+}
+
+type RawRequest = Parameters<RawRouteDeclaration['handler']>[0]
+type RawReply = Parameters<RawRouteDeclaration['handler']>[1]
+
+export interface FileToSend {
+  readonly disk: string
+  readonly path: string
+  /** See `UrlOptions.name`. */
+  readonly name?: string
+}
+
+/**
+ * Files on disks. A path is relative, with `/` between its segments: up to 512 bytes in all and 200 in each segment, in
+ * Unicode's composed form (NFC). A segment has none of `\ : * ? " < > | %` and no control character, does not begin
+ * with a dot or a blank nor end with one, and is no name that Windows keeps for devices. What is private on a disk is
+ * the business of whoever puts it there: names of files come from the product, never from a client as they are.
+ *
+ * @throws BusinessError "400" `storage.path-invalid`, "404" `storage.disk-unknown`, "503" `storage.disk-disabled`
+ */
+export interface Storage {
+  /** Absolute path of the directory that holds the disks; for files that a plugin keeps beside them, such as logs. */
+  readonly root: string
+  /** Disk for files that everybody may read. */
+  readonly publicDisk: string
+  /** Disk for private files. */
+  readonly localDisk: string
+  disks(): readonly DiskInfo[]
+
+  /**
+   * Writes a file, whole or not at all; what was there is replaced in one step, and survives a loss of power from then on.
+   *
+   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` where a directory is in the way
+   */
+  put(disk: string, path: string, content: FileContent, options?: PutOptions): Promise<FileStat>
+  /** @throws BusinessError "404" `storage.file-unknown` */
+  open(disk: string, path: string): Promise<OpenFile>
+  stat(disk: string, path: string): Promise<FileStat | undefined>
+  /** True when there was a file. */
+  delete(disk: string, path: string): Promise<boolean>
+  /** Every file below the directory, in no order; all without one. */
+  list(disk: string, directory?: string): AsyncIterable<FileStat>
+
+  /**
+   * URL of a file by the present configuration, whether or not the file exists: lasting for a public one, signed and
+   * for a limited time for a private one. Store disk and path, not the URL.
+   */
+  resolveUrl(disk: string, path: string, options?: UrlOptions): Promise<string>
+  /**
+   * Answers a raw route with a file: parts of it (`Range`), `304` and `HEAD` included, and with headers by which no
+   * browser runs anything of it. Whether the caller may have it is for the route to decide first.
+   *
+   * @throws BusinessError "404" `storage.file-unknown`
+   */
+  send(request: RawRequest, reply: RawReply, file: FileToSend): Promise<RawReply>
+  /** Writes, reads and deletes a small file. Throws with a reason when one of it fails. */
+  probe(disk: string, signal: AbortSignal): Promise<void>
+}
+
+export const storage = service<Storage>('storage', { from: '@plinth/storage' })

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { constants, createReadStream } from 'node:fs'
+import { access, lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
+import type { Disk, FileStat, OpenFile } from './contract.ts'
+import { refusal } from './failures.ts'
+
+/** Where files are written before they take their place. No path leads here: no segment begins with a dot. */
+const draftsName = '.drafts'
+/** Times that a directory may vanish under a writer because another one deleted the last file of it. */
+const attempts = 10
+
+/** What the system says when there is a directory where a file should be, or the other way round. */
+const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
+
+/** Both are real paths. */
+const isWithin = (root: string, real: string) =>
+  real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
+
+/** `undefined` where there is nothing of the name. */
+async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/**
+ * Files as files of a directory, which is made when first written to. What is reached through a symbolic link that leaves
+ * the directory does not exist for it.
+ */
+export class DirectoryDisk implements Disk {
+  readonly visibility: Disk['visibility']
+  readonly #root: string
+  readonly #drafts: string
+  readonly #mode: { readonly file: number; readonly directory: number }
+
+  /** @param root absolute path */
+  constructor(root: string, visibility: Disk['visibility']) {
+    this.visibility = visibility
+    this.#root = root
+    this.#drafts = join(root, draftsName)
+    // Another web server may read what is public.
+    this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
+  }
+
+  async write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    await this.#makeDirectory(this.#drafts)
+    const draft = join(this.#drafts, randomUUID())
+    try {
+      await writeDurably(draft, content, this.#mode.file)
+      await this.#settle(draft, join(this.#root, path))
+    } catch (error) {
+      await rm(draft, { force: true })
+      throw error
+    }
+  }
+
+  async open(path: string): Promise<OpenFile | undefined> {
+    const file = await this.localFile(path)
+    const handle = file === undefined ? undefined : await orMissing(open(file, 'r'))
+    if (handle === undefined) return undefined
+    const found = await handle.stat()
+    if (!found.isFile()) {
+      await handle.close()
+      return undefined
+    }
+    return { path, size: found.size, modifiedAt: found.mtime, content: createReadStream('', { fd: handle }) }
+  }
+
+  async stat(path: string): Promise<FileStat | undefined> {
+    const file = await this.localFile(path)
+    const found = file === undefined ? undefined : await orMissing(stat(file))
+    return found?.isFile() ? { path, size: found.size, modifiedAt: found.mtime } : undefined
+  }
+
+  async delete(path: string): Promise<boolean> {
+    const file = join(this.#root, path)
+    if ((await this.#inside(dirname(file))) === undefined) return false
+    const found = await orMissing(lstat(file))
+    if (found === undefined || found.isDirectory()) return false
+    // Somebody else may be faster.
+    const isDeleted = (await orMissing(unlink(file).then(() => true))) ?? false
+    await this.#prune(dirname(file))
+    return isDeleted
+  }
+
+  async *list(directory: string): AsyncIterable<FileStat> {
+    const start = await this.#inside(join(this.#root, directory))
+    if (start !== undefined) yield* this.#below(directory)
+  }
+
+  async verify(): Promise<void> {
+    await this.#makeDirectory(this.#drafts)
+    await access(this.#drafts, constants.R_OK | constants.W_OK)
+    await access(this.#root, constants.R_OK | constants.W_OK)
+  }
+
+  async localFile(path: string): Promise<string | undefined> {
+    return this.#inside(join(this.#root, path))
+  }
+
+  /** Removes what writers left behind that died: drafts that nobody has written to since. */
+  async sweep(before: Date): Promise<void> {
+    for (const name of (await orMissing(readdir(this.#drafts))) ?? []) {
+      const draft = join(this.#drafts, name)
+      const found = await orMissing(stat(draft))
+      if (found !== undefined && found.mtime < before) await rm(draft, { force: true })
+    }
+  }
+
+  async *#below(directory: string): AsyncIterable<FileStat> {
+    const entries = await orMissing(readdir(join(this.#root, directory), { withFileTypes: true }))
+    for (const entry of entries ?? []) {
+      if (entry.name.startsWith('.')) continue
+      const path = directory === '' ? entry.name : `${directory}/${entry.name}`
+      if (entry.isDirectory()) yield* this.#below(path)
+      if (!entry.isFile()) continue
+      const found = await this.stat(path)
+      if (found !== undefined) yield found
+    }
+  }
+
+  /** Puts a written draft in its place. */
+  async #settle(draft: string, file: string): Promise<void> {
+    const directory = dirname(file)
+    for (let left = attempts; left > 0; left--) {
+      try {
+        await this.#makeDirectory(directory)
+        await rename(draft, file)
+        return await syncDirectory(directory)
+      } catch (error) {
+        const code = codeOf(error)
+        if (code === 'ENOENT') continue
+        throw code !== undefined && inTheWay.has(code) ? refusal('path-taken') : error
+      }
+    }
+    // A symbolic link to nowhere.
+    throw refusal('path-taken')
+  }
+
+  /** Makes a directory of the disk, never one that a symbolic link puts elsewhere. */
+  async #makeDirectory(directory: string): Promise<void> {
+    await mkdir(this.#root, { recursive: true, mode: this.#mode.directory })
+    const root = await realpath(this.#root)
+    let existing = directory
+    let real: string | undefined
+    while (real === undefined) {
+      real = await orMissing(realpath(existing))
+      existing = dirname(existing)
+    }
+    if (!isWithin(root, real)) throw refusal('path-outside')
+    await mkdir(directory, { recursive: true, mode: this.#mode.directory })
+  }
+
+  /** Removes directories that have become empty, up to the disk itself. */
+  async #prune(directory: string): Promise<void> {
+    for (let next = resolve(directory); next !== resolve(this.#root); next = dirname(next)) {
+      try {
+        await rmdir(next)
+      } catch {
+        // Not empty, or gone already.
+        return
+      }
+    }
+  }
+
+  /** Where a path really leads: `undefined` when it is nowhere, or outside of the disk. */
+  async #inside(path: string): Promise<string | undefined> {
+    const [root, real] = await Promise.all([orMissing(realpath(this.#root)), orMissing(realpath(path))])
+    return root !== undefined && real !== undefined && isWithin(root, real) ? real : undefined
+  }
+}
+
+/** A new file that a loss of power does not undo. */
+async function writeDurably(file: string, content: AsyncIterable<Uint8Array>, mode: number): Promise<void> {
+  const handle = await open(file, 'wx', mode)
+  try {
+    await handle.writeFile(content)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  // Windows cannot.
+  if (process.platform === 'win32') return
+  const handle = await orMissing(open(directory, 'r'))
+  try {
+    await handle?.sync()
+  } finally {
+    await handle?.close()
+  }
+}

@@ -1,0 +1,33 @@
+import { PlinthError } from '@plinth/kernel'
+
+/** Every fault that an operator or an author must mend: what happened, and what to do about it. `{name}` marks a detail. */
+export const storageErrors = {
+  PLINTH_STORAGE_DISK_UNKNOWN: {
+    text: 'Key "{key}" names the disk "{disk}"; there are {disks}.',
+    fix: 'Name one of these, or load the plugin that brings the disk.',
+  },
+  PLINTH_STORAGE_DISK_VISIBILITY: {
+    text: 'Key "{key}" needs a {needed} disk, and "{disk}" is {visibility}.',
+    fix: 'Name a disk of the other kind: private files must not end up where everybody can read them.',
+  },
+  PLINTH_STORAGE_DISK_NAME: {
+    text: 'A disk cannot be named "{disk}".',
+    fix: 'Contribute it under a name of its own, in lower-case words with hyphens, other than "public" and "local".',
+  },
+  PLINTH_STORAGE_SIGNING_KEY_FILE: {
+    text: 'The file {file} with the keys that sign URLs cannot be used: {reason}.',
+    fix: 'Let the process read and write it, with at least 32 characters a line, or set platform.storage.signing-key.',
+  },
+} as const satisfies Record<string, { readonly text: string; readonly fix: string }>
+
+export type StorageErrorCode = keyof typeof storageErrors
+
+export function storageError(
+  code: StorageErrorCode,
+  details: Readonly<Record<string, string | number>> = {},
+  cause?: unknown,
+): PlinthError {
+  const { text, fix } = storageErrors[code]
+  const message = text.replace(/\{(\w+)\}/g, (whole, name: string) => String(details[name] ?? whole))
+  return new PlinthError(code, message, fix, { cause })
+}

@@ -1,0 +1,65 @@
+import type { HttpServer, RawRouteDeclaration } from '@plinth/http'
+import { BusinessError } from '@plinth/kernel'
+import { type Static, Type } from 'typebox'
+import type { Storage } from './contract.ts'
+import { longestName, publicRoute, signedRoute } from './storage-service.ts'
+import type { UrlSigner } from './url-signer.ts'
+
+const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
+const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
+const signedQuery = Type.Object({
+  expires: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Seconds since the epoch.' }),
+  name: Type.Optional(Type.String({ maxLength: longestName, description: 'File name for the download.' })),
+  signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
+})
+
+export interface RouteParts {
+  readonly http: HttpServer
+  readonly plugin: string
+  readonly storage: Storage
+  readonly signer: UrlSigner
+  readonly publicMaxAgeMs: () => number
+}
+
+/** Files over HTTP: those of the disk `public` for everybody, all others by signed URL. */
+export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: RouteParts): void {
+  const sendPublic: RawRouteDeclaration['handler'] = async (request, reply) => {
+    const path = (request.params as { '*': string })['*']
+    const maxAge = Math.floor(publicMaxAgeMs() / 1000)
+    try {
+      reply.header('cache-control', `public, max-age=${maxAge}`)
+      return await storage.send(request, reply, { disk: 'public', path })
+    } catch (error) {
+      if (!(error instanceof BusinessError)) throw error
+      // A page asked for a picture: it needs the status of HTTP, and whatever kept it away, there is none.
+      reply.removeHeader('cache-control')
+      return reply.callNotFound()
+    }
+  }
+  http.rawRoute(plugin, {
+    method: 'GET',
+    path: `${publicRoute}/*`,
+    summary: 'A public file',
+    access: 'public',
+    produces: ['*/*'],
+    hidden: true,
+    handler: sendPublic,
+  })
+
+  http.rawRoute(plugin, {
+    method: 'GET',
+    path: `${signedRoute}/:disk/*`,
+    summary: 'A private file, for whoever has a signed address of it',
+    tags: ['storage'],
+    access: 'public',
+    produces: ['*/*'],
+    request: { params: signedParams, query: signedQuery },
+    async handler(request, reply) {
+      const { disk, '*': path } = request.params as Static<typeof signedParams>
+      const { expires, name, signature } = request.query as Static<typeof signedQuery>
+      reply.header('cache-control', 'private, no-store')
+      await signer.verify({ disk, path, expires, name }, signature)
+      return storage.send(request, reply, { disk, path, ...(name === undefined ? {} : { name }) })
+    },
+  })
+}

@@ -1,0 +1,84 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { reasonOf } from '@plinth/kernel'
+import { storageError } from './errors.ts'
+
+const shortestKey = 32
+
+/**
+ * The keys that sign URLs: the configured ones or, without any, those of a file with one key a line. The first signs, all
+ * verify. The file is made when a URL is signed for the first time; of several processes that make it one succeeds.
+ */
+export class SigningKeys {
+  readonly #configured: () => string
+  readonly #file: string
+  /** Lines of the file, once it is there. */
+  #filed: readonly string[] | undefined
+
+  /**
+   * @param configured value of `platform.storage.signing-key`
+   * @param file absolute path
+   */
+  constructor(configured: () => string, file: string) {
+    this.#configured = configured
+    this.#file = file
+  }
+
+  /** The key that signs. Throws `PLINTH_STORAGE_SIGNING_KEY_FILE`. */
+  async signing(): Promise<string> {
+    const keys = await this.verifying()
+    const [first] = keys.length > 0 ? keys : await this.#create()
+    return first as string
+  }
+
+  /** All keys; none as long as nothing has been signed. Throws `PLINTH_STORAGE_SIGNING_KEY_FILE`. */
+  async verifying(): Promise<readonly string[]> {
+    const configured = this.#configured()
+    if (configured !== '') return configured.split(',')
+    this.#filed ??= await this.#read()
+    return this.#filed ?? []
+  }
+
+  async #read(): Promise<readonly string[] | undefined> {
+    let text: string
+    try {
+      text = await readFile(this.#file, 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw this.#unusable(error)
+    }
+    const lines = text.split('\n').map((line) => line.trim())
+    const keys = lines.filter((line) => line !== '')
+    if (keys.length === 0 || keys.some((line) => line.length < shortestKey)) {
+      throw this.#unusable(new Error('a line is too short'))
+    }
+    return keys
+  }
+
+  async #create(): Promise<readonly string[]> {
+    const draft = `${this.#file}.${randomUUID()}`
+    try {
+      await mkdir(dirname(this.#file), { recursive: true })
+      const handle = await open(draft, 'wx', 0o600)
+      try {
+        await handle.writeFile(`${randomBytes(32).toString('base64')}\n`)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await link(draft, this.#file)
+    } catch (error) {
+      // Another process was faster: its key counts.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.#unusable(error)
+    } finally {
+      await rm(draft, { force: true })
+    }
+    return this.verifying()
+  }
+
+  #unusable(error: unknown) {
+    const reason = (error as NodeJS.ErrnoException).code ?? reasonOf(error)
+    return storageError('PLINTH_STORAGE_SIGNING_KEY_FILE', { file: this.#file, reason }, error)
+  }
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import { basename, dirname } from 'node:path'
+import { addAbortSignal, Readable } from 'node:stream'
+import send from '@fastify/send'
+import type { ConfigView } from '@plinth/kernel'
+import type { keys } from './config.ts'
+import type {
+  Disk,
+  DiskInfo,
+  FileContent,
+  FileStat,
+  FileToSend,
+  OpenFile,
+  PutOptions,
+  Storage,
+  UrlOptions,
+} from './contract.ts'
+import { refusal } from './failures.ts'
+import { fileHeaders } from './file-headers.ts'
+import { assertPath } from './storage-path.ts'
+import type { UrlSigner } from './url-signer.ts'
+
+export const publicRoute = '/storage'
+export const signedRoute = '/api/v1/storage/files'
+/** Code points. */
+export const longestName = 200
+
+export interface StorageParts {
+  readonly config: ConfigView<typeof keys>
+  /** Absolute path. */
+  readonly root: string
+  readonly disks: ReadonlyMap<string, Disk>
+  readonly signer: UrlSigner
+}
+
+/** See `Storage`. */
+export class StorageService implements Storage {
+  readonly #parts: StorageParts
+  readonly publicDisk: string
+  readonly localDisk: string
+
+  constructor(parts: StorageParts) {
+    this.#parts = parts
+    this.publicDisk = parts.config.get('platform.storage.public-disk')
+    this.localDisk = parts.config.get('platform.storage.local-disk')
+  }
+
+  get root(): string {
+    return this.#parts.root
+  }
+
+  disks(): readonly DiskInfo[] {
+    return [...this.#parts.disks].map(([name, { visibility }]) => ({
+      name,
+      visibility,
+      enabled: this.#isEnabled(name),
+    }))
+  }
+
+  async put(disk: string, path: string, content: FileContent, options: PutOptions = {}): Promise<FileStat> {
+    const target = this.#disk(disk, path)
+    const largest = this.#parts.config.get('platform.storage.max-file-size')
+    const limit = Math.min(largest, options.maxBytes ?? largest)
+    const source = Readable.from(limited(content, limit), { objectMode: false })
+    if (options.signal !== undefined) addAbortSignal(options.signal, source)
+    await target.write(path, source)
+    return (await target.stat(path)) ?? missing()
+  }
+
+  async open(disk: string, path: string): Promise<OpenFile> {
+    return (await this.#disk(disk, path).open(path)) ?? missing()
+  }
+
+  async stat(disk: string, path: string): Promise<FileStat | undefined> {
+    return this.#disk(disk, path).stat(path)
+  }
+
+  async delete(disk: string, path: string): Promise<boolean> {
+    return this.#disk(disk, path).delete(path)
+  }
+
+  list(disk: string, directory = ''): AsyncIterable<FileStat> {
+    return this.#disk(disk, directory === '' ? undefined : directory).list(directory)
+  }
+
+  async resolveUrl(disk: string, path: string, options: UrlOptions = {}): Promise<string> {
+    const { config, signer } = this.#parts
+    const target = this.#disk(disk, path)
+    const name = options.name === undefined ? undefined : [...options.name].slice(0, longestName).join('')
+    const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
+    if (target.url !== undefined) {
+      return target.url(path, { expiresInMs, ...(name === undefined ? {} : { name }) })
+    }
+    const base = config.get('platform.storage.base-url')
+    if (disk === 'public' && name === undefined) {
+      const own = config.get('platform.storage.disks.public.base-url')
+      return `${own === '' ? base + publicRoute : own}/${encodedPath(path)}`
+    }
+    const query = await signer.sign({ disk, path, name }, expiresInMs)
+    return `${base}${signedRoute}/${disk}/${encodedPath(path)}?${query}`
+  }
+
+  async send(
+    request: Parameters<Storage['send']>[0],
+    reply: Parameters<Storage['send']>[1],
+    { disk, path, name }: FileToSend,
+  ): ReturnType<Storage['send']> {
+    const target = this.#disk(disk, path)
+    const headers = fileHeaders(path, name)
+    const file = await target.localFile?.(path)
+    if (file === undefined) {
+      const { content, size, modifiedAt } = (await target.open(path)) ?? missing()
+      reply.headers({ ...headers, 'content-length': size, 'last-modified': modifiedAt.toUTCString() })
+      return reply.send(content)
+    }
+    const answer = await send(request.raw, `/${encodeURIComponent(basename(file))}`, {
+      root: dirname(file),
+      index: false,
+      dotfiles: 'allow',
+      cacheControl: false,
+      contentType: false,
+    })
+    if (answer.type === 'file') {
+      return reply
+        .code(answer.statusCode)
+        .headers({ ...answer.headers, ...headers })
+        .send(answer.stream)
+    }
+    answer.stream.destroy()
+    // What the caller asked of the file does not hold: 412, or 416 with the size that it has.
+    if (answer.statusCode !== 412 && answer.statusCode !== 416) return missing()
+    const range = answer.headers['Content-Range']
+    return reply
+      .code(answer.statusCode)
+      .headers(range === undefined ? {} : { 'content-range': range })
+      .send()
+  }
+
+  async probe(disk: string, signal: AbortSignal): Promise<void> {
+    const path = `plinth-probe/${randomUUID()}`
+    await this.put(disk, path, path, { signal })
+    try {
+      const chunks = await (await this.open(disk, path)).content.toArray({ signal })
+      if (Buffer.concat(chunks).toString() !== path) throw new Error(`Disk "${disk}" reads what was not written`)
+    } finally {
+      await this.delete(disk, path)
+    }
+  }
+
+  #isEnabled(disk: string): boolean {
+    const { config } = this.#parts
+    if (disk === 'public') return config.get('platform.storage.disks.public.enabled')
+    return disk !== 'local' || config.get('platform.storage.disks.local.enabled')
+  }
+
+  /** A disk that may be used, and a path that it may see. */
+  #disk(name: string, path: string | undefined): Disk {
+    const disk = this.#parts.disks.get(name)
+    if (disk === undefined) throw refusal('disk-unknown', { disk: name })
+    if (path !== undefined) assertPath(path)
+    if (!this.#isEnabled(name)) throw refusal('disk-disabled', { disk: name })
+    return disk
+  }
+}
+
+function missing(): never {
+  throw refusal('file-unknown')
+}
+
+const encodedPath = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+
+/** The content in bytes, as long as it is not too much. */
+async function* limited(content: FileContent, limit: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  const whole = typeof content === 'string' || content instanceof Uint8Array
+  for await (const chunk of whole ? [content] : content) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    size += bytes.byteLength
+    if (size > limit) throw refusal('file-too-large', { limit })
+    yield bytes
+  }
+}

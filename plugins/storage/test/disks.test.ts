@@ -1,0 +1,243 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import storagePlugin, { type Disk, storage } from '@plinth/storage'
+import t from 'tap'
+import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
+import { all, ownDirectory, startStorage } from './fixtures/product.ts'
+
+const drafts = (root: string, disk: string) => readdirSync(join(root, disk, '.drafts'))
+
+async function text(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  return Buffer.concat(await all(stream)).toString()
+}
+
+t.test('files are written, read, listed and deleted', async (t) => {
+  const { storage, root } = await startStorage(t)
+  t.same(await all(storage.list('local')), [], 'a disk that was never written to is empty')
+  t.equal(await storage.delete('local', 'a/b.txt'), false)
+  t.equal(await storage.stat('local', 'a/b.txt'), undefined)
+
+  const written = await storage.put('local', 'a/b.txt', 'über')
+  t.match(written, { path: 'a/b.txt', size: 5 })
+  t.equal(await text((await storage.open('local', 'a/b.txt')).content), 'über')
+  const parts = async function* () {
+    yield Buffer.from([0, 1])
+    yield 'x'
+    yield new Uint8Array([255])
+  }
+  await storage.put('local', 'a/c.bin', parts())
+  t.same(readFileSync(join(root, 'local/a/c.bin')), Buffer.from([0, 1, 120, 255]))
+  await storage.put('local', 'a/b.txt', '')
+  t.equal((await storage.stat('local', 'a/b.txt'))?.size, 0, 'replaced, also by nothing')
+  await storage.put('local', 'z', Buffer.alloc(300_000))
+
+  const paths = async (directory?: string) =>
+    (await all(storage.list('local', directory))).map(({ path, size }) => `${path} ${size}`).sort()
+  t.same(await paths(), ['a/b.txt 0', 'a/c.bin 4', 'z 300000'])
+  t.same(await paths('a'), ['a/b.txt 0', 'a/c.bin 4'])
+  t.same(await paths('none'), [])
+  t.equal(statSync(join(root, 'local/z')).mode & 0o777, 0o600, 'private files are for the product alone')
+  await storage.put('public', 'z', 'x')
+  t.equal(statSync(join(root, 'public/z')).mode & 0o777, 0o644)
+
+  t.equal(await storage.delete('local', 'a'), false, 'a directory is no file')
+  t.equal(await storage.delete('local', 'a/b.txt'), true)
+  t.equal(await storage.delete('local', 'a/c.bin'), true)
+  t.notOk(existsSync(join(root, 'local/a')), 'an empty directory goes with its last file')
+  t.ok(existsSync(join(root, 'local/z')))
+  await t.rejects(storage.put('local', 'z/under', 'x'), { code: '409', reason: 'storage.path-taken' })
+  await storage.put('local', 'dir/file', 'x')
+  await t.rejects(storage.put('local', 'dir', 'x'), { code: '409', reason: 'storage.path-taken' })
+  await t.rejects(storage.open('local', 'dir'), { code: '404', reason: 'storage.file-unknown' })
+  t.same(drafts(root, 'local'), [], 'nothing half-written stays')
+})
+
+t.test('a file is written whole or not at all', async (t) => {
+  const { storage, root } = await startStorage(t)
+  await storage.put('local', 'report.txt', 'old')
+  const content = () => readFileSync(join(root, 'local/report.txt'), 'utf8')
+  const failing = async function* () {
+    yield 'new'
+    t.equal(content(), 'old', 'what is there stays while it is written')
+    throw new Error('the source dried up')
+  }
+  await t.rejects(storage.put('local', 'report.txt', failing()), { message: 'the source dried up' })
+  t.equal(content(), 'old')
+  t.same(drafts(root, 'local'), [])
+
+  const abort = new AbortController()
+  let isReleased = false
+  const stuck = async function* () {
+    try {
+      yield 'new'
+      abort.abort(new Error('given up'))
+      await new Promise((resolve) => setImmediate(resolve))
+      yield 'more'
+    } finally {
+      isReleased = true
+    }
+  }
+  await t.rejects(storage.put('local', 'report.txt', stuck(), { signal: abort.signal }))
+  t.equal(content(), 'old')
+  while (!isReleased) await pause(1)
+  t.same(drafts(root, 'local'), [])
+})
+
+t.test('files that are too large are refused and leave nothing', async (t) => {
+  const { storage, root } = await startStorage(t, { config: { 'platform.storage.max-file-size': '1KiB' } })
+  await storage.put('local', 'a', Buffer.alloc(1024))
+  const tooLarge = { code: '400', reason: 'storage.file-too-large', message: /1024 bytes/ }
+  await t.rejects(storage.put('local', 'a', Buffer.alloc(1025)), tooLarge)
+  await t.rejects(storage.put('local', 'b', 'é'.repeat(600), { maxBytes: 10_000 }), tooLarge)
+  await t.rejects(storage.put('local', 'b', 'abcd', { maxBytes: 3 }), { message: /3 bytes/ })
+  let given = 0
+  const endless = async function* () {
+    for (;;) {
+      given += 100
+      yield Buffer.alloc(100)
+    }
+  }
+  await t.rejects(storage.put('local', 'b', endless()), tooLarge)
+  t.ok(given < 100_000, `it stopped asking after ${given} bytes`)
+  t.same(await all(storage.list('local')).then((files) => files.map(({ path }) => path)), ['a'])
+  t.same(drafts(root, 'local'), [])
+})
+
+t.test('writers and deleters of the same directory do not disturb each other', async (t) => {
+  const { storage } = await startStorage(t)
+  const work = Array.from({ length: 8 }, async (_, worker) => {
+    for (let round = 0; round < 15; round++) {
+      await storage.put('local', `shared/deep/${worker}`, `${worker}/${round}`)
+      if (round < 14) await storage.delete('local', `shared/deep/${worker}`)
+    }
+  })
+  await Promise.all(work)
+  for (let worker = 0; worker < 8; worker++) {
+    t.equal(await text((await storage.open('local', `shared/deep/${worker}`)).content), `${worker}/14`)
+  }
+})
+
+t.test('a writer that is killed leaves the old file, and its draft is removed later', async (t) => {
+  const root = ownDirectory(t)
+  const first = await startStorage(t, { root })
+  await first.storage.put('local', 'report.txt', 'old')
+  const child = fork(new URL('fixtures/writer-process.ts', import.meta.url), [root])
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child, 'message')
+  const sizes = () => drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
+  while (!sizes().some((size) => size > 0)) await pause(5)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  t.equal(await text((await first.storage.open('local', 'report.txt')).content), 'old')
+  const [draft, ...others] = drafts(root, 'local').map((name) => join(root, 'local/.drafts', name))
+  t.same(others, [])
+  t.ok(draft, 'half of the new content was written')
+
+  first.clock.shiftWallClock(Date.now() - first.clock.now())
+  await startStorage(t, { root, clock: first.clock })
+  t.equal(drafts(root, 'local').length, 1, 'a young draft may still have its writer')
+  const dayBefore = new Date(first.clock.now() - 86_400_001)
+  utimesSync(draft as string, dayBefore, dayBefore)
+  await startStorage(t, { root, clock: first.clock })
+  t.same(drafts(root, 'local'), [])
+})
+
+t.test('disks can be switched off, and unknown ones are refused', async (t) => {
+  const { storage, get } = await startStorage(t, { config: { 'platform.storage.disks.public.enabled': false } })
+  const off = { code: '503', reason: 'storage.disk-disabled' }
+  await t.rejects(storage.put('public', 'a', 'x'), off)
+  await t.rejects(storage.open('public', 'a'), off)
+  await t.rejects(storage.resolveUrl('public', 'a'), off)
+  t.equal((await get('/storage/a')).status, 404)
+  t.same(storage.disks(), [
+    { name: 'public', visibility: 'public', enabled: false },
+    { name: 'local', visibility: 'private', enabled: true },
+  ])
+  await t.rejects(storage.stat('cloud', 'a'), { code: '404', reason: 'storage.disk-unknown' })
+  await t.rejects(storage.put('local', '../a', 'x'), {
+    code: '400',
+    reason: 'storage.path-invalid',
+    data: { rule: 'wrong-segment' },
+  })
+})
+
+t.test('disks of others take part under their names', async (t) => {
+  const disk = memoryDisk('private')
+  const settings = { 'platform.storage.local-disk': 'memory' }
+  const { storage, get } = await startStorage(t, { plugins: [diskPlugin('memory', disk)], config: settings })
+  t.equal(storage.localDisk, 'memory')
+  t.equal(storage.publicDisk, 'public')
+  await storage.put('memory', 'a/b.txt', 'kept')
+  t.equal(disk.files.get('a/b.txt')?.toString(), 'kept')
+  t.equal(await text((await storage.open('memory', 'a/b.txt')).content), 'kept')
+  t.same((await all(storage.list('memory', 'a'))).length, 1)
+  await t.rejects(storage.put('memory', '../x', 'x'), { code: '400', reason: 'storage.path-invalid' })
+  await storage.probe('memory', AbortSignal.timeout(20_000))
+  t.same([...disk.files.keys()], ['a/b.txt'], 'a probe leaves nothing')
+
+  const answer = await get(await storage.resolveUrl('memory', 'a/b.txt', { name: 'download.txt' }))
+  t.equal(await answer.text(), 'kept', 'the product sends what the disk has no address for')
+  t.match(answer.headers.get('content-disposition'), /^attachment; filename="download.txt"/)
+
+  const ownUrls: Disk = {
+    ...disk,
+    url: async (path, { expiresInMs }) => `https://files.example/${path}?${expiresInMs}`,
+  }
+  const second = await startStorage(t, { plugins: [diskPlugin('memory', ownUrls)], config: settings })
+  t.equal(await second.storage.resolveUrl('memory', 'a', { expiresInMs: 7 }), 'https://files.example/a?7')
+})
+
+t.test('a start with disks that cannot be is refused with what to do', async (t) => {
+  const start = (name: string, visibility: Disk['visibility'], config: Record<string, string>) =>
+    startStorage(t, { plugins: [diskPlugin(name, memoryDisk(visibility))], config })
+  const publicDisk = 'platform.storage.public-disk'
+  await t.rejects(start('s3', 'public', { [publicDisk]: 's4' }), { message: /"s4"; there are public, local, s3/ })
+  await t.rejects(start('s3', 'private', { [publicDisk]: 's3' }), {
+    message: /needs a public disk, and "s3" is private/,
+  })
+  await t.rejects(start('s3', 'private', { 'platform.storage.local-disk': 'public' }), {
+    message: /needs a private disk/,
+  })
+  await t.rejects(start('local', 'private', {}), { message: /cannot be named "local"/ })
+  await t.rejects(start('S 3', 'private', {}), { message: /cannot be named "S 3"/ })
+})
+
+t.test('health and probe tell whether files can be written', async (t) => {
+  const { storage, root, get } = await startStorage(t)
+  t.equal((await get('/health/ready')).status, 200)
+  await storage.probe('public', AbortSignal.timeout(20_000))
+  t.same(await all(storage.list('public')), [])
+
+  const blocked = ownDirectory(t)
+  writeFileSync(join(blocked, 'local'), 'a file where the disk should be')
+  const broken = await startStorage(t, { root: blocked })
+  await t.rejects(broken.storage.probe('local', AbortSignal.timeout(20_000)))
+  const answer = await broken.get('/health/ready')
+  t.equal(answer.status, 503)
+  t.notMatch(await answer.text(), blocked, 'no path is told')
+  t.ok(existsSync(root))
+})
+
+t.test('the product starts although its directory cannot be made', async (t) => {
+  const root = ownDirectory(t)
+  writeFileSync(join(root, 'file'), '')
+  const { storage, get } = await startStorage(t, { root: join(root, 'file/storage') })
+  await t.rejects(storage.put('local', 'a', 'x'))
+  await t.rejects(storage.resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
+  t.equal((await get('/health/ready')).status, 503)
+})
+
+t.test('the directory is beside the product file, and no server is needed', async (t) => {
+  const root = ownDirectory(t)
+  const product = { ...defineProduct({ name: 'test', plugins: [storagePlugin] }), root }
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  t.equal(running.service(storage).root, join(root, 'data/storage'))
+  await running.service(storage).put('local', 'a', 'x')
+  t.ok(existsSync(join(root, 'data/storage/local/a')))
+})
