@@ -65,10 +65,15 @@ const size = {
 const length = { ...size, types: ['string'] }
 const items = { ...size, types: ['array'] }
 
-/**
- * The keywords of ordinary keys. Checking them here keeps ajv, which takes longer to load than a product takes to read
- * its configuration, out of the start unless a schema says more. Messages come from this table in both cases.
- */
+const annotation = {
+  types: Object.keys(types),
+  operand: 'text',
+  accepts: (operand: unknown) => typeof operand === 'string',
+  met: () => true,
+  rule: () => 'be anything',
+}
+
+/** Keywords about a value as a whole, and what they say of it. */
 export const keywords: Readonly<Record<string, Keyword>> = {
   format: {
     types: ['string'],
@@ -139,6 +144,8 @@ export const keywords: Readonly<Record<string, Keyword>> = {
     met: (value: number, operand: number) => Number.isInteger(value / operand),
     rule: (operand) => `be a multiple of ${operand}`,
   },
+  title: annotation,
+  description: annotation,
   minItems: {
     ...items,
     met: (value: readonly unknown[], operand: number) => value.length >= operand,

@@ -1,7 +1,8 @@
 import type { JsonSchema, JsonValue, KeyDeclaration } from './declaration.ts'
 import { formats } from './formats.ts'
 import { types } from './keywords.ts'
-import { schemaCheck, type Violation } from './schema-check.ts'
+import type { Violation } from './plain-schema.ts'
+import { schemaCheck } from './schema-check.ts'
 
 /** What stands for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { type KeyDeclaration, key, type ValueOf, validateDeclaration } from '../src/index.ts'
 
@@ -152,6 +153,15 @@ t.test('C-003 every mistake in a declaration is reported with its place', async 
   t.same(schemas({ type: 'string', minlength: 1 }), ['schema schema'], 'misspelt keyword')
   t.same(schemas({ type: 'string', format: 'no-such-format' }), ['schema schema'])
   t.same(schemas({ type: 'object', properties: { a: { type: 'strin' } } }), ['schema schema'])
+  t.same(schemas({ type: 'object', properties: { a: { type: 'string', minLength: -1 } } }), [
+    'schema schema.properties.a.minLength',
+  ])
+  t.same(schemas({ type: 'object', additionalProperties: { type: 'string', minimum: 1 } }), [
+    'schema schema.additionalProperties.minimum',
+  ])
+  t.same(schemas({ type: 'object', required: ['a', 'a'] }), ['schema schema'])
+  t.same(schemas({ type: 'array', properties: {} }), ['schema schema'], 'properties of a list')
+  t.same(schemas({ type: 'string', title: 5 }), ['schema schema.title'])
   t.same(schemas({ type: 'string', minLength: 1n }), ['schema schema'])
   const circular: Record<string, unknown> = { type: 'array' }
   circular['items'] = circular
@@ -173,4 +183,21 @@ t.test('a default or example that breaks its own schema is reported, a secret on
   )
   t.equal(secret.length, 1)
   t.notMatch(JSON.stringify(secret), 'hunter2')
+})
+
+t.test('ordinary keys, objects too, are checked without loading ajv', async (t) => {
+  const isLoaded = (schema: object) => {
+    const script = `
+      import { createRequire } from 'node:module'
+      import { key, validateDeclaration } from '${import.meta.resolve('../src/index.ts')}'
+      const declaration = key.object({ title: 'x', default: {}, schema: ${JSON.stringify(schema)} })
+      const problems = validateDeclaration('platform.x', declaration)
+      const { cache } = createRequire('${import.meta.url}')
+      console.log(JSON.stringify([problems, Object.keys(cache).some((file) => file.includes('/ajv/'))]))`
+    return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }))
+  }
+  const limits = { type: 'array', items: { type: 'integer', minimum: 1, description: 'per minute' } }
+  const properties = { a: { type: 'string', title: 'A' }, limits, inner: { type: 'object', required: ['b'] } }
+  t.same(isLoaded({ properties, additionalProperties: false }), [[], false])
+  t.same(isLoaded({ patternProperties: { '^a': { type: 'string' } } }), [[], true])
 })

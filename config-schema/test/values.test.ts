@@ -241,6 +241,19 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
     { type: fc.constant('array'), items: scalar, minItems: count, maxItems: count, uniqueItems: fc.boolean() },
     { requiredKeys: ['type'] },
   )
+  const names = fc.constantFrom('', 'a', 'ab', 'a/b', '~', 'toString')
+  const described = fc.record({ title: words, description: words }, { requiredKeys: [] })
+  const objectOf = (member: fc.Arbitrary<JsonSchema>): fc.Arbitrary<JsonSchema> =>
+    fc.record(
+      {
+        type: fc.constant('object'),
+        properties: fc.dictionary(names, member, { maxKeys: 4 }),
+        required: fc.uniqueArray(names, { maxLength: 2 }),
+        additionalProperties: fc.oneof(fc.boolean(), member),
+      },
+      { requiredKeys: ['type'] },
+    )
+  const object = objectOf(fc.oneof(scalar, list, objectOf(scalar)))
   const leaf: fc.Arbitrary<JsonValue> = fc.oneof(
     words,
     small,
@@ -251,10 +264,11 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
   const value: fc.Arbitrary<JsonValue> = fc.oneof(
     leaf,
     fc.array(leaf, { maxLength: 5 }),
-    fc.dictionary(words, leaf, { maxKeys: 2 }),
+    fc.dictionary(names, fc.oneof(leaf, fc.array(leaf), fc.dictionary(names, leaf)), { maxKeys: 4 }),
   )
+  const schemas = fc.tuple(fc.oneof(scalar, list, object), described).map(([one, texts]) => ({ ...one, ...texts }))
   fc.assert(
-    fc.property(fc.oneof(scalar, list), fc.array(value, { minLength: 5, maxLength: 20 }), (schema, values) => {
+    fc.property(schemas, fc.array(value, { minLength: 5, maxLength: 20 }), (schema, values) => {
       // A keyword that the table does not know sends the schema to ajv.
       const [plain, viaAjv] = [declare(schema), declare({ ...schema, $comment: 'by ajv' })]
       const verdict = (declaration: KeyDeclaration, one: JsonValue) => {

@@ -1,0 +1,149 @@
+import type { JsonSchema, JsonValue } from './declaration.ts'
+import { formats } from './formats.ts'
+import { type Keyword, keywords, types } from './keywords.ts'
+
+/*
+ * The keywords of ordinary keys are checked here. That keeps ajv, which takes longer to load than a product takes to read
+ * its configuration, out of the start unless a schema says more. Both report in the same words.
+ */
+
+/** A value breaks one keyword of its schema. */
+export interface Violation {
+  readonly keyword: string
+  /** JSON Pointer into the value; empty for the value itself. May repeat names from the value. */
+  readonly path: string
+  /** Completes "must ...". Made of the schema only, never of the value. */
+  readonly rule: string
+  readonly example: JsonValue | undefined
+  /** What is at the path. */
+  readonly part: JsonValue
+}
+
+/** A mistake in a schema. */
+export interface SchemaFault {
+  readonly place: string
+  /** A clause that follows the place. */
+  readonly message: string
+}
+
+type Members = { readonly [name: string]: JsonValue }
+type Schemas = { readonly [name: string]: unknown }
+
+/** A keyword about the parts of a value. Its functions see only values of its type and, but for `schemas`, right operands. */
+interface Structure {
+  readonly type: 'array' | 'object'
+  /** The schemas that the operand holds, by their place in it; `undefined` when the operand is wrong. */
+  schemas(operand: unknown): Schemas | undefined
+  violations(value: JsonValue, operand: unknown, path: string, schema: JsonSchema): readonly Violation[]
+}
+
+const isRecord = (value: unknown): value is Schemas => types['object']?.matches(value) === true
+const isNameList = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((name) => typeof name === 'string') && new Set(value).size === value.length
+
+const structures: Readonly<Record<string, Structure>> = {
+  items: {
+    type: 'array',
+    schemas: (operand) => ({ '': operand }),
+    violations: (value, operand, path) =>
+      (value as readonly JsonValue[]).flatMap((item, index) => violationsAt(operand, item, `${path}/${index}`)),
+  },
+  properties: {
+    type: 'object',
+    schemas: (operand) => (isRecord(operand) ? operand : undefined),
+    violations: (value, operand, path) =>
+      Object.entries(value as Members).flatMap(([name, part]) => {
+        const schema = Object.hasOwn(operand as Schemas, name) ? (operand as Schemas)[name] : undefined
+        return schema === undefined ? [] : violationsAt(schema, part, pathTo(path, name))
+      }),
+  },
+  additionalProperties: {
+    type: 'object',
+    schemas: (operand) => (typeof operand === 'boolean' ? {} : { '': operand }),
+    violations: (value, operand, path, { properties = {} }) =>
+      Object.entries(value as Members).flatMap(([name, part]) => {
+        if (operand === true || Object.hasOwn(properties as Schemas, name)) return []
+        const at = pathTo(path, name)
+        return operand === false ? [undeclared(at, part)] : violationsAt(operand, part, at)
+      }),
+  },
+  required: {
+    type: 'object',
+    schemas: (operand) => (isNameList(operand) ? {} : undefined),
+    violations: (value, operand, path) =>
+      (operand as readonly string[])
+        .filter((name) => !Object.hasOwn(value as Members, name))
+        .map((name) => missing(path, name, value)),
+  },
+}
+
+/** Path of a member, as JSON Pointer writes it. */
+export const pathTo = (path: string, name: string): string =>
+  `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** A member that the schema does not allow. */
+export function undeclared(path: string, part: JsonValue): Violation {
+  const rule = 'not be there: the schema knows no such property'
+  return { keyword: 'additionalProperties', path, rule, example: undefined, part }
+}
+
+/** A member that the schema demands. */
+export function missing(path: string, name: string, part: JsonValue): Violation {
+  return { keyword: 'required', path, rule: `have the property ${JSON.stringify(name)}`, example: undefined, part }
+}
+
+/** True when the tables cover the whole schema; whether the operands of its keywords are right is another question. */
+export function isPlain(schema: unknown): schema is JsonSchema {
+  if (!isRecord(schema)) return false
+  const { type, format, ...rest } = schema
+  if (typeof type !== 'string' || !Object.hasOwn(types, type)) return false
+  if (format !== undefined && !Object.hasOwn(formats, String(format))) return false
+  return Object.entries(rest).every(([name, operand]) => {
+    if (Object.hasOwn(keywords, name)) return true
+    const structure = Object.hasOwn(structures, name) ? structures[name] : undefined
+    const inner = structure?.type === type ? structure.schemas(operand) : undefined
+    return inner !== undefined && Object.values(inner).every(isPlain)
+  })
+}
+
+/** What is wrong with the operands of a plain schema. */
+export function plainFaults({ type, ...rest }: JsonSchema, place = 'schema'): readonly SchemaFault[] {
+  return Object.entries(rest).flatMap(([name, operand]) => {
+    const at = `${place}.${name}`
+    const inner = structures[name]?.schemas(operand)
+    if (inner !== undefined) {
+      return Object.entries(inner).flatMap(([member, schema]) =>
+        plainFaults(schema as JsonSchema, member === '' ? at : `${at}.${member}`),
+      )
+    }
+    const keyword = keywords[name] as Keyword
+    if (!keyword.types.includes(String(type))) return [{ place: at, message: `does not apply to the type ${type}` }]
+    return keyword.accepts(operand, rest) ? [] : [{ place: at, message: `must be ${keyword.operand}` }]
+  })
+}
+
+/** Every rule of a plain schema without faults that a value breaks; one of the wrong type breaks no other. */
+export function plainViolations(schema: JsonSchema, value: JsonValue, path = ''): readonly Violation[] {
+  const { type, ...rest } = schema
+  if (!types[String(type)]?.matches(value)) return [violationOf('type', type, path, value)]
+  let violations: readonly Violation[] = []
+  for (const [name, operand] of Object.entries(rest)) {
+    const structure = structures[name]
+    if (structure !== undefined) violations = [...violations, ...structure.violations(value, operand, path, rest)]
+    else if (!keywords[name]?.met(value, operand, rest)) {
+      violations = [...violations, violationOf(name, operand, path, value)]
+    }
+  }
+  return violations
+}
+
+const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
+  plainViolations(schema as JsonSchema, part, path)
+
+/** A violation in the words of the tables. */
+export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
+  const type = keyword === 'type' ? types[String(operand)] : undefined
+  const format = keyword === 'format' ? formats[String(operand)] : undefined
+  const rule = type?.rule ?? keywords[keyword]?.rule(operand) ?? `meet "${keyword}"`
+  return { keyword, path, rule, example: (type ?? format)?.example, part }
+}
