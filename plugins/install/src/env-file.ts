@@ -31,6 +31,8 @@ export interface WriteEnvFileOptions {
   readonly operations?: Partial<EnvFileOperations>
 }
 
+const realOperations: EnvFileOperations = { ...fs, now: Date.now, sleep }
+
 interface Current {
   readonly bytes: Buffer
   readonly text: string
@@ -51,17 +53,40 @@ export async function writeEnvFile(
   changes: EnvChanges,
   { allowed, operations }: WriteEnvFileOptions,
 ): Promise<EnvFileResult> {
-  const files: EnvFileOperations = { ...fs, now: Date.now, sleep, ...operations }
+  const files: EnvFileOperations = { ...realOperations, ...operations }
   const file = basename(path)
   const names = new Set(allowed)
   assertKeys(changes)
   for (const key of Object.keys(changes)) if (!names.has(key)) throw new EnvFileError('env-key-not-allowed', { key })
-  try {
+  return told(file, async () => {
     const target = await followLinks(path, files)
     const plan = planEnvFile((await read(target, file, files))?.text, changes, file)
     const isUnchanged = plan.changed.length + plan.added.length === 0
     if (isUnchanged && (await leftovers(target, files)).length === 0) return resultOf(plan)
-    return await writeLocked(target, file, changes, files)
+    return writeLocked(target, file, changes, files)
+  })
+}
+
+/**
+ * Whether the file could be written now. Changes nothing.
+ *
+ * @throws EnvFileError `env-not-writable`, `env-file-malformed`
+ */
+export async function inspectEnvFile(path: string): Promise<{ exists: boolean; isReadableByOthers: boolean }> {
+  const file = basename(path)
+  return told(file, async () => {
+    const target = await followLinks(path, realOperations)
+    const current = await read(target, file, realOperations)
+    if (current !== undefined) await fs.access(target, fs.constants.W_OK)
+    await fs.access(dirname(target), fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
+    return { exists: current !== undefined, isReadableByOthers: ((current?.mode ?? 0) & 0o077) !== 0 }
+  })
+}
+
+/** Turns errors of the file system into ours, which tell no path. */
+async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code
     if (error instanceof EnvFileError || reason === undefined) throw error

@@ -1,0 +1,106 @@
+export type CheckStatus = 'passed' | 'warning' | 'failed'
+export type CheckGroup = 'runtime' | 'files' | 'database' | 'cache' | 'storage' | 'policy'
+
+const directory = { group: 'files', findings: { passed: 'passed', creatable: 'passed', unwritable: 'failed' } } as const
+const disk = {
+  group: 'storage',
+  findings: { passed: 'passed', disabled: 'warning', unknown: 'failed', unusable: 'failed' },
+} as const
+
+/**
+ * Everything that is looked at before an installation (document 3, "Behaviour by endpoint", point 1; decision D.19), with
+ * what may be found and how bad that is. The texts stand under the same names in `messages/`.
+ */
+export const catalogue = {
+  'node-version': { group: 'runtime', findings: { passed: 'passed', unsupported: 'failed' } },
+  charset: { group: 'runtime', findings: { passed: 'passed', unset: 'passed', other: 'warning' } },
+  icu: { group: 'runtime', findings: { passed: 'passed', partial: 'warning', none: 'failed' } },
+  'heap-limit': { group: 'runtime', findings: { passed: 'passed', low: 'warning', 'too-low': 'failed' } },
+  clock: { group: 'runtime', findings: { passed: 'passed', wrong: 'failed' } },
+  'time-zone': { group: 'runtime', findings: { passed: 'passed', unknown: 'warning' } },
+
+  'directory-run': directory,
+  'directory-storage': directory,
+  'directory-public': directory,
+  'directory-log': directory,
+  'disk-space': {
+    group: 'files',
+    findings: { passed: 'passed', low: 'warning', 'too-low': 'failed', unknown: 'warning' },
+  },
+  'env-file': {
+    group: 'files',
+    findings: { passed: 'passed', creatable: 'passed', readable: 'warning', unwritable: 'failed', malformed: 'failed' },
+  },
+  'env-example': { group: 'files', findings: { passed: 'passed', incomplete: 'warning', missing: 'failed' } },
+
+  'database-connection': {
+    group: 'database',
+    findings: {
+      passed: 'passed',
+      none: 'warning',
+      unreachable: 'failed',
+      denied: 'failed',
+      unknown: 'failed',
+      file: 'failed',
+    },
+  },
+  'database-privileges': {
+    group: 'database',
+    findings: { passed: 'passed', create: 'failed', alter: 'failed', write: 'failed', drop: 'failed' },
+  },
+  'database-clock': { group: 'database', findings: { passed: 'passed', apart: 'warning' } },
+  'migration-state': {
+    group: 'database',
+    findings: {
+      passed: 'passed',
+      empty: 'passed',
+      unknown: 'failed',
+      locked: 'warning',
+      orphaned: 'warning',
+      changed: 'failed',
+    },
+  },
+
+  'cache-connection': { group: 'cache', findings: { passed: 'passed', none: 'warning', unreachable: 'failed' } },
+  'storage-service': { group: 'storage', findings: { passed: 'passed', none: 'warning' } },
+  'storage-public-disk': disk,
+  'storage-local-disk': disk,
+
+  'https-policy': {
+    group: 'policy',
+    findings: { passed: 'passed', plain: 'passed', unsafe: 'warning', refused: 'failed' },
+  },
+  'lite-mode': { group: 'policy', findings: { passed: 'passed', lite: 'passed', refused: 'warning' } },
+  listener: { group: 'policy', findings: { passed: 'passed', loopback: 'passed' } },
+} as const satisfies Record<
+  string,
+  { readonly group: CheckGroup; readonly findings: Readonly<Record<string, CheckStatus>> }
+>
+
+export type CheckCode = keyof typeof catalogue
+export type Finding<C extends CheckCode> = keyof (typeof catalogue)[C]['findings'] & string
+export type TextParams = Readonly<Record<string, string | number>>
+
+/** A text of the message catalogue with the values of its placeholders. Never secrets, never absolute paths. */
+export interface TextRef {
+  readonly key: string
+  readonly params: TextParams
+}
+
+export interface PreflightItem {
+  /** Stable; see `catalogue`. */
+  readonly code: CheckCode
+  readonly group: CheckGroup
+  readonly status: CheckStatus
+  readonly message: TextRef
+  /** What to do about it; for everything that has not passed. */
+  readonly fix: TextRef | undefined
+}
+
+export function item<C extends CheckCode>(code: C, finding: Finding<C>, params: TextParams = {}): PreflightItem {
+  const { group, findings } = catalogue[code]
+  const status = (findings as Readonly<Record<string, CheckStatus>>)[finding] ?? 'failed'
+  const root = `messages.install.preflight.${code}`
+  const fix = status === 'passed' ? undefined : { key: `${root}.fix.${finding}`, params }
+  return { code, group, status, message: { key: `${root}.${finding}`, params }, fix }
+}

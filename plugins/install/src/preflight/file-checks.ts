@@ -1,0 +1,61 @@
+import { EnvFileError } from '../env-file.ts'
+import { item, type PreflightItem } from './catalogue.ts'
+import { type CheckContext, type DirectoryRole, faultOf } from './context.ts'
+import { sizeFinding } from './runtime-checks.ts'
+
+const mebibyte = 2 ** 20
+const leastSpace = 100 * mebibyte
+const usualSpace = 1024 * mebibyte
+
+const roles: readonly DirectoryRole[] = ['run', 'storage', 'public', 'log']
+
+/** Run, storage, public and log directories; free space; the file that the installation writes. */
+export async function fileChecks(context: CheckContext): Promise<PreflightItem[]> {
+  const directories = roles.map((role) => directoryCheck(context, role))
+  return (await Promise.all([...directories, spaceCheck(context), envFileCheck(context), exampleCheck(context)])).flat()
+}
+
+async function directoryCheck({ directories, probes, mayWrite, within }: CheckContext, role: DirectoryRole) {
+  const path = directories[role]
+  if (path === undefined) return []
+  try {
+    const state = await within(() => probes.directory(path, mayWrite))
+    return [item(`directory-${role}`, state === 'writable' ? 'passed' : 'creatable')]
+  } catch (error) {
+    return [item(`directory-${role}`, 'unwritable', { reason: faultOf(error) })]
+  }
+}
+
+async function spaceCheck({ directories, probes, within }: CheckContext) {
+  const path = directories.storage ?? directories.run
+  if (path === undefined) return []
+  try {
+    const free = await within(() => probes.freeSpace(path))
+    const sizes = { free, least: leastSpace, usual: usualSpace }
+    const params = Object.fromEntries(
+      Object.entries(sizes).map(([name, bytes]) => [name, Math.floor(bytes / mebibyte)]),
+    )
+    return [item('disk-space', sizeFinding(free, leastSpace, usualSpace), params)]
+  } catch (error) {
+    return [item('disk-space', 'unknown', { reason: faultOf(error) })]
+  }
+}
+
+async function envFileCheck({ envFile, probes, within }: CheckContext) {
+  try {
+    const { exists, isReadableByOthers } = await within(() => probes.envFile(envFile.path))
+    return [item('env-file', !exists ? 'creatable' : isReadableByOthers ? 'readable' : 'passed')]
+  } catch (error) {
+    if (error instanceof EnvFileError && error.code === 'env-file-malformed') return [item('env-file', 'malformed')]
+    const reason = error instanceof EnvFileError ? error.params['reason'] : faultOf(error)
+    return [item('env-file', 'unwritable', { reason: reason ?? faultOf(error) })]
+  }
+}
+
+/** Only names of the example file are written, so without it the passwords could go nowhere (decision D.54). */
+async function exampleCheck({ envFile, probes, within }: CheckContext) {
+  const keys = await within(() => probes.exampleKeys(envFile.examplePath)).catch(() => undefined)
+  if (keys === undefined) return [item('env-example', 'missing')]
+  const lacking = envFile.needed.filter((key) => !keys.includes(key))
+  return [item('env-example', lacking.length === 0 ? 'passed' : 'incomplete', { keys: lacking.join(', ') })]
+}

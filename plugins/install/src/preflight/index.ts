@@ -1,0 +1,50 @@
+import { withinDeadline } from '@plinth/kernel'
+import type { PreflightItem, TextParams, TextRef } from './catalogue.ts'
+import type { CheckContext, PreflightContext } from './context.ts'
+import { databaseChecks } from './database-checks.ts'
+import { fileChecks } from './file-checks.ts'
+import { realProbes } from './probes.ts'
+import { runtimeChecks } from './runtime-checks.ts'
+import { cacheChecks, policyChecks, storageChecks } from './service-checks.ts'
+
+export type { CheckCode, CheckGroup, CheckStatus, PreflightItem, TextRef } from './catalogue.ts'
+export type { Directories, PreflightContext, Probes, RuntimeFacts, StorageFacts } from './context.ts'
+
+/** Milliseconds that one probe may take. */
+const probeDeadlineMs = 10_000
+
+/** In the order in which they are shown. */
+const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
+
+/**
+ * Looks at what an installation needs (document 3, "Behaviour by endpoint", point 1): migrates nothing, writes no
+ * configuration, creates nobody. Never throws for what it finds; a probe that hangs is a finding too.
+ *
+ * @throws the reason of `context.signal` when that aborts
+ */
+export async function runPreflight(context: PreflightContext): Promise<readonly PreflightItem[]> {
+  const { clock, signal } = context
+  const late = () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })
+  const checked: CheckContext = {
+    ...context,
+    probes: { ...realProbes, ...context.probes },
+    within: (work) => withinDeadline(clock, probeDeadlineMs, work, late, signal),
+  }
+  const found = await Promise.all(groups.map((check) => check(checked)))
+  signal?.throwIfAborted()
+  return found.flat()
+}
+
+/** Whether nothing failed; warnings do not count (decision D.34). */
+export function hasPassed(items: readonly Pick<PreflightItem, 'status'>[]): boolean {
+  return items.every(({ status }) => status !== 'failed')
+}
+
+/** An item in the words of one language. */
+export function localizeItem(
+  { code, group, status, message, fix }: PreflightItem,
+  translate: (key: string, params: TextParams) => string,
+) {
+  const text = (ref: TextRef) => translate(ref.key, ref.params)
+  return { code, group, status, message: text(message), fix: fix === undefined ? '' : text(fix) }
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { access, constants, lstat, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
+import { type Database, exactInteger } from '@plinth/database'
+import { envFileKeys, inspectEnvFile } from '../env-file.ts'
+import type { Probes, RuntimeFacts } from './context.ts'
+
+/** Finds out by looking at this process and this machine. */
+export const realProbes: Probes = {
+  runtime: () => ({
+    nodeVersion: process.versions.node,
+    charset: charsetOf(process.env, process.platform),
+    icu: knownLanguages(),
+    heapLimit: getHeapStatistics().heap_size_limit,
+    timeZone: new Intl.DateTimeFormat('en').resolvedOptions().timeZone,
+    unknownTimeZone: isTimeZone(process.env['TZ']) ? undefined : process.env['TZ'],
+  }),
+  async directory(path, mayWrite) {
+    const found = await nearest(path)
+    await access(found, constants.R_OK | constants.W_OK | constants.X_OK)
+    if (found !== resolve(path)) return 'creatable'
+    if (!(await stat(found)).isDirectory()) throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
+    if (mayWrite) {
+      const file = join(found, `.plinth-preflight-${randomBytes(8).toString('hex')}`)
+      await writeFile(file, 'may be removed\n', { flag: 'wx', mode: 0o600 }).finally(() => rm(file, { force: true }))
+    }
+    return 'writable'
+  },
+  async freeSpace(path) {
+    const { bavail, bsize } = await statfs(await nearest(path))
+    return bavail * bsize
+  },
+  envFile: inspectEnvFile,
+  async exampleKeys(path) {
+    try {
+      return envFileKeys(await readFile(path, 'utf8'))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+  },
+  async databaseTime(database) {
+    const [row] = await database.query<{ now_ms: unknown }>(`select ${nowSql[database.dialect]} as now_ms`)
+    return exactInteger(row?.now_ms)
+  },
+  async privileges(database) {
+    const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
+    const steps = {
+      create: `create table ${table} (id integer not null)`,
+      alter: `alter table ${table} add column note varchar(16)`,
+      write: `insert into ${table} (id, note) values (1, 'probe')`,
+      drop: `drop table ${table}`,
+    } as const
+    let refused: keyof typeof steps | undefined
+    for (const step of ['create', 'alter', 'write'] as const) {
+      await database.execute(steps[step]).catch(() => {
+        refused = step
+      })
+      if (refused !== undefined) break
+    }
+    if (refused !== 'create') {
+      await database.execute(steps.drop).catch(() => {
+        refused ??= 'drop'
+      })
+    }
+    return refused
+  },
+}
+
+const nowSql: Readonly<Record<Database['dialect'], string>> = {
+  sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,
+  postgresql: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
+  mysql: `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)`,
+  mariadb: `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)`,
+}
+
+/** The path itself or the first directory above it that exists. */
+async function nearest(path: string): Promise<string> {
+  const wanted = resolve(path)
+  const found = await lstat(wanted).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  return found !== undefined || dirname(wanted) === wanted ? wanted : nearest(dirname(wanted))
+}
+
+/** Character set of the process locale (decision D.19). Windows has no such locale, and Node uses UTF-8 there. */
+export function charsetOf(environment: Readonly<Record<string, string | undefined>>, platform: string): string {
+  if (platform === 'win32') return 'UTF-8'
+  const locale = ['LC_ALL', 'LC_CTYPE', 'LANG'].map((name) => environment[name]).find(Boolean) ?? ''
+  const charset = /\.([^@]+)/.exec(locale)?.[1] ?? locale
+  return /^utf-?8$/i.test(charset) ? 'UTF-8' : charset
+}
+
+function knownLanguages(): RuntimeFacts['icu'] {
+  if (process.versions['icu'] === undefined) return 'none'
+  return Intl.DateTimeFormat.supportedLocalesOf(['zh-CN', 'en']).length === 2 ? 'full' : 'partial'
+}
+
+/** Node silently takes UTC for a zone that it does not know. */
+export function isTimeZone(name: string | undefined): boolean {
+  if (name === undefined || name === '') return true
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name.replace(/^:/, '') })
+    return true
+  } catch {
+    return false
+  }
+}
