@@ -1,12 +1,11 @@
-import type { Logger } from '@plinth/kernel'
-import { reasonOf } from '@plinth/kernel'
+import { type Logger, reasonOf } from '@plinth/kernel'
+import type { RedisServer } from '@plinth/shared-store'
 import type { Queue, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Engine } from './engine.ts'
 
 export interface BullmqOptions {
-  /** @param onError told each time that the connection fails */
-  readonly connect: (onError: (error: unknown) => void) => Promise<{ readonly redis: Redis; readonly prefix: string }>
+  readonly server: RedisServer
   readonly leaseMs: number
   /** Runs at a time on this instance. */
   readonly concurrency: number
@@ -20,7 +19,7 @@ const queueName = 'scheduler'
  * BullMQ's own job schedulers are not used: they make the next job when the present one begins, on fixed slots, while here
  * the delay counts from the end of a run.
  */
-export function bullmqEngine({ connect, leaseMs, concurrency, log }: BullmqOptions): Engine {
+export function bullmqEngine({ server, leaseMs, concurrency, log }: BullmqOptions): Engine {
   let connection: { redis: Redis; queue: Queue; worker: Worker } | undefined
   const offered = new Set<string>()
   let isFailing = false
@@ -35,8 +34,12 @@ export function bullmqEngine({ connect, leaseMs, concurrency, log }: BullmqOptio
 
   return {
     async start(run) {
-      const [{ Queue, Worker }, { redis, prefix }] = await Promise.all([import('bullmq'), connect(failed)])
-      const options = { connection: redis, prefix, skipVersionCheck: true }
+      const [{ Queue, Worker }, { Redis }] = await Promise.all([import('bullmq'), import('ioredis')])
+      // It reconnects by itself, for ever; commands wait meanwhile, as BullMQ demands.
+      const redis = new Redis({ ...server.options, maxRetriesPerRequest: null })
+      redis.on('error', failed)
+      // One hash tag: BullMQ's scripts need all keys of a queue in one slot of a cluster.
+      const options = { connection: redis, prefix: `{${server.keyPrefix}}`, skipVersionCheck: true }
       const queue = new Queue(queueName, {
         ...options,
         defaultJobOptions: { removeOnComplete: true, removeOnFail: true },

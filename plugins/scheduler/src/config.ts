@@ -1,12 +1,12 @@
 import { key } from '@plinth/kernel'
-import { redisKeys } from './redis-connection.ts'
 
 export const keys = {
   'platform.scheduler.engine': key.enum({
     title: { en: 'Engine of scheduled tasks', 'zh-CN': '定时任务引擎' },
     description: {
-      en: 'embedded: the instance that notices first runs the task. bullmq: due runs go through a queue on Redis. All instances need the same one.',
-      'zh-CN': 'embedded：最先发现任务到期的实例执行；bullmq：到期任务经由 Redis 队列分发。所有实例须使用同一引擎。',
+      en: 'embedded: the instance that notices first runs the task. bullmq: due runs go through a queue on the Redis of platform.cache. All instances need the same one.',
+      'zh-CN':
+        'embedded：最先发现任务到期的实例执行；bullmq：到期任务经由 platform.cache 所配置的 Redis 的队列分发。所有实例须使用同一引擎。',
     },
     values: ['embedded', 'bullmq'],
     default: 'embedded',
@@ -39,5 +39,4 @@ export const keys = {
     maximum: 1_000_000,
     reload: 'live',
   }),
-  ...redisKeys,
 }

@@ -1,4 +1,6 @@
+import { event } from '@plinth/events'
 import { type LocalizedText, service } from '@plinth/kernel'
+import { Type } from 'typebox'
 
 /** Why a run began: its delay was over, or somebody asked for it. */
 export type RunCause = 'delay' | 'request'
@@ -82,3 +84,20 @@ export interface Scheduler {
 }
 
 export const scheduler = service<Scheduler>('scheduler', { from: '@plinth/scheduler' })
+
+/**
+ * Published when a run of a scheduled task fails, where the plugin `events` is loaded: what alerts and rules listen to. It
+ * commits together with the record of the run. Runs that are aborted or lost are no failures.
+ */
+export const scheduledTaskFailed = event(
+  'scheduler.task.failed',
+  Type.Object({
+    task: Type.String(),
+    error: Type.String({ description: 'Message of what the task threw, with secrets masked; 500 characters at most.' }),
+    startedAt: Type.String({ format: 'date-time' }),
+    consecutiveFailures: Type.Integer({
+      minimum: 1,
+      description: 'Failed runs since the last that succeeded, this one included, as far as the history goes back.',
+    }),
+  }),
+)

@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { database } from '@plinth/database'
+import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { sharedStore } from '@plinth/shared-store'
 import { bullmqEngine } from './bullmq-engine.ts'
 import { keys } from './config.ts'
 import { scheduler } from './contract.ts'
 import { embeddedEngine } from './embedded-engine.ts'
 import { entities } from './entities.ts'
+import { schedulerError } from './errors.ts'
+import { failureEvents } from './failure-events.ts'
 import { messages } from './failures.ts'
 import { leaseTimes } from './lease-times.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
-import { connectRedis } from './redis-connection.ts'
 import { addRoutes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { SchedulerService } from './scheduler-service.ts'
@@ -26,7 +29,14 @@ export default definePlugin({
   id: 'scheduler',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, database, http: optional(http), metrics: optional(metrics) },
+  requires: {
+    kernel,
+    database,
+    http: optional(http),
+    metrics: optional(metrics),
+    events: optional(events),
+    sharedStore: optional(sharedStore),
+  },
   provides: [scheduler],
   config: keys,
   permissions,
@@ -53,14 +63,18 @@ export default definePlugin({
     const watch = new TaskWatch(clock, times)
     const runner = new TaskRunner({
       ...{ rows, watch, times, clock, log, metrics: counts },
+      publishFailure: services.events && failureEvents(services.events, db),
       redact: (text) => product.config.redact(text),
       historySize: () => config.get('platform.scheduler.history.size'),
       onEnded: () => loop?.wake(),
     })
     const engines = {
       embedded: embeddedEngine,
-      bullmq: () =>
-        bullmqEngine({ connect: (onError) => connectRedis(config, onError), leaseMs, concurrency: tasks.length, log }),
+      bullmq: () => {
+        const server = services.sharedStore?.redis
+        if (server === undefined) throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
+        return bullmqEngine({ server, leaseMs, concurrency: tasks.length, log })
+      },
     }
     const engine = engines[config.get('platform.scheduler.engine')]()
     const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)

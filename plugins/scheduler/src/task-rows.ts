@@ -9,6 +9,7 @@ export interface Claim {
   readonly task: string
   readonly fence: number
   readonly runId: number
+  readonly startedAt: Date
   /** `clock.monotonic` before the lease was asked for. */
   readonly claimedAt: number
 }
@@ -68,7 +69,7 @@ export class TaskRows {
         'insert into scheduler_run (id, task, cause, instance, started_at) values (?, ?, ?, ?, ?)',
         [runId, seen.name, cause, this.#instance, startedAt],
       )
-      return { task: seen.name, fence: seen.fence + 1, runId, claimedAt }
+      return { task: seen.name, fence: seen.fence + 1, runId, startedAt, claimedAt }
     })
   }
 
@@ -78,8 +79,16 @@ export class TaskRows {
     return (await this.#db.execute(statement, [task, fence, this.#instance])) > 0
   }
 
-  /** Ends a run. False when the lease was lost before; then nothing changes. */
-  release({ task, fence, runId }: Claim, { outcome, error, durationMs }: RunEnd): Promise<boolean> {
+  /**
+   * Ends a run. False when the lease was lost before; then nothing changes.
+   *
+   * @param together done in the same transaction
+   */
+  release(
+    { task, fence, runId }: Claim,
+    { outcome, error, durationMs }: RunEnd,
+    together: () => Promise<void>,
+  ): Promise<boolean> {
     const endedAt = new Date(this.#clock.now())
     return this.#db.transactional(async () => {
       const released = await this.#db.execute(
@@ -91,6 +100,7 @@ export class TaskRows {
         'update scheduler_run set ended_at = ?, duration_ms = ?, outcome = ?, error = ? where id = ?',
         [endedAt, Math.round(durationMs), outcome, error, runId],
       )
+      await together()
       return true
     })
   }

@@ -1,5 +1,6 @@
 import { type BoundScheduledTask, type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { RunOutcome } from './contract.ts'
+import type { PublishFailure } from './failure-events.ts'
 import type { LeaseTimes } from './lease-times.ts'
 import type { RunMetrics } from './run-metrics.ts'
 import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
@@ -14,6 +15,7 @@ export interface RunnerParts {
   /** Masks secrets in texts. */
   readonly redact: (text: string) => string
   readonly metrics: RunMetrics | undefined
+  readonly publishFailure: PublishFailure | undefined
   /** Runs kept per task. */
   readonly historySize: () => number
   /** Called after each run that this instance did. */
@@ -159,10 +161,13 @@ export class TaskRunner {
 
   /** Tries until the database takes it: otherwise the run would count as lost and be repeated. */
   async #release(claim: Claim, end: RunEnd): Promise<boolean> {
-    const { rows, clock, times, log } = this.#parts
+    const { rows, publishFailure, clock, times, log } = this.#parts
+    const tell = async () => {
+      if (end.outcome === 'failed') await publishFailure?.(claim, end.error ?? '')
+    }
     for (;;) {
       try {
-        return await rows.release(claim, end)
+        return await rows.release(claim, end, tell)
       } catch (error) {
         log.error({ task: claim.task, reason: reasonOf(error) }, 'end of a scheduled task could not be recorded')
         if (this.#stopped.signal.aborted) return false

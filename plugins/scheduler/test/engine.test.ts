@@ -3,13 +3,17 @@
  * databases and Redis do.
  */
 
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import type { JsonValue, Role } from '@plinth/kernel'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import eventsPlugin, { events } from '@plinth/events'
+import { definePlugin, type JsonValue, type Plugin, type Role } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
+import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
+import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
 import { standStill, startScheduler, until } from './fixtures/products.ts'
-import { noRedis, ownRedisKeys } from './fixtures/redis.ts'
+import { ownRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
@@ -19,7 +23,7 @@ type Config = Readonly<Record<string, JsonValue>>
 
 const engines: readonly { name: string; skip: false | string; engine: (t: Test) => Config }[] = [
   { name: 'embedded', skip: false, engine: () => ({ 'platform.scheduler.engine': 'embedded' }) },
-  { name: 'bullmq', skip: noRedis, engine: ownRedisKeys },
+  { name: 'bullmq', skip: skipRedis, engine: ownRedisKeys },
 ]
 
 function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: Config) => Promise<void>): void {
@@ -34,12 +38,18 @@ function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: C
 async function startProbe(
   t: Test,
   db: TestDatabase,
-  settings: { probe?: Probe; config?: Config; clock?: ReturnType<typeof manualClock>; roles?: readonly Role[] } = {},
+  settings: {
+    probe?: Probe
+    config?: Config
+    clock?: ReturnType<typeof manualClock>
+    roles?: readonly Role[]
+    plugins?: readonly Plugin[]
+  } = {},
 ) {
   const probe = settings.probe ?? new Probe()
   const { clock, roles } = settings
   const instance = await startScheduler(t, db, {
-    plugins: [probePlugin(probe)],
+    plugins: [probePlugin(probe), ...(settings.plugins ?? [])],
     config: { ...config, ...settings.config },
     ...(clock ? { clock } : {}),
     ...(roles ? { roles } : {}),
@@ -293,4 +303,65 @@ onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time'
   await standStill()
   t.equal(probe.begun.length, 1, 'nothing runs after the stop')
   t.equal(one.clock.sleepers, 0, 'and nothing sleeps')
+})
+
+onEachDatabase(t, 'a failed run is told on the event bus, together with its record', async (t, db) => {
+  const told: { payload: object; recorded: number }[] = []
+  const listener = definePlugin({
+    id: 'listener',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { events, database },
+    setup({ services }) {
+      services.events.on(scheduledTaskFailed, 'listener', async ({ payload }) => {
+        const [row] = await services.database.query<{ n: number }>(
+          `select count(*) as n from scheduler_run where outcome = 'failed'`,
+        )
+        told.push({ payload, recorded: Number(row?.n) })
+      })
+    },
+  })
+  const probe = new Probe()
+  const one = await startProbe(t, db, { probe, plugins: [eventsPlugin, listener] })
+  const runs = async (count: number, failure?: Error) => {
+    probe.failure = failure
+    await one.clock.advance(minute)
+    await one.ended(count)
+    await one.running.service(events).idle()
+  }
+  await one.ended(1)
+  t.same(told, [], 'a run that succeeds is not worth an event')
+  await runs(2, new Error(`no access with ${secret}`))
+  const { startedAt } = (await one.last()) as TaskRun
+  await runs(3, new Error('again'))
+  await runs(4)
+  await runs(5, new Error('and again'))
+  t.match(
+    told.map(({ payload }) => payload),
+    [
+      { task, error: /^no access with (?!hush)/, startedAt: startedAt.toISOString(), consecutiveFailures: 1 },
+      { error: 'again', consecutiveFailures: 2 },
+      { error: 'and again', consecutiveFailures: 1 },
+    ],
+  )
+  t.same(
+    told.map(({ recorded }) => recorded),
+    [1, 2, 3],
+    'not before the run is recorded',
+  )
+  probe.isQuick = false
+  await one.clock.advance(minute)
+  await one.begun(6)
+  const stopped = one.running.stop('deploy')
+  await until(() => probe.signals[5]?.aborted, 'the signal aborts')
+  probe.end(new Error('interrupted'))
+  await stopped
+  t.equal(told.length, 3, 'a run that was aborted is no failure')
+})
+
+t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const refused = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })
+  await t.rejects(refused, { message: /"bullmq", but the product has no Redis/ })
 })

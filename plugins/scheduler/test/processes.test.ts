@@ -6,9 +6,10 @@ import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { until } from './fixtures/products.ts'
-import { noRedis, noRedisProgram, ownRedisKeys, ownRedisServer } from './fixtures/redis.ts'
+import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
 
 const leaseMs = 2500
 const program = join(import.meta.dirname, 'fixtures', 'worker-process.ts')
@@ -110,23 +111,24 @@ t.test('A11 two processes, killed under load: embedded', async (t) => {
   onEachDatabase(t, 'embedded', (t, db) => killingOneOfTwo(t, db, {}))
 })
 
-t.test('A11 two processes, killed under load: bullmq', { skip: noRedis }, async (t) => {
+t.test('A11 two processes, killed under load: bullmq', { skip: skipRedis }, async (t) => {
   onEachDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, ownRedisKeys(t)))
 })
 
-t.test('A11 Redis frozen, killed and empty again', { skip: noRedisProgram }, async (t) => {
+t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async (t) => {
   onEachDatabase(t, 'bullmq', async (t, db) => {
-    const redis = await ownRedisServer(t)
-    const { first, start, end, runs, overlaps } = await observe(t, db, redis.config)
+    const redis = await ownRedis()
+    t.teardown(() => redis.drop())
+    const { first, start, end, runs, overlaps } = await observe(t, db, { ...redis.config, ...bullmq })
     const second = await start()
     const more = async (failure: string) => {
       const { length } = await runs()
       await until(async () => (await runs()).length > length + 12, failure)
     }
     await more('tasks run')
-    redis.signal('SIGSTOP')
+    redis.freeze()
     await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
-    redis.signal('SIGCONT')
+    redis.thaw()
     await more('tasks run again after Redis stood still')
     await redis.kill()
     await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
