@@ -19,9 +19,10 @@ export interface DeclarationProblem {
  */
 export function validateDeclaration(key: string, declaration: KeyDeclaration): readonly DeclarationProblem[] {
   if (!isObject(declaration)) return [problem('declaration', 'key', 'needs a declaration')]
-  const problems = Object.entries(members)
-    .filter(([place, { holds }]) => !holds(declaration[place as keyof KeyDeclaration]))
-    .map(([place, { rule }]) => problem(place, place, rule))
+  const problems: DeclarationProblem[] = []
+  for (const [place, { holds, rule }] of memberRules) {
+    if (!holds(declaration[place as keyof KeyDeclaration])) problems.push(problem(place, place, rule))
+  }
   if (!keyName.test(key)) problems.unshift(problem('name', 'key', keyRule))
   for (const place of Object.keys(declaration)) {
     if (!Object.hasOwn(members, place)) problems.push(problem('unknown', place, 'is not a member of a declaration'))
@@ -83,6 +84,8 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   examples: { holds: absentOr(Array.isArray), rule: 'must be a list of values' },
   '~type': { holds: absentOr(() => false), rule: 'must not be set' },
 }
+
+const memberRules = Object.entries(members)
 
 function isReplacement(value: object): boolean {
   return !('replacement' in value) || (typeof value.replacement === 'string' && keyName.test(value.replacement))

@@ -1,22 +1,16 @@
+import { type JsonValue, maskedValue, readValue } from '@plinth/config-schema'
 import {
-  type JsonValue,
-  type KeyDeclaration,
-  maskedValue,
-  readText,
-  readValue,
-  validateValue,
-} from '@plinth/config-schema'
+  checkEntry,
+  type KeyIndex,
+  type Layer,
+  type OrphanedValue,
+  type OwnedKey,
+  type Reading,
+  readSource,
+} from './config-reading.ts'
 import { type ConfigEntry, type ConfigSource, type SourceName, sourceOrder } from './config-sources.ts'
 import { didYouMean, kernelError, type Problem, problem, reasonOf } from './errors.ts'
 import { redactor, secretTexts } from './redaction.ts'
-
-/** A declared key and the plugin that it belongs to. */
-export interface OwnedKey {
-  readonly key: string
-  readonly plugin: string
-  readonly env: string
-  readonly declaration: KeyDeclaration
-}
 
 /** A value of a key together with where it stands. */
 export interface SourcedValue {
@@ -38,13 +32,6 @@ export interface Explanation {
   readonly pendingRestart: boolean
   /** Why the owner refused the newest live value; the effective one is older then. */
   readonly refused: string | undefined
-}
-
-/** A value in a source for a key that no loaded plugin declares; kept, never deleted. */
-export interface OrphanedValue {
-  readonly name: string
-  readonly source: SourceName
-  readonly place: string
 }
 
 /** What a set of database values would change. */
@@ -70,13 +57,6 @@ export interface VerifyResult {
   readonly reason?: string
 }
 
-interface Layer {
-  readonly source: SourceName
-  readonly place: string
-  readonly written: JsonValue
-  readonly sensitive: boolean
-}
-
 interface Slot extends OwnedKey {
   /** Weakest first. */
   layers: Layer[]
@@ -97,13 +77,13 @@ const sameValue = (a: Layer | undefined, b: Layer | undefined) =>
 /** The values of all keys, each with its origin. */
 export class ConfigValues {
   readonly #slots = new Map<string, Slot>()
-  readonly #byVariable = new Map<string, string>()
+  readonly #keys: KeyIndex
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #verifiers = new Map<string, Verifier>()
   readonly #sealed = new Set<string>()
   readonly #secrets = new Set<string>()
   #redact: ((text: string) => string) | undefined
-  #orphaned: OrphanedValue[] = []
+  #orphaned: readonly OrphanedValue[] = []
   #applying: Promise<unknown> = Promise.resolve()
 
   /** Problems of the sources: unknown keys, values that break their rule, missing required values. */
@@ -112,30 +92,29 @@ export class ConfigValues {
   readonly warnings: readonly Problem[]
 
   constructor(keys: ReadonlyMap<string, OwnedKey>, sources: readonly ConfigSource[]) {
+    this.#keys = { key: keys, variable: new Map([...keys.values()].map((owned) => [owned.env, owned])) }
     for (const owned of keys.values()) {
-      const { key, plugin, env, declaration } = owned
+      const { key, plugin, declaration } = owned
       const { default: written, sensitive } = declaration
       const layers: Layer[] = []
       if (written !== undefined) layers.push({ source: 'default', place: `default of ${plugin}`, written, sensitive })
       if (sensitive) this.#hide(written)
       this.#slots.set(key, { ...owned, layers, pendingRestart: false, refused: undefined })
-      this.#byVariable.set(env, key)
     }
-    const problems: Problem[] = []
-    const warnings: Problem[] = []
-    for (const source of [...sources].sort((a, b) => rank(a.name) - rank(b.name))) {
-      problems.push(...(source.problems ?? []))
-      for (const [key, layer] of this.#read(source, problems, warnings)) this.#slots.get(key)?.layers.push(layer)
-    }
+    const readings = [...sources].sort((a, b) => rank(a.name) - rank(b.name)).map((source) => this.#read(source))
+    for (const [key, layer] of readings.flatMap(({ layers }) => layers)) this.#slots.get(key)?.layers.push(layer)
+    const refused = new Set(readings.flatMap((reading) => reading.refused))
+    const missing: Problem[] = []
     for (const slot of this.#slots.values()) {
       this.#settle(slot, slot.layers.at(-1))
       const { key, plugin, env, declaration } = slot
-      if (declaration.required && slot.effective === undefined) {
-        problems.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
+      // A wrong value is reported as such; that there is no other one would say the same thing twice.
+      if (declaration.required && slot.effective === undefined && !refused.has(key)) {
+        missing.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
       }
     }
-    this.problems = problems
-    this.warnings = warnings
+    this.problems = [...readings.flatMap(({ problems }) => problems), ...missing]
+    this.warnings = readings.flatMap(({ warnings }) => warnings)
   }
 
   /** Value that the owner reads, decoded. Throws `PLINTH_CONFIG_UNDECLARED` when the plugin does not own the key. */
@@ -202,7 +181,7 @@ export class ConfigValues {
       throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.keys()) })
     }
     const { declaration } = slot
-    const checked = check(declaration, entry)
+    const checked = checkEntry(declaration, entry)
     if ('reason' in checked) return { outcome: 'refused', reason: checked.reason }
     const verifier = this.#verifiers.get(key)
     if (verifier === undefined) return { outcome: 'unverified' }
@@ -217,8 +196,8 @@ export class ConfigValues {
 
   /** What `apply` would do with these entries, without doing it. */
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
-    const problems: Problem[] = []
-    const rows = new Map(this.#read({ name: 'database', entries }, problems, problems))
+    const { layers: read, problems, warnings } = this.#read({ name: 'database', entries })
+    const rows = new Map(read)
     const planned = [...this.#slots.values()].map((slot) => ({ slot, ...this.#plan(slot, rows.get(slot.key)) }))
     const keys = (fits: (plan: (typeof planned)[number]) => boolean) => planned.filter(fits).map(({ slot }) => slot.key)
     const touched = planned.filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
@@ -226,7 +205,7 @@ export class ConfigValues {
       changed: keys(({ effect }) => effect === 'live'),
       pendingRestart: keys(({ effect }) => effect === 'restart'),
       shadowed: keys(({ isShadowed }) => isShadowed),
-      problems,
+      problems: [...problems, ...warnings],
       plugins: [...new Set(touched)].sort(),
     }
   }
@@ -255,9 +234,8 @@ export class ConfigValues {
   }
 
   async #apply(entries: readonly ConfigEntry[]): Promise<ApplyReport> {
-    const problems: Problem[] = []
-    const orphaned: OrphanedValue[] = []
-    const rows = new Map(this.#read({ name: 'database', entries }, problems, problems, orphaned))
+    const { layers: read, problems, warnings, orphaned } = this.#read({ name: 'database', entries })
+    const rows = new Map(read)
     this.#orphaned = orphaned
     const changed: string[] = []
     const pendingRestart: string[] = []
@@ -278,7 +256,7 @@ export class ConfigValues {
         else refused.push({ key, reason: slot.refused })
       }
     }
-    return { changed, pendingRestart, shadowed, refused, problems }
+    return { changed, pendingRestart, shadowed, refused, problems: [...problems, ...warnings] }
   }
 
   /** Makes a live value effective; when a listener refuses, those before it get the old value back. Answers the reason. */
@@ -304,78 +282,16 @@ export class ConfigValues {
     slot.value = readValue(slot.declaration, layer?.written)
   }
 
+  #read(source: ConfigSource): Reading {
+    const reading = readSource(source, this.#keys)
+    for (const [, { sensitive, written }] of reading.layers) if (sensitive) this.#hide(written)
+    return reading
+  }
+
   #hide(secret: JsonValue | undefined): void {
     for (const text of secretTexts(secret)) this.#secrets.add(text)
     this.#redact = undefined
   }
-
-  /** Valid values of a source by key; everything else becomes a problem, a warning or an orphan. */
-  *#read(
-    source: ConfigSource,
-    problems: Problem[],
-    warnings: Problem[],
-    orphaned: OrphanedValue[] = [],
-  ): Iterable<[string, Layer]> {
-    const found = source.entries.map((entry) => {
-      const key = entry.by === 'key' ? entry.name : this.#byVariable.get(entry.name)
-      return { entry, slot: key === undefined ? undefined : this.#slots.get(key) }
-    })
-    const age = (slot: Slot | undefined) => (slot?.declaration.deprecated === undefined ? 1 : 0)
-    // Deprecated names first, so that in one source the name that replaces them wins.
-    for (const { entry, slot } of found.sort((a, b) => age(a.slot) - age(b.slot))) {
-      const { place } = entry
-      if (slot === undefined) {
-        if (source.name === 'database') orphaned.push({ name: entry.name, source: source.name, place })
-        // The environment belongs to the machine, not to the product: others may use the prefix too.
-        else if (isOurs(entry)) (source.name === 'environment' ? warnings : problems).push(this.#unknown(entry))
-        continue
-      }
-      const { plugin, declaration, key } = slot
-      const { replacement, since } = declaration.deprecated ?? {}
-      if (since !== undefined) {
-        const details = { key, since, replacement: replacement ?? 'another way; the key has no replacement' }
-        warnings.push(problem('PLINTH_CONFIG_DEPRECATED', place, details, plugin))
-      }
-      const target = (replacement === undefined ? undefined : this.#slots.get(replacement)) ?? slot
-      const sensitive = declaration.sensitive || target.declaration.sensitive
-      // A safety key must not be within reach of whoever can write to the database (decision A14).
-      const isForbidden = source.name === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
-      const checked = isForbidden ? notFromDatabase : check({ ...target.declaration, sensitive }, entry)
-      if ('reason' in checked) {
-        problems.push(problem('PLINTH_CONFIG_INVALID_VALUE', place, { key, reason: checked.reason }, plugin))
-        continue
-      }
-      if (sensitive) this.#hide(checked.written)
-      yield [target.key, { source: source.name, place, written: checked.written, sensitive }]
-    }
-  }
-
-  #unknown(entry: ConfigEntry): Problem {
-    const candidates = entry.by === 'key' ? this.#slots.keys() : this.#byVariable.keys()
-    const details = { name: entry.name, nearest: didYouMean(entry.name, candidates) }
-    return problem('PLINTH_CONFIG_UNKNOWN_KEY', entry.place, details)
-  }
-}
-
-/** Values that the database may give: those that an operator edits, and the state that a plugin keeps there. */
-const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
-
-/** A variable without the prefix is somebody else's. */
-const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('PLATFORM_')
-
-const notFromDatabase = {
-  reason: 'must not come from the database: set it in a file, in the environment or with --set',
-}
-
-function check(declaration: KeyDeclaration, entry: ConfigEntry): { written: JsonValue } | { reason: string } {
-  let { written } = entry
-  if (written === undefined) {
-    const read = readText(declaration, entry.text ?? '')
-    if (!read.ok) return { reason: read.message }
-    written = read.value
-  }
-  const [fault] = validateValue(declaration, written)
-  return fault === undefined ? { written } : { reason: fault.message }
 }
 
 function explain({ key, plugin, layers, effective, pendingRestart, refused }: Slot): Explanation {

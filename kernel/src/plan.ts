@@ -2,7 +2,7 @@ import { environmentNameOf, type KeyDeclarations, validateDeclaration } from '@p
 import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
-import type { OwnedKey } from './config-values.ts'
+import type { OwnedKey } from './config-reading.ts'
 import { healthCheck } from './contracts/health-check.ts'
 import { orderByDependency } from './dependency-graph.ts'
 import { didYouMean, type ErrorDetails, type KernelErrorCode, type Problem, problem } from './errors.ts'
@@ -97,6 +97,8 @@ type Report = (code: KernelErrorCode, place: string, details: ErrorDetails, plug
 
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
   const plugins = new Map<string, Plugin>()
+  // Most plugins name the same range, and comparing it is what takes time here.
+  const verdicts = new Map<string, 'fits' | 'misses' | 'malformed'>()
   const invalid = (place: string, reason: string, id?: string) =>
     report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)
   for (const [index, candidate] of listed.entries()) {
@@ -111,10 +113,10 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       continue
     }
     if (valid(version) === null) invalid('version', `"${version}" is not a semantic version.`, id)
-    if (validRange(range) === null) invalid('kernel', `"${range}" is not a version range.`, id)
-    else if (!satisfies(kernelVersion, range)) {
-      report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
-    }
+    const verdict = verdicts.get(range) ?? judgeRange(range, kernelVersion)
+    verdicts.set(range, verdict)
+    if (verdict === 'malformed') invalid('kernel', `"${range}" is not a version range.`, id)
+    if (verdict === 'misses') report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
     const broken = brokenReferences(candidate)
     for (const place of broken) invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
     if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
@@ -123,15 +125,23 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
   return [...plugins.values()]
 }
 
+function judgeRange(range: string, kernelVersion: string): 'fits' | 'misses' | 'malformed' {
+  if (validRange(range) === null) return 'malformed'
+  return satisfies(kernelVersion, range) ? 'fits' : 'misses'
+}
+
 /** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
 function brokenReferences({ requires = {}, provides = [], extensionPoints = [], contributes = [] }: Plugin): string[] {
-  const required = Object.entries(requires as Requirements).map(([name, requirement]) => {
-    return [`requires.${name}`, requirement?.kind === 'optional' ? requirement.ref : requirement, 'service'] as const
-  })
-  const listed = Object.entries({ provides, extensionPoints, contributes }).flatMap(([member, refs]) =>
-    refs.map((ref) => [member, ref, member === 'provides' ? 'service' : 'extension-point'] as const),
-  )
-  return [...required, ...listed].filter(([, ref, kind]) => ref?.kind !== kind).map(([place]) => place)
+  const isBroken = (ref: { readonly kind: string } | undefined, kind: string) => ref?.kind !== kind
+  const required = Object.entries(requires as Requirements)
+    .filter(([, need]) => isBroken(need?.kind === 'optional' ? need.ref : need, 'service'))
+    .map(([name]) => `requires.${name}`)
+  return [
+    ...required,
+    ...provides.filter((ref) => isBroken(ref, 'service')).map(() => 'provides'),
+    ...extensionPoints.filter((point) => isBroken(point, 'extension-point')).map(() => 'extensionPoints'),
+    ...contributes.filter((point) => isBroken(point, 'extension-point')).map(() => 'contributes'),
+  ]
 }
 
 /** The first plugin that declares each name, the kernel's own names before all; every later one is reported. */

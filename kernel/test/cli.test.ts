@@ -96,6 +96,48 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   )
 })
 
+t.test('K-008 K-009 config shows what an early plugin has stored, and says when that could not be read', async (t) => {
+  const onStored = (...words: string[]) =>
+    plinth(['--product', join(fixtures, 'stored.config.ts'), ...words], { environment: {} })
+  const list = await onStored('config', 'list', '--plugin', 'desk')
+  t.match(list, { code: 0, stderr: '' })
+  t.match(list.stdout, /^platform\.desk\.colour +green +row 1 +desk$/m)
+  t.match(list.stdout, /^platform\.desk\.pin +\*{6} +row 2 +desk$/m)
+  t.match(
+    list.stdout,
+    /^platform\.desk\.height +70 +default of desk +desk$/m,
+    'a row that breaks the rule does not count',
+  )
+  const get = await onStored('config', 'get', 'platform.desk.colour', '--json')
+  t.strictSame(JSON.parse(get.stdout), {
+    key: 'platform.desk.colour',
+    source: 'database',
+    place: 'row 1',
+    value: 'green',
+  })
+  const { stdout } = await onStored('config', 'explain', 'platform.desk.colour', '--set', 'platform.desk.colour=red')
+  t.match(stdout, 'Value:       red  from --set platform.desk.colour')
+  t.match(stdout, /default: brown .*\n +database: green {2}\(row 1\)\n +command-line: red/)
+
+  const withFault = (fault: string) =>
+    onStored('config', 'get', 'platform.desk.colour', '--set', `platform.centre.fault=${fault}`)
+  t.match(await withFault('setup'), {
+    code: 0,
+    stdout: 'brown\n',
+    stderr: /^Stored values could not be read, so they are missing here\. .*"centre" .*no database with \*{6}/,
+  })
+  t.match(await withFault('stop'), {
+    code: 0,
+    stdout: 'green\n',
+    stderr: /centre in stop: the database of \*{6} hangs/,
+  })
+  t.match(
+    await withFault('tired'),
+    { code: 0, stdout: 'brown\n', stderr: /^--set platform\.centre\.fault: Value of/ },
+    'a product with problems is not set up',
+  )
+})
+
 t.test('K-008 --settings-file is looked up from the directory of the program, and must exist', async (t) => {
   const directory = t.testdir({ 'staging.env': 'PLATFORM_SHOP_GREETING=from staging' })
   const get = (file: string) =>

@@ -316,6 +316,38 @@ t.test(
   },
 )
 
+t.test('K-008 a required key whose only value is wrong is reported once', async (t) => {
+  const required = { title: 'x', required: true } as const
+  const product = productOf([
+    plugin('shop', {
+      config: {
+        'platform.shop.port': key.port(required),
+        'platform.shop.owner': key.string({ ...required, minLength: 3 }),
+        'platform.shop.keeper': key.string({
+          title: 'x',
+          deprecated: { since: '1.0.0', replacement: 'platform.shop.owner' },
+        }),
+        'platform.shop.pin': key.string(required),
+      },
+    }),
+  ])
+  const problems = (options: PrepareOptions) =>
+    prepareProduct(product, { envFile: false, ...options }).problems.map(({ code, place }) => [code, place])
+  const missing = (name: string) => ['PLINTH_CONFIG_REQUIRED', `platform.shop.${name}`]
+  const wrong = (place: string) => ['PLINTH_CONFIG_INVALID_VALUE', place]
+  t.strictSame(problems({}), [missing('port'), missing('owner'), missing('pin')])
+  t.strictSame(problems({ set: { 'platform.shop.port': 'x' }, environment: { PLATFORM_SHOP_PORT: '0' } }), [
+    wrong('environment variable PLATFORM_SHOP_PORT'),
+    wrong('--set platform.shop.port'),
+    missing('owner'),
+    missing('pin'),
+  ])
+  t.strictSame(problems({ set: { 'platform.shop.keeper': 'x', 'platform.shop.pin': '1' } }), [
+    wrong('--set platform.shop.keeper'),
+    missing('port'),
+  ])
+})
+
 t.test('K-009 secrets are masked wherever configuration is shown; a replaced one stays hidden', async (t) => {
   const config = {
     ...shopKeys,
