@@ -4,6 +4,7 @@ import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
 import type { OwnedKey } from './config-reading.ts'
 import { healthCheck } from './contracts/health-check.ts'
+import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { orderByDependency } from './dependency-graph.ts'
 import { didYouMean, type ErrorDetails, type KernelErrorCode, type Problem, problem } from './errors.ts'
 import { kernelKeys } from './kernel-keys.ts'
@@ -62,7 +63,7 @@ export function planProduct(
     report('PLINTH_PLAN_DUPLICATE_SERVICE', 'provides', { service, other }, id),
   )
   const pointsOf = ({ extensionPoints }: Plugin) => idsOf(extensionPoints)
-  const owners = collectOwners(plugins, [healthCheck.id], pointsOf, (point, other, id) =>
+  const owners = collectOwners(plugins, [healthCheck.id, quickstartCleanup.id], pointsOf, (point, other, id) =>
     report('PLINTH_PLAN_DUPLICATE_EXTENSION_POINT', 'extensionPoints', { point, other }, id),
   )
   const dependencies = findDependencies(active, providers, owners, options.roles, report)

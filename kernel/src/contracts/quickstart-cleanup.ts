@@ -1,24 +1,51 @@
 import type { LocalizedText } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 
-export interface CleanupPreview {
-  /** `ready`: can be removed. `blocked`: something real depends on it. `clean`: nothing is left. */
-  readonly state: 'ready' | 'blocked' | 'clean'
-  /** Why it is blocked. */
-  readonly blockedReason?: string
-  /** Rows per kind of data that would go. */
-  readonly counts: Readonly<Record<string, number>>
+/** Demo data of one kind that would be removed. */
+export interface CleanupTarget {
+  /** Stable and kebab-case, for example `boards`. Unique in its preview. */
+  readonly type: string
+  readonly displayName: LocalizedText
+  /** Rows. */
+  readonly count: number
 }
 
-/** Demo data of one module that an operator may remove. Removal is one transaction: all of it or nothing. */
+/** Something real that hangs on the demo data, so that nothing of it is removed. */
+export interface CleanupBlocker {
+  /** Stable and kebab-case, for example `real-posts`. */
+  readonly code: string
+  /** What it is, and what to do about it. */
+  readonly message: LocalizedText
+  /** How many there are; 0 does not block. */
+  readonly count: number
+}
+
+/** Without targets nothing is left to do; with a blocker nothing may be done. */
+export interface CleanupPreview {
+  readonly targets: readonly CleanupTarget[]
+  readonly blockers: readonly CleanupBlocker[]
+}
+
+/**
+ * Demo data of one module that an operator may remove (document 3, "Demo-data cleanup"). Both methods talk to the
+ * database of the product and to nothing else.
+ */
 export interface QuickstartCleanup {
+  /** Name of the module. */
   readonly displayName: LocalizedText
+  /** Kind of data that goes, kebab-case, for example `demo-boards`. Whoever removes it has to repeat it. */
+  readonly dataType: string
+  /** Only reads. Is also asked inside the transaction of `execute`, before and after it. */
   preview(signal: AbortSignal): Promise<CleanupPreview>
-  /** Removes the demo data and answers the rows removed per kind. */
+  /**
+   * Removes the demo data and answers the rows removed per type of target. Called inside a transaction of the product's
+   * database, which is rolled back when this throws or when the preview still finds a target afterwards; it may be called
+   * again after a conflict. Must have ended all of its work when it returns.
+   *
+   * @param signal aborts when the operation takes too long or the product stops
+   */
   execute(signal: AbortSignal): Promise<Readonly<Record<string, number>>>
 }
 
-/** Cleanups, contributed under their module codes. */
-export const quickstartCleanup = extensionPoint<QuickstartCleanup>('quickstart.cleanup', {
-  from: '@plinth/quickstart-cleanup',
-})
+/** Cleanups, contributed under their module codes: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
+export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup')

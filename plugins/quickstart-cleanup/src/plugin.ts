@@ -1,4 +1,4 @@
-import { definePlugin, quickstartCleanup } from '@plinth/kernel'
+import { definePlugin } from '@plinth/kernel'
 import { keys } from './config.ts'
 
 /** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */
@@ -6,6 +6,5 @@ export default definePlugin({
   id: 'quickstart-cleanup',
   version: '1.0.0',
   kernel: '^1.0.0',
-  extensionPoints: [quickstartCleanup],
   config: keys,
 })
