@@ -1,4 +1,6 @@
-import { definePlugin } from '@plinth/kernel'
+import { database } from '@plinth/database'
+import { http, metrics } from '@plinth/http'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { keys } from './config.ts'
 import { events } from './contract.ts'
 import { Deliverer } from './deliverer.ts'
@@ -14,7 +16,6 @@ import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
 import { permissions } from './permissions.ts'
 import { purgeTask } from './purge-task.ts'
-import { requires } from './requires.ts'
 import { addOutboxRoutes } from './routes.ts'
 
 /** Typed events: told in the process, or kept in the outbox and delivered after the commit (K-013). */
@@ -22,7 +23,7 @@ export default definePlugin({
   id: 'events',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires,
+  requires: { kernel, database, http: optional(http), metrics: optional(metrics) },
   provides: [events],
   config: keys,
   permissions,

@@ -1,13 +1,13 @@
+import type { database } from '@plinth/database'
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { OutboxDelivery, OutboxEvent } from './entities.ts'
-import type { requires } from './requires.ts'
 
 /** Small enough not to hold up others that write. */
 const batch = 500
 
 /** Removes delivered and skipped events past their retention, and keys without events. */
-export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
+export const purgeTask: ScheduledTask<{ readonly database: typeof database }, typeof keys> = {
   name: 'events.purge',
   displayName: { en: 'Remove old events from the outbox', 'zh-CN': '清理发件箱中的旧事件' },
   fixedDelay: 'platform.events.purge.fixed-delay',
