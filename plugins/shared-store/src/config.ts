@@ -85,6 +85,7 @@ export const config = {
     default: '500ms',
     minimum: '10ms',
     maximum: '10s',
+    editable: false,
   }),
   'platform.shared-store.database.sweep-interval': key.duration({
     title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
@@ -95,6 +96,7 @@ export const config = {
     default: '1m',
     minimum: '10ms',
     maximum: '1d',
+    editable: false,
   }),
 }
 

@@ -2,13 +2,13 @@ import type { Database } from '@plinth/database'
 import {
   type CatalogueEntry,
   type Clock,
-  type ConfigEntry,
   type JsonValue,
   type Kernel,
   type Logger,
   reasonOf,
   withinDeadline,
 } from '@plinth/kernel'
+import type { Announcement } from './announcements.ts'
 import { fault, faultsOf, isState } from './change-check.ts'
 import { ConfigStore, type StoredConfig } from './config-store.ts'
 import type {
@@ -17,19 +17,18 @@ import type {
   ConfigChange,
   ConfigDocument,
   ConfigItem,
-  Effect,
   HistoryFilter,
   ImportDocument,
   ImportMode,
   InstanceState,
   KeyFault,
-  Outcome,
   Preview,
   RotationReport,
   SaveOptions,
   SaveResult,
   Verification,
 } from './contract.ts'
+import { Effects, entryOf } from './effects.ts'
 import { invalid, keyUnknown, reachingStorage, versionUnknown } from './failures.ts'
 import { History } from './history.ts'
 import type { InstanceReport, Instances } from './instances.ts'
@@ -51,15 +50,19 @@ export interface ConfigCentreOptions {
   readonly log: Logger
   /** A process that runs one command has set up no plugin of other roles, so it cannot know what waits for a restart. */
   readonly isCommand: boolean
+  /** Tells other instances what was stored. */
+  readonly announce: (what: Announcement) => void
 }
 
 export class StoredConfigCentre implements ConfigCentre {
   readonly #options: ConfigCentreOptions
   readonly #store: ConfigStore
   readonly #history: History
+  readonly #effects: Effects
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
+  #isForgotten = false
   #reloading: Promise<void> = Promise.resolve()
 
   constructor(options: ConfigCentreOptions) {
@@ -68,6 +71,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const isSensitive = (key: string) => this.#isSensitive(key)
     this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive })
     this.#history = new History({ database, masterKeys, isSensitive })
+    this.#effects = new Effects(options, () => this.#declarations)
   }
 
   get version(): number {
@@ -103,26 +107,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const faults = faultsOf(changes, this.#declarations, this.#stored)
     const broken = new Set(faults.map(({ field }) => field))
     const sound = changes.filter(({ key }) => !broken.has(key))
-    const values = new Map([...this.#stored.values].map(([key, { value }]) => [key, value] as const))
-    for (const change of sound) {
-      if (change.action === 'set') values.set(change.key, change.value)
-      else values.delete(change.key)
-    }
-    const entries = [...values].flatMap(([key, value]) => (value === undefined ? [] : [entryOf(key, value)]))
-    const { changed, pendingRestart, shadowed } = this.#options.kernel.config.preview(entries)
-    const effects = sound.map((change) => {
-      const inForce = this.#inForceKey(change.key)
-      const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
-      const outcome = shadowed.includes(inForce) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
-      return this.#effect(change, this.#stored, outcome)
-    })
-    const moving = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
-    const touched = moving.filter(({ key }) => {
-      const inForce = this.#inForceKey(key)
-      return this.#isSensitive(key) || changed.includes(inForce) || pendingRestart.includes(inForce)
-    })
-    const plugins = new Set(touched.flatMap(({ plugin }) => plugin ?? []))
-    return { effects, plugins: [...plugins].sort(), faults, version: this.version }
+    return { ...this.#effects.foreseen(sound, this.#stored), faults, version: this.version }
   }
 
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
@@ -147,11 +132,12 @@ export class StoredConfigCentre implements ConfigCentre {
       const refused = await this.#verifyAll(changes, options.signal)
       if (refused.length > 0) throw invalid(refused)
     }
-    const { log } = this.#options
+    const { log, database, announce } = this.#options
     const version = await reachingStorage(log, () => this.#store.write(changes, origin, options, stateOf))
+    if (version !== before.version) database.afterCommit(() => announce('values'))
     // The change is stored: when it cannot be read back now, the next poll does it.
     await this.#reload().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
-    return { version, effects: changes.map((change) => this.#effect(change, before, this.#outcomeNow(change.key))) }
+    return { version, effects: this.#effects.happened(changes, before) }
   }
 
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
@@ -215,15 +201,22 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   async rotateSecrets(): Promise<RotationReport> {
-    const { log, database, masterKeys } = this.#options
+    const { log, database, masterKeys, announce } = this.#options
     const isSensitive = (key: string) => this.#isSensitive(key)
-    return reachingStorage(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
+    const report = await reachingStorage(log, () => rotateSecrets({ database, masterKeys, isSensitive }))
+    database.afterCommit(() => announce('secrets'))
+    return report
   }
 
   async refresh(): Promise<void> {
     await reachingStorage(this.#options.log, async () => {
-      if ((await this.#store.version()) !== this.version) await this.#reload()
+      if (this.#isForgotten || (await this.#store.version()) !== this.version) await this.#reload()
     })
+  }
+
+  /** The next refresh reads all values, even if there is no new version. */
+  forget(): void {
+    this.#isForgotten = true
   }
 
   /** Reads and applies all stored values. One after another, so that older values never replace newer ones. */
@@ -239,7 +232,11 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async #read(): Promise<void> {
     const { kernel, log } = this.#options
-    const stored = await this.#store.load()
+    this.#isForgotten = false
+    const stored = await this.#store.load().catch((error: unknown) => {
+      this.forget()
+      throw error
+    })
     const values = [...stored.values.values()]
     const entries = values.flatMap(({ key, value, version }) =>
       value === undefined ? [] : [entryOf(key, value, version)],
@@ -274,18 +271,6 @@ export class StoredConfigCentre implements ConfigCentre {
     return isState(key, this.#declarations, this.#stored)
   }
 
-  /** A value of a deprecated key counts for the key that took over. */
-  #inForceKey(key: string): string {
-    const replacement = this.#declarations.get(key)?.deprecated?.replacement ?? ''
-    return this.#declarations.has(replacement) ? replacement : key
-  }
-
-  /** Whether a restart is needed cannot be known in a command, and must not be told of a secret. */
-  #isRestartUnknown(key: string): boolean {
-    const declaration = this.#declarations.get(key)
-    return declaration?.reload === 'restart' && (declaration.sensitive || this.#options.isCommand)
-  }
-
   #item(key: string): ConfigItem {
     const declaration = this.#declarations.get(key)
     const stored = this.#stored.values.get(key)
@@ -302,43 +287,5 @@ export class StoredConfigCentre implements ConfigCentre {
       },
       problem: this.#problems.get(key),
     }
-  }
-
-  #outcomeNow(key: string): Outcome | { readonly reason: string } {
-    const inForce = this.#inForceKey(key)
-    const explanation = this.#options.kernel.config.explain(inForce)
-    if (explanation?.refused !== undefined) return { reason: explanation.refused }
-    if (explanation?.effective.source === 'command-line') return 'shadowed'
-    const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(inForce)
-    return waits ? 'pendingRestart' : 'applied'
-  }
-
-  #effect(change: ConfigChange, before: StoredConfig, outcome: Outcome | { readonly reason: string }): Effect {
-    const { key } = change
-    const old = before.values.get(key)
-    const isSecret = this.#isSensitive(key) || old?.sensitive === true
-    const value = change.action === 'set' ? change.value : undefined
-    // Whoever may only look must not learn from the outcome whether a guessed secret is the right one.
-    const isSame =
-      change.action === 'reset' ? old === undefined : !isSecret && JSON.stringify(old?.value) === JSON.stringify(value)
-    const common = {
-      key,
-      plugin: this.#declarations.get(key)?.plugin,
-      before: shown(old?.value, isSecret),
-      after: shown(value, isSecret),
-    }
-    if (isSame) return { ...common, outcome: 'unchanged' }
-    return typeof outcome === 'string'
-      ? { ...common, outcome }
-      : { ...common, outcome: 'rejected', reason: outcome.reason }
-  }
-}
-
-function entryOf(key: string, written: JsonValue, version?: number): ConfigEntry {
-  return {
-    name: key,
-    by: 'key',
-    written,
-    place: `stored value of ${key}${version === undefined ? '' : `, version ${version}`}`,
   }
 }

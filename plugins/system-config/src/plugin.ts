@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { database } from '@plinth/database'
-import { definePlugin, kernel, reasonOf } from '@plinth/kernel'
+import { definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
+import { sharedStore } from '@plinth/shared-store'
+import { type Announcement, Announcements } from './announcements.ts'
 import { commands } from './commands.ts'
 import { config } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
@@ -23,7 +25,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   early: true,
-  requires: { kernel, database },
+  requires: { kernel, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
   config,
   entities,
@@ -38,8 +40,25 @@ export default definePlugin({
     })
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     const instances = new Instances(services.database, clock, ctx.roles)
-    const centre = new StoredConfigCentre({ ...services, masterKeys, instances, clock, log, isCommand: !isServer })
+    const announcements = new Announcements(services.sharedStore, log)
+    const announce = (what: Announcement) => {
+      announcements.tell(what)
+      poll.wake()
+    }
+    const { kernel, database } = services
+    const parts = { kernel, database, masterKeys, instances, clock, log }
+    const centre = new StoredConfigCentre({ ...parts, announce, isCommand: !isServer })
+    const poll = follow({
+      intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),
+      work: async () => {
+        await centre.refresh()
+        await instances.beat(centre.report)
+      },
+      clock,
+      log,
+    })
     ctx.provide(configCentre, centre)
+    ctx.onStop(() => announcements.settled())
 
     // A command may run before there is a database, and `openapi` must not make an empty one.
     const isMissing = !isServer && services.database.dialect === 'sqlite' && !existsSync(services.database.place)
@@ -51,17 +70,18 @@ export default definePlugin({
     }
     if (!isServer) return
 
-    const poll = follow({
-      intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),
-      work: async () => {
-        await centre.refresh()
-        await instances.beat(centre.report)
-      },
-      clock,
-      log,
+    let stopListening = async () => {}
+    ctx.onReady(async () => {
+      stopListening = await announcements.listen((what) => {
+        if (what === 'secrets') centre.forget()
+        poll.wake()
+      })
+      poll.start()
     })
-    ctx.onReady(() => poll.start())
-    ctx.onDrain(() => poll.stop())
+    ctx.onDrain(async () => {
+      await stopListening()
+      await poll.stop()
+    })
     ctx.onStop(async () => {
       await poll.stop()
       await instances.leave().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'instance row stays'))

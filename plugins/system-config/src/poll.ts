@@ -11,10 +11,12 @@ export interface PollOptions {
 /** Does the work at once and then again and again. A failure is logged when it begins, and the work goes on. */
 export function follow({ intervalMs, work, clock, log }: PollOptions) {
   const end = new AbortController()
+  let pause = new AbortController()
   let running: Promise<void> | undefined
   const run = async () => {
     let isFailing = false
     while (!end.signal.aborted) {
+      pause = new AbortController()
       try {
         await work()
         if (isFailing) log.info('stored configuration can be read again')
@@ -23,12 +25,16 @@ export function follow({ intervalMs, work, clock, log }: PollOptions) {
         if (!isFailing) log.error({ reason: reasonOf(error) }, 'stored configuration cannot be read; trying again')
         isFailing = true
       }
-      await clock.sleep(intervalMs(), end.signal)
+      await clock.sleep(intervalMs(), AbortSignal.any([end.signal, pause.signal]))
     }
   }
   return {
     start(): void {
       running ??= run()
+    },
+    /** Does the work at once; once more when it is being done, because that may have begun too early. */
+    wake(): void {
+      pause.abort()
     },
     async stop(): Promise<void> {
       end.abort()

@@ -1,7 +1,6 @@
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
@@ -142,7 +141,7 @@ onEachDatabase(
   t,
   'two instances see a live change within one interval; a refusal keeps the old value and shows',
   async (t, db) => {
-    const [a, b] = [await startOn(t, db), await startOn(t, db, { clock: manualClock() })]
+    const [a, b] = [await startOn(t, db), await startOn(t, db)]
     const there = b.running.service(sample)
     const next = there.nextLimit()
     await a.centre.save([set('limit', 50), set('mode', 'fast')], by)

@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rename } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
+import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import type { ConfigChange } from '@plinth/system-config'
+import t, { type Test } from 'tap'
+import { operator, sample, samplePlugin, startWithClock } from './fixtures/products.ts'
+
+const by = { actor: operator }
+const limit = 'platform.sample.limit'
+const set = (key: string, value: JsonValue): ConfigChange => ({ key, action: 'set', value })
+
+/** Real time, in which nobody ever wakes from a sleep of a minute: the poll of the configuration centre never comes. */
+const withoutPoll: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => {
+    if (ms < 60_000) return systemClock.sleep(ms, signal)
+    return new Promise((resolve) => {
+      if (signal?.aborted) resolve()
+      signal?.addEventListener('abort', () => resolve())
+    })
+  },
+}
+
+async function until(met: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 60_000
+  while (!(await met())) {
+    if (performance.now() > end) throw new Error('This did not happen within a minute.')
+    await pause(5)
+  }
+}
+
+const plugins = [samplePlugin, sharedStorePlugin]
+const config = { 'platform.system-config.poll-interval': '1m', 'platform.shared-store.database.poll-interval': '10ms' }
+
+/** An instance that has read the stored values for the first time and will not look again by itself. */
+async function instanceOn(t: Test, db: TestDatabase, driver: Readonly<Record<string, JsonValue>>) {
+  const instance = await startWithClock(t, db, withoutPoll, { plugins, config: { ...config, ...driver } })
+  const { limits } = instance.running.service(sample)
+  await until(async () =>
+    (await instance.centre.instances()).some(({ pid, version }) => pid === process.pid && version >= 0),
+  )
+  return { ...instance, limits }
+}
+
+async function everyWayOfChange(t: Test, db: TestDatabase, driver: Readonly<Record<string, JsonValue>>) {
+  const a = await instanceOn(t, db, driver)
+  const b = await instanceOn(t, db, driver)
+  await until(async () => (await a.centre.instances()).length === 2)
+
+  await a.centre.save([set(limit, 20)], by)
+  await until(() => b.limits.at(-1) === 20)
+  await until(async () => (await a.centre.instances()).every(({ version }) => version === 1))
+  t.pass('a save is in force on the other instance, and that instance says so')
+  await b.centre.save([{ key: limit, action: 'reset' }], by)
+  await until(() => a.limits.at(-1) === 10)
+  t.pass('a reset, in the other direction')
+  await a.centre.rollback(1, by)
+  await until(() => b.limits.at(-1) === 20)
+  t.pass('a rollback')
+  const document = { format: 'plinth-config/1', values: { [limit]: 30 } } as const
+  await a.centre.import(document, { ...by, mode: 'merge' })
+  await until(() => b.limits.at(-1) === 30)
+  t.pass('an import')
+  await a.centre.saveState('test.sample', [set('platform.sample.state', 1)], by)
+  await until(() => b.centre.version === a.centre.version)
+  t.pass('state of a plugin')
+}
+
+onEachDatabase(t, 'K-008 what one instance stores is in force on another at once, over the database', (t, db) =>
+  everyWayOfChange(t, db, {}),
+)
+
+onEachDatabase(t, 'K-008 what one instance stores is in force on another at once, over Redis', async (t, db) => {
+  if (skipRedis !== false) return void t.pass(`skipped: ${skipRedis}`)
+  const redis = redisSpace()
+  t.teardown(() => redis.drop())
+  await everyWayOfChange(t, db, redis.config)
+})
+
+t.test('K-008 a command in another process is heard of over Redis', { skip: skipRedis }, async (t) => {
+  const redis = redisSpace()
+  t.teardown(() => redis.drop())
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const server = await instanceOn(t, db, redis.config)
+  const fixtures = JSON.stringify(join(import.meta.dirname, 'fixtures', 'products.ts'))
+  const resolve = createRequire(import.meta.url).resolve
+  const directory = t.testdir({
+    'plinth.config.ts': `import { productOn, samplePlugin } from ${fixtures}
+      import sharedStore from ${JSON.stringify(resolve('@plinth/shared-store'))}
+      const db = ${JSON.stringify({ config: db.config, directory: db.directory })}
+      export default productOn(db as never, [samplePlugin, sharedStore], ${JSON.stringify(redis.config)})`,
+  })
+  const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
+  const child = spawn(process.execPath, [program, 'config', 'set', limit, '77'], { cwd: directory })
+  const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  t.equal(code, 0, err)
+  await until(() => server.limits.at(-1) === 77)
+})
+
+t.test('secrets that are encrypted anew are read again, though no value changed', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const a = await instanceOn(t, db, {})
+  const secret = 'platform.sample.secret'
+  await a.centre.save([set(secret, 'right-1')], by)
+  const file = join(db.directory, 'master.key')
+  await rename(file, `${file}.away`)
+  const b = await instanceOn(t, db, {})
+  t.match(await b.centre.list('@problem'), [{ key: secret }])
+  await rename(`${file}.away`, file)
+  await b.centre.refresh()
+  t.match(await b.centre.list('@problem'), [{ key: secret }], 'nothing says that the key is back')
+  await a.centre.rotateSecrets()
+  await until(async () => (await b.centre.list('@problem')).length === 0)
+  t.equal(b.centre.version, 1)
+})
+
+t.test('a store that is down costs the announcement, not the save', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  let asked = 0
+  const down = () => {
+    asked++
+    return Promise.reject(new Error('nobody is there'))
+  }
+  const broken = definePlugin({
+    id: 'test.broken-store',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    provides: [sharedStore],
+    setup: ({ provide }) => provide(sharedStore, { publish: down, subscribe: down } as unknown as SharedStore),
+  })
+  const { centre, running } = await startWithClock(t, db, withoutPoll, { plugins: [samplePlugin, broken] })
+  t.match(await centre.save([set(limit, 20)], by), { version: 1, effects: [{ outcome: 'applied' }] })
+  t.equal(running.service(sample).limits.at(-1), 20)
+  await running.stop('done')
+  t.equal(asked, 2, 'both were tried')
+})
