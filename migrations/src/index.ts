@@ -23,3 +23,4 @@ export {
   type MigratorOptions,
   type PendingChangeSet,
 } from './migrator.ts'
+export { mayBeAlive, type ProcessIdentity, processIdentity } from './process-identity.ts'

@@ -91,10 +91,14 @@ export type InstallForm = Static<typeof installForm>
 
 export const checkView = Type.Object({
   code: Type.String({ description: 'Stable code of what was looked at.' }),
+  finding: Type.String({
+    description: 'Stable code of what was found, for example `required`; `passed` for all good.',
+  }),
   group: Type.String(),
   field: Type.String({ description: 'Field of the form, for example `database.host`; empty for the environment.' }),
   status: Type.Enum([...outcomes]),
   message: Type.String(),
+  fix: Type.String({ description: 'What to do about it; empty where the message says so.' }),
 })
 export type Check = Static<typeof checkView>
 

@@ -1,0 +1,55 @@
+import { type Accounts, type CallOrigin, superAdminRole } from '@plinth/iam'
+import { BusinessError } from '@plinth/kernel'
+import type { Caller } from './caller.ts'
+import { StepFailure } from './configuration.ts'
+import type { AdministratorForm } from './contract.ts'
+
+export interface CreatedAdministrator {
+  readonly created: boolean
+  readonly userId: number | null
+  readonly username: string
+}
+
+/** Who acts while there is no user yet. */
+export const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
+  ...{ clientIp, traceId, userAgent },
+  name: 'install',
+})
+
+/** Creates the first super administrator. Where there is a user already, nothing is left to do. */
+export class AdministratorCreation {
+  readonly #accounts: Accounts
+
+  constructor(accounts: Accounts) {
+    this.#accounts = accounts
+  }
+
+  exists(): Promise<boolean> {
+    return this.#accounts.hasUsers()
+  }
+
+  /** @throws StepFailure when the name, an address or the password is refused */
+  async create(form: AdministratorForm, caller: Caller): Promise<CreatedAdministrator> {
+    const accounts = this.#accounts
+    if (await accounts.hasUsers()) return this.#existing()
+    const { username = '', email = '', mobile = '', password = '', confirmPassword } = form
+    if (confirmPassword !== undefined && confirmPassword !== password) {
+      throw new StepFailure('check.password-mismatch')
+    }
+    try {
+      const user = { username, email: email || null, mobile: mobile || null, password }
+      const { created, account } = await accounts.createAdministrator(user, installer(caller))
+      return created && account !== undefined
+        ? { created, userId: account.id, username: account.username }
+        : await this.#existing()
+    } catch (error) {
+      if (!(error instanceof BusinessError)) throw error
+      throw new StepFailure('failure.administrator', { reason: error.message }, error)
+    }
+  }
+
+  async #existing(): Promise<CreatedAdministrator> {
+    const [first] = await this.#accounts.findByRole(superAdminRole)
+    return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
+  }
+}

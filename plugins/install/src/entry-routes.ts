@@ -1,0 +1,260 @@
+import type { HttpServer, RouteRequest } from '@plinth/http'
+import { BusinessError, type Kernel } from '@plinth/kernel'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import type { Caller, CallerReader } from './caller.ts'
+import * as view from './contract.ts'
+import type { EntryCheck, Verdict } from './entry-check.ts'
+import type { EntryService } from './entry-service.ts'
+import type { Status } from './status.ts'
+import type { Say } from './texts.ts'
+
+export interface EntryRouteParts {
+  readonly http: HttpServer
+  readonly plugin: string
+  readonly kernel: Pick<Kernel, 'requestRestart'>
+  readonly callerOf: CallerReader
+  readonly entry: EntryCheck
+  readonly service: EntryService
+  readonly status: Status
+  readonly say: Say
+}
+
+const root = '/api/v1/install'
+const tags = ['install']
+
+/** The install entry. Every route but two asks the entry check itself: no step trusts an earlier one. */
+export function addEntryRoutes(parts: EntryRouteParts): void {
+  const { http, plugin, kernel, callerOf, entry, service, status, say } = parts
+  const admit = async (request: Pick<FastifyRequest, 'headers'>) => {
+    const caller = callerOf(request as FastifyRequest)
+    const given = request.headers[view.tokenHeader]
+    return { caller, verdict: await entry.check(caller, typeof given === 'string' ? given : undefined) }
+  }
+  type Entered = { readonly caller: Caller; readonly verdict: Verdict }
+
+  /** A route behind the entry check. `refused` is the answer to who may not enter; without one it is a failure. */
+  const guarded = <const S extends { params?: TSchema; query?: TSchema; body?: TSchema }, R extends TSchema>(route: {
+    readonly method: 'GET' | 'POST'
+    readonly path: string
+    readonly summary: string
+    readonly request?: S
+    readonly response: R
+    readonly refused?: (caller: Caller, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
+    handle(request: RouteRequest<S>, entered: Entered, reply: FastifyReply): Promise<Static<R> | undefined>
+  }) => {
+    const { path, refused, handle, ...declaration } = route
+    http.route<S, R>(plugin, {
+      ...declaration,
+      path: `${root}/${path}`,
+      tags,
+      access: 'public',
+      async handler(request, reply) {
+        reply.header('cache-control', 'no-store')
+        const entered = await admit(request)
+        const { authorized, reason } = entered.verdict
+        const answer = authorized ? await handle(request, entered, reply) : undefined
+        if (answer !== undefined) return answer
+        if (refused !== undefined) return refused(entered.caller, request)
+        throw entryRefused(authorized ? 'install.token.not-allowed' : reason)
+      },
+    })
+  }
+  const refusedMessage = ({ locale }: Caller) => say(locale, 'entry.refused')
+
+  http.route(plugin, {
+    method: 'GET',
+    path: `${root}/status`,
+    summary: 'Status of the installation',
+    tags,
+    access: 'public',
+    response: view.statusView,
+    handler: (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      return status.snapshot(callerOf(request as FastifyRequest).prefix)
+    },
+  })
+
+  http.route(plugin, {
+    method: 'POST',
+    path: `${root}/token/verify`,
+    summary: 'Whether this token opens the installation',
+    tags,
+    access: 'public',
+    request: { body: view.tokenBody },
+    response: view.verifyView,
+    async handler(request, reply) {
+      reply.header('cache-control', 'no-store')
+      const caller = callerOf(request as unknown as FastifyRequest)
+      const { authorized, reason, state } = await entry.check(caller, request.body.token)
+      const { installed, installAllowed } = await status.snapshot(caller.prefix, state)
+      const tokenConfigured = entry.isTokenConfigured
+      const expiresAt = authorized && tokenConfigured ? entry.expiresAt() : ''
+      return { valid: authorized, tokenConfigured, installed, installAllowed, reason, expiresAt }
+    },
+  })
+
+  guarded({
+    method: 'GET',
+    path: 'config/defaults',
+    summary: 'The form, filled from the running configuration',
+    response: view.defaultsView,
+    handle: async (_request, { caller, verdict }) =>
+      service.defaults(caller, caller.isLocal || verdict.reason === 'install.token.valid'),
+  })
+  guarded({
+    method: 'GET',
+    path: 'config/schema',
+    summary: 'Fields of the form',
+    response: view.schemaView,
+    handle: async (_request, { caller }) => service.schema(caller),
+  })
+
+  const noChecks = () => ({ authorized: false, passed: false, checks: [] })
+  guarded({
+    method: 'POST',
+    path: 'preflight',
+    summary: 'Check the environment',
+    response: view.checkResult,
+    refused: noChecks,
+    handle: (_request, { caller }) => service.preflight(caller),
+  })
+  guarded({
+    method: 'POST',
+    path: 'config/validate',
+    summary: 'Check what the form means',
+    request: { body: view.installForm },
+    response: view.checkResult,
+    refused: noChecks,
+    handle: ({ body }, { caller }) => service.validate(body, caller),
+  })
+
+  const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
+  guarded({
+    method: 'POST',
+    path: 'config/plan',
+    summary: 'What writing the configuration would do',
+    request: { body: view.installForm },
+    response: view.planResult,
+    refused: noPlan,
+    handle: ({ body }, { caller }) => service.plan(body, caller),
+  })
+  guarded({
+    method: 'POST',
+    path: 'config/write',
+    summary: 'Write the configuration',
+    request: { body: view.installForm },
+    response: view.planResult,
+    refused: noPlan,
+    handle: ({ body }, { caller }) => service.write(body, caller),
+  })
+  guarded({
+    method: 'POST',
+    path: 'migrate',
+    summary: 'Migrate the database that the product runs on',
+    response: view.migrateView,
+    refused: (caller) => ({
+      ...{ authorized: false, migrated: false, pendingBefore: 0, applied: 0, upToDate: false },
+      message: refusedMessage(caller),
+    }),
+    handle: (_request, { caller }) => service.migrate(caller),
+  })
+
+  const notExecuted = (caller: Caller): view.ExecuteView => ({
+    ...{ authorized: false, passed: false, restartRequired: false, configWritten: false, administratorReady: false },
+    ...{ locked: false, message: refusedMessage(caller), sessionId: '', retriedSessionId: '', records: [] },
+  })
+  /** The answer leaves before the product stops. */
+  const restartAfter = (reply: FastifyReply, answer: view.ExecuteView | undefined) => {
+    if (answer?.restartRequired) reply.raw.once('close', () => kernel.requestRestart('the connection has changed'))
+    return answer
+  }
+  guarded({
+    method: 'POST',
+    path: 'execute',
+    summary: 'Install in one step',
+    request: { body: view.installForm },
+    response: view.executeView,
+    refused: notExecuted,
+    handle: async ({ body }, { caller }, reply) => restartAfter(reply, await service.execute(body, caller)),
+  })
+  guarded({
+    method: 'POST',
+    path: 'sessions/:sessionId/retry',
+    summary: 'Install in one step, once more',
+    request: { params: view.sessionParams, body: view.installForm },
+    response: view.executeView,
+    refused: notExecuted,
+    async handle({ body, params }, { caller }, reply) {
+      const answer = await service.retry(params.sessionId, body, caller)
+      if (answer === 'unknown') throw sessionUnknown()
+      return restartAfter(reply, answer)
+    },
+  })
+
+  guarded({
+    method: 'POST',
+    path: 'administrator',
+    summary: 'Create the first administrator',
+    request: { body: view.administratorForm },
+    response: view.administratorView,
+    refused: (caller) => ({
+      ...{ authorized: false, ready: false, created: false, userId: null, username: '' },
+      message: refusedMessage(caller),
+    }),
+    handle: ({ body }, { caller }) => service.createAdministrator(body, caller),
+  })
+  guarded({
+    method: 'POST',
+    path: 'lock',
+    summary: 'Lock the installation',
+    response: view.lockView,
+    refused: async (caller) => ({
+      ...{ authorized: false, locked: false, lockedAt: '' },
+      status: await status.snapshot(caller.prefix),
+      message: refusedMessage(caller),
+    }),
+    handle: (_request, { caller }) => service.writeLock(caller),
+  })
+
+  guarded({
+    method: 'GET',
+    path: 'steps',
+    summary: 'The step plan',
+    response: view.stepsView,
+    handle: async (_request, { caller }) => ({ steps: await service.stepList(caller) }),
+  })
+  guarded({
+    method: 'GET',
+    path: 'execution-logs',
+    summary: 'Newest records, the oldest of them first',
+    request: { query: view.limitQuery },
+    response: view.logsView,
+    refused: () => ({ authorized: false, records: [] }),
+    handle: async ({ query }) => ({ authorized: true, records: await service.records(query.limit) }),
+  })
+  guarded({
+    method: 'GET',
+    path: 'sessions/:sessionId',
+    summary: 'Records of one session',
+    request: { params: view.sessionParams, query: view.limitQuery },
+    response: view.sessionLogsView,
+    refused: (_caller, { params }) => ({ authorized: false, sessionId: params.sessionId, records: [] }),
+    handle: async ({ params, query }) => ({
+      ...{ authorized: true, sessionId: params.sessionId },
+      records: await service.records(query.limit, params.sessionId),
+    }),
+  })
+}
+
+const entryRefused = (reason: view.EntryReason) =>
+  new BusinessError('403', 'The installation is closed to you.', {
+    reason,
+    messageKey: 'messages.install.entry.refused',
+  })
+
+const sessionUnknown = () =>
+  new BusinessError('404', 'There is no such session.', {
+    reason: 'install.session-unknown',
+    messageKey: 'messages.install.failure.session-unknown',
+  })

@@ -1,0 +1,37 @@
+import { join, resolve } from 'node:path'
+import type { Kernel } from '@plinth/kernel'
+import { type InstallConfig, storagePlaceholder } from './config.ts'
+
+/** Files of the installation, as absolute paths. */
+export interface InstallFiles {
+  readonly storageDirectory: string
+  /** The file that the product reads its settings from. */
+  readonly configFile: string
+  /** Names that may be written stand in it. */
+  readonly exampleFile: string
+  readonly executionLog: string
+  /** There once the product has been installed from this machine. */
+  readonly marker: string
+  /** There from a restart that the installation asked for until the next run. */
+  readonly restartNote: string
+}
+
+const storageRootKey = 'platform.storage.root'
+/** Without the plugin that owns the key. */
+const usualStorage = 'data/storage'
+
+export function installFiles(config: InstallConfig, kernel: Pick<Kernel, 'config'>, root: string): InstallFiles {
+  const stored = kernel.config.explain(storageRootKey)?.effective.value
+  const storageDirectory = resolve(root, typeof stored === 'string' && stored !== '' ? stored : usualStorage)
+  const configFile = resolve(root, config.get('platform.install.config-file'))
+  const log = config.get('platform.install.execution-log-file').replace(storagePlaceholder, () => storageDirectory)
+  const own = join(storageDirectory, 'install')
+  return {
+    storageDirectory,
+    configFile,
+    exampleFile: join(configFile, '..', '.env.example'),
+    executionLog: resolve(root, log),
+    marker: join(own, 'installed.json'),
+    restartNote: join(own, 'restart.json'),
+  }
+}

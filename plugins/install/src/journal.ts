@@ -1,0 +1,130 @@
+import { appendFile, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { Outcome, RecordView } from './contract.ts'
+import { RecordRow } from './entities.ts'
+
+export interface NewRecord {
+  /** Empty for a step that is run alone. */
+  readonly sessionId: string
+  readonly stepCode: string
+  readonly status: Outcome
+  /** Without secrets. */
+  readonly message: string
+}
+
+export interface JournalParts {
+  readonly database: Database
+  readonly file: string
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
+/** How much of the end of the file is read for its last records. */
+const tailBytes = 1_048_576
+/** Records that wait for a database. */
+const mostWaiting = 1_000
+
+/**
+ * What happened to each step: a line in a file (JSON Lines) and, as soon as there is a database, a row. Reads prefer the
+ * database and fall back on the file.
+ */
+export class Journal {
+  readonly #parts: JournalParts
+  #waiting: RecordView[] = []
+  #lastId = 0
+
+  constructor(parts: JournalParts) {
+    this.#parts = parts
+  }
+
+  /** Never throws: an installation must not fail because its log cannot be written. */
+  async append(record: NewRecord): Promise<RecordView> {
+    const { clock, log } = this.#parts
+    const now = clock.now()
+    const view: RecordView = { id: this.#newId(now), ...record, occurredAt: new Date(now).toISOString() }
+    await this.#appendLine(view).catch((error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, 'the execution log of the installation cannot be written')
+    })
+    this.#waiting = [...this.#waiting, view].slice(-mostWaiting)
+    await this.storeWaiting()
+    return view
+  }
+
+  /** The newest records, of one session or of all, the oldest of them first. */
+  async newest(limit: number, sessionId?: string): Promise<readonly RecordView[]> {
+    try {
+      const where = sessionId === undefined ? {} : { sessionId }
+      const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })
+      return rows.map(viewOf).reverse()
+    } catch {
+      return this.#newestLines(limit, sessionId)
+    }
+  }
+
+  async #appendLine(record: RecordView): Promise<void> {
+    const { file } = this.#parts
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await appendFile(file, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  }
+
+  /** Makes rows of all records that have none yet. Never throws. */
+  async storeWaiting(): Promise<void> {
+    const waiting = this.#waiting
+    if (waiting.length === 0) return
+    this.#waiting = []
+    try {
+      await this.#parts.database.transactional(async (em) => {
+        for (const { occurredAt, ...record } of waiting) {
+          em.create(RecordRow, { ...record, occurredAt: new Date(occurredAt) })
+        }
+      })
+    } catch {
+      // There is no database yet, or not any more; the file has it all.
+      this.#waiting = [...waiting, ...this.#waiting].slice(-mostWaiting)
+    }
+  }
+
+  /** Grows also within a millisecond. Before a database gives out ids it is smaller than all of theirs. */
+  #newId(now: number): number {
+    try {
+      this.#lastId = Math.max(this.#lastId + 1, this.#parts.database.newId())
+    } catch {
+      this.#lastId = Math.max(this.#lastId + 1, now)
+    }
+    return this.#lastId
+  }
+
+  async #newestLines(limit: number, sessionId: string | undefined): Promise<readonly RecordView[]> {
+    const lines = (await this.#tail()).split('\n').filter((line) => line !== '')
+    const records = lines.flatMap(parsed)
+    return records.filter((record) => sessionId === undefined || record.sessionId === sessionId).slice(-limit)
+  }
+
+  async #tail(): Promise<string> {
+    const file = await open(this.#parts.file).catch(() => undefined)
+    if (file === undefined) return ''
+    try {
+      const { size } = await file.stat()
+      const length = Math.min(size, tailBytes)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length)
+      return buffer.toString('utf8', 0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/** A line that was cut, by a crash or by the beginning of the tail, is no record. */
+function parsed(line: string): RecordView[] {
+  try {
+    const record = JSON.parse(line) as RecordView
+    return typeof record.stepCode === 'string' ? [record] : []
+  } catch {
+    return []
+  }
+}
+
+const viewOf = ({ occurredAt, ...row }: RecordRow): RecordView => ({ ...row, occurredAt: occurredAt.toISOString() })

@@ -1,0 +1,32 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** A small JSON document on the local disk: there whole, or not at all. */
+export class NoteFile<T extends object> {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  /** `undefined` when it is not there. What cannot be read is there. */
+  async read(): Promise<Partial<T> | undefined> {
+    try {
+      const content: unknown = JSON.parse(await readFile(this.#path, 'utf8'))
+      return typeof content === 'object' && content !== null ? content : {}
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : {}
+    }
+  }
+
+  async write(content: T): Promise<void> {
+    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
+    const part = `${this.#path}.${process.pid}.part`
+    await writeFile(part, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+    await rename(part, this.#path)
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#path, { force: true })
+  }
+}

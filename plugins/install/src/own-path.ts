@@ -1,0 +1,15 @@
+/** Where a browser would be sent to another host, or to nowhere in particular. */
+const treacherous = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
+
+const anyOrigin = 'http://plinth.invalid'
+
+/**
+ * A configured path as a target of a redirect: it leads to this product or, when it would lead anywhere else, to the root
+ * path (decision D37).
+ */
+export function ownPath(path: string): string {
+  if (!path.startsWith('/') || treacherous.test(path)) return '/'
+  const url = URL.parse(path, anyOrigin)
+  // Dots are resolved by every browser: what is left must not begin with two slashes either.
+  return url?.origin === anyOrigin && !treacherous.test(url.pathname) ? path : '/'
+}

@@ -1,0 +1,26 @@
+import { database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { accounts, passwords } from '@plinth/iam'
+import { kernel, optional, service } from '@plinth/kernel'
+import { configCentre } from '@plinth/system-config'
+import { installPage } from './contract.ts'
+import type { StorageFacts } from './preflight/index.ts'
+
+/** The storage, as far as the environment checks look at it. */
+const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
+
+/** Services that the plugin uses. */
+export const requires = {
+  kernel,
+  database,
+  http,
+  accounts,
+  passwords,
+  configCentre,
+  events,
+  i18n: optional(i18n),
+  storage: optional(storage),
+  page: optional(installPage),
+} as const

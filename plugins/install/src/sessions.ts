@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { SessionRow, type SessionStatus } from './entities.ts'
+
+export interface Session {
+  readonly id: string
+  readonly retriedSessionId: string
+  readonly clientIp: string
+  readonly startedAt: Date
+}
+
+export interface SessionEnd {
+  readonly status: Exclude<SessionStatus, 'running'>
+  readonly failedStep: string
+  /** Without secrets. */
+  readonly message: string
+}
+
+export interface SessionFilter {
+  readonly status?: SessionStatus
+  readonly keyword?: string
+  /** 1-based. */
+  readonly page: number
+  readonly size: number
+}
+
+export interface SessionParts {
+  readonly database: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+/** The executions of the installation. Rows are written as soon as there is a database. */
+export class Sessions {
+  readonly #parts: SessionParts
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+  }
+
+  begin(clientIp: string, retriedSessionId: string): Session {
+    return { id: randomUUID(), retriedSessionId, clientIp, startedAt: new Date(this.#parts.clock.now()) }
+  }
+
+  /** Writes the row of a session that goes on, unless it is there or there is no database yet. */
+  async store(session: Session): Promise<void> {
+    await this.#quietly(async (em) => {
+      if ((await em.count(SessionRow, { id: session.id })) > 0) return
+      em.create(SessionRow, { ...session, status: 'running', endedAt: null, failedStep: '', message: '' })
+    })
+  }
+
+  async end(session: Session, end: SessionEnd): Promise<void> {
+    await this.#quietly(async (em) => {
+      const row = await em.findOne(SessionRow, { id: session.id })
+      const ended = { ...end, endedAt: new Date(this.#parts.clock.now()) }
+      if (row === null) em.create(SessionRow, { ...session, ...ended })
+      else em.assign(row, ended)
+    })
+  }
+
+  /** Sessions that nobody runs any more: their process died. Called by whoever holds the installation. */
+  async closeAbandoned(current: Session): Promise<void> {
+    await this.#quietly(async (em) => {
+      const ended = { status: 'interrupted', endedAt: new Date(this.#parts.clock.now()) } as const
+      await em.nativeUpdate(SessionRow, { status: 'running', id: { $ne: current.id } }, ended)
+    })
+  }
+
+  async find(id: string): Promise<SessionRow | undefined> {
+    return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
+  }
+
+  /** The newest first. */
+  async list({ status, keyword = '', page, size }: SessionFilter) {
+    const like = { $like: `%${keyword.replace(/[\\%_]/g, '\\$&')}%` }
+    const where = {
+      ...(status === undefined ? {} : { status }),
+      ...(keyword === '' ? {} : { $or: [{ id: like }, { message: like }, { failedStep: like }, { clientIp: like }] }),
+    }
+    const options = { orderBy: { startedAt: 'desc', id: 'desc' }, limit: size, offset: (page - 1) * size } as const
+    const [items, total] = await this.#parts.database.fork().findAndCount(SessionRow, where, options)
+    return { items, total }
+  }
+
+  async #quietly(work: Parameters<Database['transactional']>[0]): Promise<void> {
+    try {
+      await this.#parts.database.transactional(work)
+    } catch (error) {
+      this.#parts.log.debug({ reason: reasonOf(error) }, 'the session of the installation is not stored')
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { Translator } from '@plinth/i18n'
+import type { MessageCatalogues, MessageTree } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import preflightEn from './preflight/messages/en.json' with { type: 'json' }
+import preflightZhCN from './preflight/messages/zh-CN.json' with { type: 'json' }
+
+const tree = {
+  en: { install: { ...en.install, preflight: preflightEn } },
+  'zh-CN': { install: { ...zhCN.install, preflight: preflightZhCN } },
+}
+export const messages: MessageCatalogues = tree
+
+export type Params = Readonly<Record<string, string | number>>
+
+/** Text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
+export type Say = (locale: string, name: string, params?: Params) => string
+
+/** Speaks through the translator when the product has one, otherwise English. */
+export function createSay(translator: Pick<Translator, 'translate'> | undefined): Say {
+  return (locale, name, params = {}) =>
+    translator?.translate(locale, `messages.install.${name}`, params) ?? ownText(name, params)
+}
+
+/** English text; empty for a name that there is not. */
+export function ownText(name: string, params: Params = {}): string {
+  const found = name.split('.').reduce<MessageTree | string | undefined>((branch, part) => {
+    return typeof branch === 'object' ? branch[part] : undefined
+  }, tree.en.install)
+  return typeof found === 'string'
+    ? found.replace(/\{\{(\w+)\}\}/g, (_, param: string) => String(params[param] ?? ''))
+    : ''
+}
