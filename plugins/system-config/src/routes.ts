@@ -1,7 +1,8 @@
-import type { HttpServer } from '@plinth/http'
+import type { Access, HttpServer, RequestSchemas, RouteDeclaration } from '@plinth/http'
 import type { JsonValue } from '@plinth/kernel'
+import type { TSchema } from 'typebox'
 import { fault } from './change-check.ts'
-import type { ConfigCentre, ConfigChange, ImportDocument, Preview, SaveResult } from './contract.ts'
+import type { ConfigCentre, ConfigChange, ImportDocument, InstanceState, Preview, SaveResult } from './contract.ts'
 import { invalid, versionChanged } from './failures.ts'
 import { itemView, orderedGroups } from './item-view.ts'
 import { permissions } from './permissions.ts'
@@ -21,155 +22,138 @@ const actorOf = ({ principal, traceId }: Caller) => ({ name: principal?.username
 /** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
 export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre): void {
   const { view, save, export: mayExport } = permissions
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/keys`,
-    summary: 'List configuration keys by group, with search and filters',
-    tags,
-    access: view,
-    request: { query: schema.listQuery },
-    response: schema.list,
-    async handler({ query, locale }) {
+  const route = <const S extends RequestSchemas, const R extends TSchema>(
+    call: `${'GET' | 'POST'} ${string}`,
+    access: Access,
+    summary: string,
+    request: S,
+    response: R,
+    handler: RouteDeclaration<S, R>['handler'],
+  ) => {
+    const [method, path] = call.split(' ') as ['GET' | 'POST', string]
+    http.route(plugin, { method, path: `${root}/${path}`, summary, tags, access, request, response, handler })
+  }
+
+  route(
+    'GET keys',
+    view,
+    'List configuration keys by group, with search and filters',
+    { query: schema.listQuery },
+    schema.list,
+    async ({ query, locale }) => {
       const items = await centre.list(query.query ?? '')
       return { version: centre.version, total: items.length, groups: orderedGroups(items, locale) }
     },
-  })
-
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/keys/:key`,
-    summary: 'Everything about one configuration key',
-    tags,
-    access: view,
-    request: { params: schema.keyParams },
-    response: schema.item,
-    handler: async ({ params, locale }) => itemView(await centre.get(params.key), locale),
-  })
-
-  http.route(plugin, {
-    method: 'POST',
-    path: `${root}/changes/preview`,
-    summary: 'What changes would do: values, plugins, restart, every fault',
-    tags,
-    access: view,
-    request: { body: schema.previewBody },
-    response: schema.outcome,
-    handler: async ({ body }) => previewView(await centre.preview(changesOf(body.changes))),
-  })
-
-  http.route(plugin, {
-    method: 'POST',
-    path: `${root}/changes`,
-    summary: 'Save changes of several keys, all or none',
-    tags,
-    access: save,
-    request: { body: schema.changesBody },
-    response: schema.outcome,
-    async handler(request) {
-      const { changes, reason, verify = true } = request.body
-      return resultView(
-        await centre.save(changesOf(changes), { actor: actorOf(request), verify, ...given({ reason }) }),
-      )
+  )
+  route(
+    'GET keys/:key',
+    view,
+    'Everything about one configuration key',
+    { params: schema.keyParams },
+    schema.item,
+    async ({ params, locale }) => itemView(await centre.get(params.key), locale),
+  )
+  route(
+    'POST changes/preview',
+    view,
+    'What changes would do: values, plugins, restart, every fault',
+    { body: schema.previewBody },
+    schema.outcome,
+    async ({ body }) => previewView(await centre.preview(changesOf(body.changes))),
+  )
+  route(
+    'POST changes',
+    save,
+    'Save changes of several keys, all or none',
+    { body: schema.changesBody },
+    schema.outcome,
+    async (request) => {
+      const { changes, ...options } = request.body
+      return resultView(await centre.save(changesOf(changes), saveOptions(request, options)))
     },
-  })
-
-  http.route(plugin, {
-    method: 'POST',
-    path: `${root}/verifications`,
-    summary: 'Let the plugin that owns a key prove a value without storing it',
-    tags,
-    access: save,
-    request: { body: schema.verifyBody },
-    response: schema.verification,
-    handler: ({ body }) => centre.verify(body.key, body.value as JsonValue),
-  })
-
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/history`,
-    summary: 'Who changed what, when and why, newest first',
-    tags,
-    access: view,
-    request: { query: schema.historyQuery },
-    response: schema.historyPage,
-    async handler({ query: { page, size, ...filter } }) {
+  )
+  route(
+    'POST verifications',
+    save,
+    'Let the plugin that owns a key prove a value without storing it',
+    { body: schema.verifyBody },
+    schema.verification,
+    ({ body }) => centre.verify(body.key, body.value as JsonValue),
+  )
+  route(
+    'GET history',
+    view,
+    'Who changed what, when and why, newest first',
+    { query: schema.historyQuery },
+    schema.historyPage,
+    async ({ query: { page, size, ...filter } }) => {
       const { items, total } = await centre.history({ page, size, ...given(filter) })
       const views = items.map(({ changedAt, ...entry }) => ({ ...given(entry), changedAt: changedAt.toISOString() }))
       return { items: views, page, size, total }
     },
-  })
-
-  http.route(plugin, {
-    method: 'POST',
-    path: `${root}/rollback`,
-    summary: 'Go back to the stored values of a version, as a new version',
-    tags,
-    access: save,
-    request: { body: schema.rollbackBody },
-    response: schema.outcome,
-    async handler(request) {
-      const { toVersion, keys, reason, verify = true, dryRun } = request.body
+  )
+  route(
+    'POST rollback',
+    save,
+    'Go back to the stored values of a version, as a new version',
+    { body: schema.rollbackBody },
+    schema.outcome,
+    async (request) => {
+      const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun) return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys)))
-      const options = { actor: actorOf(request), verify, ...given({ reason, keys }) }
-      return resultView(await centre.rollback(toVersion, options))
+      return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
     },
+  )
+  route('GET export', mayExport, 'The stored values without secrets', {}, schema.document, async () => {
+    const { values, omittedSecrets, ...about } = await centre.export()
+    return { ...about, values, omittedSecrets: [...omittedSecrets] }
   })
-
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/export`,
-    summary: 'The stored values without secrets',
-    tags,
-    access: mayExport,
-    response: schema.document,
-    async handler() {
-      const { values, omittedSecrets, ...about } = await centre.export()
-      return { ...about, values, omittedSecrets: [...omittedSecrets] }
-    },
-  })
-
-  http.route(plugin, {
-    method: 'POST',
-    path: `${root}/import`,
-    summary: 'Store the values of an exported document; a dry run answers the difference',
-    tags,
-    access: save,
-    request: { body: schema.importBody },
-    response: schema.outcome,
-    async handler(request) {
-      const { document: imported, mode = 'merge', expectedVersion, reason, verify = true, dryRun } = request.body
+  route(
+    'POST import',
+    save,
+    'Store the values of an exported document; a dry run answers the difference',
+    { body: schema.importBody },
+    schema.outcome,
+    async (request) => {
+      const { document: imported, mode = 'merge', expectedVersion, dryRun, ...options } = request.body
       const document = imported as ImportDocument
       const changes = await centre.importChanges(document, mode)
       if (dryRun) return previewView(await centre.preview(changes))
       if (expectedVersion !== undefined && expectedVersion !== centre.version) {
         throw versionChanged(expectedVersion, centre.version)
       }
-      return resultView(await centre.import(document, { mode, actor: actorOf(request), verify, ...given({ reason }) }))
+      return resultView(await centre.import(document, { mode, ...saveOptions(request, options) }))
     },
-  })
-
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/instances`,
-    summary: 'Running instances with the version that each runs and what it refused',
-    tags,
-    access: view,
-    response: schema.instances,
-    async handler() {
+  )
+  route(
+    'GET instances',
+    view,
+    'Running instances with the version that each runs and what it refused',
+    {},
+    schema.instances,
+    async () => {
       await centre.refresh()
-      const items = (await centre.instances()).map(({ startedAt, seenAt, ...instance }) => ({
-        ...instance,
-        roles: [...instance.roles],
-        pendingRestart: [...instance.pendingRestart],
-        refused: [...instance.refused],
-        problems: [...instance.problems],
-        upToDate: instance.version === centre.version,
-        startedAt: startedAt.toISOString(),
-        seenAt: seenAt.toISOString(),
-      }))
+      const items = (await centre.instances()).map((instance) => instanceView(instance, centre.version))
       return { version: centre.version, items }
     },
-  })
+  )
+}
+
+function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
+  return { actor: actorOf(caller), verify, ...given({ reason }) }
+}
+
+function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest: number) {
+  return {
+    ...instance,
+    roles: [...instance.roles],
+    pendingRestart: [...instance.pendingRestart],
+    refused: [...instance.refused],
+    problems: [...instance.problems],
+    upToDate: instance.version === newest,
+    startedAt: startedAt.toISOString(),
+    seenAt: seenAt.toISOString(),
+  }
 }
 
 function changesOf(
