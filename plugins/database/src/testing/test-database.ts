@@ -34,6 +34,8 @@ const configOf = (server: TestServer, name: string) => ({
   'platform.database.name': name,
   'platform.database.username': servers[server].username,
   'platform.database.pool-size': 5,
+  // A machine that runs many tests at once is slow, not broken.
+  'platform.database.connect-timeout': '60s',
 })
 
 /** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
