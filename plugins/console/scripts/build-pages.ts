@@ -1,0 +1,105 @@
+/**
+ * Builds the pages of the browser into `dist/web`: `node scripts/build-pages.ts`. The server runs it when the pages are
+ * missing or stale, and packing runs it. What it prints is shown to the operator.
+ */
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import react from '@vitejs/plugin-react'
+import { build } from 'vite'
+import { builtHash, noncePlaceholder, pagePlaces, sourceHash } from '../src/page-source.ts'
+
+const compressible = new Set(['.js', '.css', '.svg'])
+const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
+
+const places = pagePlaces(join(import.meta.dirname, '..'))
+const started = performance.now()
+const hash = await sourceHash(places)
+if (hash === undefined) throw new Error(`There are no sources at ${places.sources}`)
+await mkdir(places.workplace, { recursive: true })
+const draft = await mkdtemp(join(places.workplace, '.web-'))
+// Temporary directories are private; the pages are for whoever runs the product.
+await chmod(draft, 0o755)
+try {
+  await bundle(draft)
+  await compress(join(draft, 'assets'))
+  await writeFile(join(draft, basename(places.record)), hash)
+  await publish(draft)
+} finally {
+  await rm(draft, { recursive: true, force: true })
+}
+await report()
+
+async function bundle(outDir: string): Promise<void> {
+  await build({
+    configFile: false,
+    root: places.sources,
+    // Relative addresses: the pages work below any context path.
+    base: './',
+    mode: 'production',
+    logLevel: 'warn',
+    html: { cspNonce: noncePlaceholder },
+    plugins: [react()],
+    // Libraries at the root of a workspace would otherwise find another version of React there.
+    resolve: { dedupe: ['react', 'react-dom'] },
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2022',
+      // Every asset is a file of ours: the policy of the page needs no exception for data addresses.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      rolldownOptions: { input: [join(places.sources, 'install.html')] },
+    },
+  })
+}
+
+/** Leaves `.br` and `.gz` next to every text asset, so that serving one costs no work. */
+async function compress(directory: string): Promise<void> {
+  const files = (await readdir(directory)).filter((name) => compressible.has(extname(name)))
+  const packed = files.map(async (name) => {
+    const file = join(directory, name)
+    const content = await readFile(file)
+    await writeFile(`${file}.gz`, await promisify(gzip)(content, { level: 9 }))
+    await writeFile(`${file}.br`, await promisify(brotliCompress)(content, brotliOptions))
+  })
+  await Promise.all(packed)
+}
+
+/**
+ * Puts the finished pages into place by renames alone, so that nobody ever meets half of them. When another build from
+ * the same sources was faster, its result stays.
+ */
+async function publish(finished: string): Promise<void> {
+  for (let attempt = 1; (await builtHash(places)) !== hash; attempt++) {
+    const old = `${finished}-old-${attempt}`
+    await rename(places.output, old).catch(ignoreMissing)
+    try {
+      await rename(finished, places.output)
+    } catch (error) {
+      if (attempt === 5) throw error
+    } finally {
+      await rm(old, { recursive: true, force: true })
+    }
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** One line with what the browser will load, compressed as most browsers ask for it. */
+async function report(): Promise<void> {
+  const directory = join(places.output, 'assets')
+  const sizes: Record<string, number> = { js: 0, css: 0 }
+  for (const name of await readdir(directory)) {
+    const kind = /\.(js|css)\.gz$/.exec(name)?.[1]
+    if (kind !== undefined) sizes[kind] = (sizes[kind] ?? 0) + (await readFile(join(directory, name))).length
+  }
+  const kilobytes = (bytes = 0) => `${(bytes / 1024).toFixed(1)} KB`
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(
+    `Built in ${seconds} s: scripts ${kilobytes(sizes['js'])}, styles ${kilobytes(sizes['css'])}, compressed with gzip`,
+  )
+}

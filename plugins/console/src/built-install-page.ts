@@ -1,0 +1,26 @@
+import type { InstallPage } from './contract.ts'
+import type { PageBuild } from './page-build.ts'
+import { PageFiles } from './page-files.ts'
+import { noncePlaceholder } from './page-source.ts'
+import { waitingPage } from './waiting-page.ts'
+
+/** How long a browser waits for pages that are being built before it is shown that they are. */
+const patienceMs = 5_000
+
+export function builtInstallPage(directory: string, build: PageBuild): InstallPage {
+  let files: PageFiles | undefined
+  const current = async () => {
+    if (files === undefined && !build.isRunning) files = await PageFiles.read(directory)
+    return files
+  }
+  return {
+    async html({ nonce, locale }) {
+      await build.settled(patienceMs)
+      if (build.isRunning) return waitingPage({ nonce, locale })
+      return (await current())?.html('install')?.replaceAll(noncePlaceholder, nonce)
+    },
+    async asset(path, encodings) {
+      return (await current())?.asset(path, encodings)
+    },
+  }
+}

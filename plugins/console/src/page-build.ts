@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Clock, Logger } from '@plinth/kernel'
+import { builtHash, type PagePlaces, sourceHash } from './page-source.ts'
+
+/** How often a build that goes on says so, and when one that hangs is given up. */
+const signOfLifeMs = 5_000
+const deadlineMs = 5 * 60_000
+/** Lines of a failed build that the log shows. */
+const shownLines = 20
+
+/**
+ * Keeps the built pages current. In a checkout they are built when they are missing or when their sources have changed,
+ * in a process of their own, while the server already works; a published package brings them along. Never throws: without
+ * pages the product works all the same.
+ */
+export class PageBuild {
+  readonly #places: PagePlaces
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #stopped = new AbortController()
+  #child: ChildProcess | undefined
+  #run: Promise<void> = Promise.resolve()
+  #isRunning = false
+
+  constructor(places: PagePlaces, { clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+    this.#places = places
+    this.#clock = clock
+    this.#log = log
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
+  }
+
+  /** Begins to build when it must; does not wait. */
+  start(): void {
+    this.#isRunning = true
+    this.#run = this.#build()
+      .catch((error) => this.#log.warn({ err: error }, 'the pages could not be built; the product works without them'))
+      .finally(() => {
+        this.#isRunning = false
+      })
+  }
+
+  /** Resolves when nothing is being built any more, and after `limitMs` at the latest. */
+  async settled(limitMs: number): Promise<void> {
+    if (!this.#isRunning) return
+    const over = new AbortController()
+    await Promise.race([this.#run, this.#clock.sleep(limitMs, over.signal)])
+    over.abort()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#child?.kill()
+    await this.#run
+  }
+
+  async #build(): Promise<void> {
+    const wanted = await sourceHash(this.#places)
+    if (wanted === undefined || wanted === (await builtHash(this.#places)) || this.#stopped.signal.aborted) return
+    this.#log.info('building the pages of the browser, because they are missing or their sources have changed')
+    const child = spawn(process.execPath, [this.#places.program], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Whatever this process is run as, the pages are built for use.
+      env: { ...process.env, NODE_ENV: 'production' },
+    })
+    this.#child = child
+    const lines: string[] = []
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(line)
+      this.#log.info(`pages: ${line}`)
+    })
+    createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
+    const ended = new AbortController()
+    void this.#watch(child, ended.signal)
+    try {
+      const [code] = (await once(child, 'close')) as [number | null]
+      if (code === 0 || this.#stopped.signal.aborted) return
+      throw new Error(`The build ended with ${code ?? 'a signal'}:\n${lines.slice(-shownLines).join('\n')}`)
+    } finally {
+      ended.abort()
+    }
+  }
+
+  async #watch(child: ChildProcess, ended: AbortSignal): Promise<void> {
+    const begin = this.#clock.monotonic()
+    for (;;) {
+      await this.#clock.sleep(signOfLifeMs, ended)
+      if (ended.aborted) return
+      const passedMs = this.#clock.monotonic() - begin
+      if (passedMs >= deadlineMs) child.kill('SIGKILL')
+      else this.#log.info(`still building the pages (${Math.round(passedMs / 1000)} s)`)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import { MantineProvider } from '@mantine/core'
+import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from 'react'
+import type { Language } from '../text/language.ts'
+import type { LanguageChoice } from '../text/language-choice.ts'
+import { type Say, sayIn } from '../text/texts.ts'
+import { cssVariablesResolver, theme } from './theme.ts'
+
+interface Speech {
+  readonly language: Language
+  readonly say: Say
+  choose(language: Language): void
+}
+
+const SpeechContext = createContext<Speech | undefined>(undefined)
+
+/** The language of the page, and its texts in it. */
+export function useSpeech(): Speech {
+  const speech = useContext(SpeechContext)
+  if (speech === undefined) throw new Error('useSpeech needs an App around it')
+  return speech
+}
+
+/** Colours and language live in the memory of the page: it leaves nothing in the browser. */
+const inMemory = {
+  get: (preset: 'light' | 'dark' | 'auto') => preset,
+  set: () => {},
+  subscribe: () => {},
+  unsubscribe: () => {},
+  clear: () => {},
+}
+
+/** Browsers hide the nonce from style sheets, not from scripts. */
+const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+
+export function App({ languages, children }: { readonly languages: LanguageChoice; readonly children: ReactNode }) {
+  const language = useSyncExternalStore(languages.subscribe, languages.current)
+  useEffect(() => {
+    document.documentElement.lang = language
+  }, [language])
+  const speech = { language, say: sayIn(language), choose: (next: Language) => languages.choose(next) }
+  return (
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={cssVariablesResolver}
+      defaultColorScheme="auto"
+      colorSchemeManager={inMemory}
+      getStyleNonce={styleNonce}
+    >
+      <SpeechContext value={speech}>{children}</SpeechContext>
+    </MantineProvider>
+  )
+}

@@ -1,0 +1,32 @@
+import { useCallback, useEffect, useState } from 'react'
+
+export interface Loaded<T> {
+  /** The last answer; it stays while a newer one is on its way. */
+  readonly data: T | undefined
+  readonly error: unknown
+  readonly isLoading: boolean
+  reload(): void
+}
+
+/** Loads when it is shown, again when `load` is another function, and on demand. The last call wins. */
+export function useLoaded<T>(load: () => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<{ data: T | undefined; error: unknown; isLoading: boolean }>({
+    data: undefined,
+    error: undefined,
+    isLoading: true,
+  })
+  const [attempt, setAttempt] = useState(0)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt is another call
+  useEffect(() => {
+    let isCurrent = true
+    setState(({ data }) => ({ data, error: undefined, isLoading: true }))
+    load().then(
+      (data) => isCurrent && setState({ data, error: undefined, isLoading: false }),
+      (error: unknown) => isCurrent && setState({ data: undefined, error, isLoading: false }),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [load, attempt])
+  return { ...state, reload: useCallback(() => setAttempt((count) => count + 1), []) }
+}

@@ -1,0 +1,21 @@
+import { useEffect } from 'react'
+import { FailureNotice } from '../app/failure-notice.tsx'
+import { ApiFailure } from './install-api.ts'
+
+interface ApiFailureNoticeProps {
+  readonly error: unknown
+  onRetry(): void
+  /** The entry check does not pass any more. */
+  onRefused(): void
+}
+
+/** What a failed call means to the reader. */
+export function ApiFailureNotice({ error, onRetry, onRefused }: ApiFailureNoticeProps) {
+  const failure = error instanceof ApiFailure ? error : new ApiFailure('unreachable', '')
+  const isRefused = failure.kind === 'refused'
+  useEffect(() => {
+    if (isRefused) onRefused()
+  }, [isRefused, onRefused])
+  if (isRefused) return null
+  return <FailureNotice message={failure.message} traceId={failure.traceId} onRetry={onRetry} />
+}

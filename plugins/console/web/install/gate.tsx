@@ -1,0 +1,86 @@
+import { Button, PasswordInput } from '@mantine/core'
+import { IconArrowRight } from '@tabler/icons-react'
+import { type FormEvent, useEffect, useState } from 'react'
+import { useSpeech } from '../app/app.tsx'
+import { Frame } from '../app/frame.tsx'
+import classes from './gate.module.css'
+import { StepNavigation } from './step-navigation.tsx'
+
+/** Why the last token did not open the gate. */
+export type GateRefusal = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly seconds: number }
+
+interface GateProps {
+  readonly refusal: GateRefusal | undefined
+  onEnter(token: string): Promise<void>
+}
+
+/** Asks for the install token. It goes to the memory of the page and nowhere else. */
+export function Gate({ refusal, onEnter }: GateProps) {
+  const { say } = useSpeech()
+  const [token, setToken] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const seconds = useCountdown(refusal)
+  const enter = async (event: FormEvent) => {
+    event.preventDefault()
+    if (isBusy || token === '') return
+    setBusy(true)
+    await onEnter(token)
+    setBusy(false)
+  }
+  const error =
+    refusal === undefined
+      ? undefined
+      : refusal.kind === 'wrong'
+        ? say('gate.wrong')
+        : seconds > 0
+          ? say('gate.limited', { seconds })
+          : undefined
+  return (
+    <Frame
+      place="gate"
+      title={say('gate.title')}
+      lead={say('gate.lead')}
+      navigation={<StepNavigation current={undefined} />}
+    >
+      <form className={classes.form} onSubmit={enter}>
+        <PasswordInput
+          label={say('gate.token')}
+          description={say('gate.memory')}
+          error={error}
+          value={token}
+          onChange={(event) => setToken(event.currentTarget.value)}
+          // The only thing on this page.
+          autoFocus
+          autoComplete="off"
+          data-1p-ignore
+          size="md"
+          visibilityToggleButtonProps={{ 'aria-label': say('field.reveal'), tabIndex: 0 }}
+        />
+        <Button
+          type="submit"
+          size="md"
+          disabled={token === '' || seconds > 0}
+          loading={isBusy}
+          rightSection={<IconArrowRight size={18} aria-hidden />}
+        >
+          {say('gate.enter')}
+        </Button>
+      </form>
+      <p className={classes.help}>
+        {say('gate.where')} <code>PLATFORM_INSTALL_TOKEN</code>
+      </p>
+    </Frame>
+  )
+}
+
+/** Seconds that are left to wait. */
+function useCountdown(refusal: GateRefusal | undefined): number {
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    if (refusal?.kind !== 'limited') return
+    setSeconds(refusal.seconds)
+    const timer = setInterval(() => setSeconds((left) => Math.max(0, left - 1)), 1000)
+    return () => clearInterval(timer)
+  }, [refusal])
+  return refusal?.kind === 'limited' ? seconds : 0
+}

@@ -1,0 +1,166 @@
+import type {
+  CheckResult,
+  EntryCheck,
+  ExecuteResult,
+  ExecutionRecord,
+  FormDefaults,
+  FormSchema,
+  InstallForm,
+  InstallStatus,
+  PlanResult,
+  Step,
+} from './wire.ts'
+
+/**
+ * Why a call gave no answer. `refused`: the entry check did not pass. `missing`: there is no such thing. `unreachable`:
+ * nobody answered, or something that is not the product.
+ */
+export type FailureKind = 'refused' | 'limited' | 'missing' | 'rejected' | 'unreachable'
+
+const kinds: Readonly<Record<string, FailureKind>> = { '403': 'refused', '404': 'missing', '429': 'limited' }
+
+export class ApiFailure extends Error {
+  readonly kind: FailureKind
+  /** Names the request in the log of the server; empty when it never got there. */
+  readonly traceId: string
+  /** For `limited`: when to ask again. */
+  readonly retryAfterSeconds: number
+
+  constructor(kind: FailureKind, message: string, facts: { traceId?: string; retryAfterSeconds?: number } = {}) {
+    super(message)
+    this.kind = kind
+    this.traceId = facts.traceId ?? ''
+    this.retryAfterSeconds = facts.retryAfterSeconds ?? 0
+  }
+}
+
+export interface InstallApiSettings {
+  /** Address of the endpoints, relative to the page or absolute. */
+  readonly base: string
+  readonly language: () => string
+  readonly fetch: typeof fetch
+}
+
+interface CallOptions {
+  readonly method?: 'GET' | 'POST'
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Records that are looked through for those of the running installation. */
+const recordLimit = 100
+
+/** Calls the install endpoints. Holds the token of the page, nowhere else is it kept. */
+export class InstallApi {
+  readonly #settings: InstallApiSettings
+  #token = ''
+
+  constructor(settings: InstallApiSettings) {
+    this.#settings = settings
+  }
+
+  /** Sends the token with every further call. */
+  rememberToken(token: string): void {
+    this.#token = token
+  }
+
+  status(signal?: AbortSignal): Promise<InstallStatus> {
+    return this.#call('status', { signal })
+  }
+
+  /** Asks whether the page may go on, with a token or with none. */
+  verify(token: string): Promise<EntryCheck> {
+    return this.#call('token/verify', { method: 'POST', body: { token } })
+  }
+
+  schema(): Promise<FormSchema> {
+    return this.#call('config/schema')
+  }
+
+  defaults(): Promise<FormDefaults> {
+    return this.#call('config/defaults')
+  }
+
+  preflight(): Promise<CheckResult> {
+    return this.#call('preflight', { method: 'POST' })
+  }
+
+  validate(form: InstallForm): Promise<CheckResult> {
+    return this.#call('config/validate', { method: 'POST', body: form })
+  }
+
+  plan(form: InstallForm): Promise<PlanResult> {
+    return this.#call('config/plan', { method: 'POST', body: form })
+  }
+
+  async steps(): Promise<readonly Step[]> {
+    const { steps } = await this.#call<{ steps: readonly Step[] }>('steps')
+    return steps
+  }
+
+  execute(form: InstallForm): Promise<ExecuteResult> {
+    return this.#call('execute', { method: 'POST', body: form })
+  }
+
+  retry(sessionId: string, form: InstallForm): Promise<ExecuteResult> {
+    return this.#call(`sessions/${encodeURIComponent(sessionId)}/retry`, { method: 'POST', body: form })
+  }
+
+  /** Recent records, in the order of the server. */
+  async records(): Promise<readonly ExecutionRecord[]> {
+    const { records } = await this.#call<{ records: readonly ExecutionRecord[] }>(`execution-logs?limit=${recordLimit}`)
+    return records
+  }
+
+  async #call<T>(path: string, { method = 'GET', body, signal }: CallOptions = {}): Promise<T> {
+    const response = await this.#send(path, { method, body, signal })
+    const traceId = response.headers.get('x-trace-id') ?? ''
+    const answer = await envelopeOf(response)
+    // A proxy answers for a server that is down or too slow, without an envelope or with its own.
+    if (answer === undefined || response.status >= 502) throw new ApiFailure('unreachable', '')
+    const { code, message, data } = answer
+    if (code === '200') {
+      if (isUnauthorized(data)) throw new ApiFailure('refused', message, { traceId })
+      return data as T
+    }
+    throw new ApiFailure(kinds[code] ?? 'rejected', message, { traceId, retryAfterSeconds: retryAfterOf(data) })
+  }
+
+  async #send(path: string, { method, body, signal }: CallOptions): Promise<Response> {
+    const { base, language, fetch: send } = this.#settings
+    const headers: Record<string, string> = { accept: 'application/json', 'accept-language': language() }
+    if (this.#token !== '') headers['x-install-token'] = this.#token
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    try {
+      return await send(`${base}/${path}`, {
+        ...{ method: method ?? 'GET', headers, cache: 'no-store', redirect: 'error' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+    } catch {
+      throw new ApiFailure('unreachable', '')
+    }
+  }
+}
+
+interface Envelope {
+  readonly code: string
+  readonly message: string
+  readonly data: unknown
+}
+
+async function envelopeOf(response: Response): Promise<Envelope | undefined> {
+  try {
+    const body: unknown = await response.json()
+    const isEnvelope = typeof body === 'object' && body !== null && 'code' in body && typeof body.code === 'string'
+    return isEnvelope ? (body as Envelope) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const retryAfterOf = (data: unknown) =>
+  typeof data === 'object' && data !== null && 'retryAfterSeconds' in data ? Number(data.retryAfterSeconds) : 0
+
+const isUnauthorized = (data: unknown) =>
+  typeof data === 'object' && data !== null && 'authorized' in data && data.authorized === false

@@ -1,0 +1,111 @@
+import type { Schema } from '@cfworker/json-schema'
+import { type BrokenRule, brokenRule } from '../field/field-rules.ts'
+import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
+
+/** What stands in a field: text (numbers as they are typed) or a switch. */
+export type Value = string | boolean
+/** By path, for example `database.port`. */
+export type Values = Readonly<Record<string, Value>>
+
+export interface Field extends FieldDefinition {
+  readonly path: string
+}
+
+export interface Group {
+  readonly code: string
+  readonly label: string
+  readonly description: string
+  readonly fields: readonly Field[]
+}
+
+/** What the page knows better than the running configuration. */
+export interface Proposals {
+  /** Address of the product as the browser sees it, context path included. */
+  readonly url: string
+  readonly language: string
+}
+
+export function groupsOf(schema: FormSchema): readonly Group[] {
+  return schema.groups.map(({ fields, ...group }) => ({
+    ...group,
+    fields: fields.map((field) => ({ ...field, path: `${group.code}.${field.name}` })),
+  }))
+}
+
+export function initialValues(groups: readonly Group[], defaults: FormDefaults, proposals: Proposals): Values {
+  const values: Record<string, Value> = {}
+  for (const { code, fields } of groups) {
+    for (const { name, path, type, candidates } of fields) {
+      const value = defaults[code]?.[name] ?? (type === 'boolean' ? false : '')
+      values[path] = typeof value === 'boolean' ? value : String(value)
+      // A select without an empty entry shows its first one: what is shown must be what is sent.
+      if (values[path] === '' && candidates[0] !== undefined) values[path] = candidates[0].value
+    }
+  }
+  const isOffered = groups
+    .flatMap(({ fields }) => fields)
+    .some(({ path, candidates }) => path === 'site.defaultLocale' && hasCandidate(candidates, proposals.language))
+  if (isOffered) values['site.defaultLocale'] = proposals.language
+  if ('site.url' in values) values['site.url'] = proposals.url
+  return values
+}
+
+const hasCandidate = (candidates: FieldDefinition['candidates'], value: Value | undefined) =>
+  candidates.some((candidate) => candidate.value === value)
+
+/** Values after a change, with those that go along with it, for example the port of the chosen type of database. */
+export function changed(groups: readonly Group[], values: Values, path: string, value: Value): Values {
+  const next: Record<string, Value> = { ...values, [path]: value }
+  for (const { path: follower, hints } of groups.flatMap(({ fields }) => fields)) {
+    if (hints.follows?.field !== path) continue
+    // What somebody typed stays.
+    const proposals = Object.values(hints.follows.values).map(String)
+    const current = String(values[follower] ?? '')
+    const proposal = hints.follows.values[String(value)]
+    if (proposal !== undefined && (current === '' || proposals.includes(current))) next[follower] = String(proposal)
+  }
+  return next
+}
+
+export function isVisible({ hints }: Field, values: Values): boolean {
+  return hints.visibleWhen === undefined || holds(hints.visibleWhen, values)
+}
+
+const holds = ({ field, values: wanted }: Condition, values: Values) => wanted.includes(values[field] ?? '')
+
+/** The rules that the definition of a field states. The server knows more; nothing here is stricter than it. */
+export function schemaOf({ type, required, hints }: Field): Schema {
+  if (type === 'boolean') return { type: 'boolean' }
+  const { minimum, maximum, maxLength } = hints
+  if (type === 'integer') {
+    const range = { ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) }
+    return { type: 'integer', ...range }
+  }
+  return { type: 'string', ...(required ? { minLength: 1 } : {}), ...(maxLength === undefined ? {} : { maxLength }) }
+}
+
+/** The rule that a visible field breaks as it stands. */
+export function hintOf(field: Field, values: Values): BrokenRule | undefined {
+  const value = values[field.path] ?? ''
+  if (value === '' && field.type !== 'boolean') return field.required ? { keyword: 'required' } : undefined
+  if (field.path === 'administrator.confirmPassword' && value !== values['administrator.password']) {
+    return { keyword: 'confirm' }
+  }
+  return brokenRule(sentValue(field, value), schemaOf(field))
+}
+
+/** The form as it is sent: visible fields alone, numbers as numbers. */
+export function formOf(groups: readonly Group[], values: Values): InstallForm {
+  const form: Record<string, Record<string, string | number | boolean | null>> = {}
+  for (const { code, fields } of groups) {
+    const visible = fields.filter((field) => isVisible(field, values))
+    form[code] = Object.fromEntries(visible.map((field) => [field.name, sentValue(field, values[field.path] ?? '')]))
+  }
+  return form
+}
+
+function sentValue({ type }: Field, value: Value): string | number | boolean | null {
+  if (type !== 'integer' || typeof value === 'boolean') return value
+  // What is no number stays as it is, so that the rule for the type speaks.
+  return value === '' ? null : /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
+}

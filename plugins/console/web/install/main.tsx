@@ -1,0 +1,26 @@
+import '../app/styles.ts'
+import { createRoot } from 'react-dom/client'
+import { App } from '../app/app.tsx'
+import { LanguageChoice } from '../text/language-choice.ts'
+import { InstallApi } from './install-api.ts'
+import { Wizard } from './wizard.tsx'
+
+declare global {
+  interface Window {
+    /** Address of the install endpoints, set before this script by whoever serves the page elsewhere. */
+    readonly __INSTALL_API_BASE__?: unknown
+  }
+}
+
+const ownBase = '../api/v1/install'
+const givenBase = window.__INSTALL_API_BASE__
+const base = typeof givenBase === 'string' && givenBase !== '' ? givenBase.replace(/\/+$/, '') : ownBase
+
+const languages = new LanguageChoice(navigator.languages)
+const api = new InstallApi({ base, language: languages.current, fetch: (input, init) => fetch(input, init) })
+
+createRoot(document.getElementById('page') as HTMLElement).render(
+  <App languages={languages}>
+    <Wizard api={api} />
+  </App>,
+)

@@ -1,0 +1,126 @@
+import { ActionIcon, Button } from '@mantine/core'
+import { IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { useEffect, useRef, useState } from 'react'
+import { useSpeech } from '../app/app.tsx'
+import { Notice } from '../app/notice.tsx'
+import type { Group } from './install-form.ts'
+import classes from './plan-dialog.module.css'
+import type { PlanEntry, PlanResult } from './wire.ts'
+
+interface PlanDialogProps {
+  readonly plan: PlanResult
+  readonly groups: readonly Group[]
+  onClose(): void
+  onInstall(): void
+}
+
+/** What installing would write, before it does: a drawer of the browser's own kind, with its focus rules. */
+export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
+  const { say } = useSpeech()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [isStarted, setStarted] = useState(false)
+  useEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close()
+  }, [])
+  const warnings = plan.checks.filter(({ status }) => status === 'warning')
+  return (
+    <dialog ref={dialog} className={classes.dialog} aria-labelledby="plan-title" onClose={onClose}>
+      <header className={classes.header}>
+        <div>
+          <h2 className={classes.title} id="plan-title">
+            {say('plan.title')}
+          </h2>
+          <p className={classes.lead}>{say('plan.lead')}</p>
+        </div>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label={say('plan.close')}
+          onClick={() => dialog.current?.close()}
+        >
+          <IconX size={20} aria-hidden />
+        </ActionIcon>
+      </header>
+      {/* It scrolls, so the keyboard must reach it. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs the focus */}
+      <section className={classes.body} tabIndex={0} aria-labelledby="plan-title">
+        {plan.restartRequired && (
+          <Notice tone="info" title={say('plan.restart.title')}>
+            {say('plan.restart.text')}
+          </Notice>
+        )}
+        {warnings.length > 0 && (
+          <Notice tone="warn" title={say('plan.warnings', { count: warnings.length })}>
+            <ul>
+              {warnings.map(({ code, message }) => (
+                <li key={code}>{message}</li>
+              ))}
+            </ul>
+          </Notice>
+        )}
+        <table className={classes.table}>
+          <caption className="visually-hidden">{say('plan.title')}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{say('plan.setting')}</th>
+              <th scope="col">{say('plan.value')}</th>
+              <th scope="col">{say('plan.target')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {plan.entries.map((entry) => (
+              <EntryRow key={`${entry.target} ${entry.propertyKey}`} entry={entry} groups={groups} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <footer className={classes.footer}>
+        <Button variant="default" onClick={() => dialog.current?.close()}>
+          {say('plan.back')}
+        </Button>
+        <Button
+          loading={isStarted}
+          leftSection={<IconPlayerPlay size={18} aria-hidden />}
+          onClick={() => {
+            setStarted(true)
+            onInstall()
+          }}
+        >
+          {say('plan.install')}
+        </Button>
+      </footer>
+    </dialog>
+  )
+}
+
+const targetTexts = {
+  '.env': 'plan.targets.file',
+  config: 'plan.targets.config',
+  runtime: 'plan.targets.runtime',
+} as const
+
+function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
+  const { say } = useSpeech()
+  const { propertyKey, environmentKey, maskedValue, target, note } = entry
+  const field = groups.flatMap(({ fields }) => fields).find(({ path }) => path === propertyKey)
+  return (
+    <tr>
+      <td data-label={say('plan.setting')}>
+        {field === undefined ? <code>{propertyKey}</code> : field.label}
+        {environmentKey !== '' && <code className={classes.variable}>{environmentKey}</code>}
+      </td>
+      <td data-label={say('plan.value')} className={classes.value}>
+        {maskedValue === '' ? say('plan.empty') : maskedValue}
+      </td>
+      <td data-label={say('plan.target')}>
+        <span className={classes.target} data-target={target}>
+          {say(targetTexts[target])}
+        </span>
+        {note !== '' && <span className={classes.note}>{note}</span>}
+      </td>
+    </tr>
+  )
+}

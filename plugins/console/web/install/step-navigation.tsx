@@ -1,0 +1,43 @@
+import { IconCheck } from '@tabler/icons-react'
+import { useSpeech } from '../app/app.tsx'
+import classes from './step-navigation.module.css'
+
+export const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
+export type WizardStep = (typeof wizardSteps)[number]
+
+/** The four steps; which one is being done. `undefined` before the first. */
+export function StepNavigation({ current }: { readonly current: WizardStep | undefined }) {
+  const { say } = useSpeech()
+  const position = current === undefined ? -1 : wizardSteps.indexOf(current)
+  const isOver = current === 'done'
+  return (
+    <nav aria-label={say('steps.label')} className={classes.navigation}>
+      <p className={classes.summary} aria-hidden="true">
+        {current === undefined ? say('steps.label') : say('steps.position', { position: position + 1 })}
+        {current !== undefined && <strong>{say(`steps.${current}.name`)}</strong>}
+      </p>
+      <ol className={classes.steps}>
+        {wizardSteps.map((step, index) => {
+          const isDone = index < position || isOver
+          return (
+            <li
+              key={step}
+              className={classes.step}
+              data-state={isDone ? 'done' : index === position ? 'current' : 'ahead'}
+              aria-current={index === position ? 'step' : undefined}
+            >
+              <span className={classes.number} aria-hidden="true">
+                {isDone ? <IconCheck size={16} stroke={2.5} /> : index + 1}
+              </span>
+              <span className={classes.text}>
+                <span className={classes.name}>{say(`steps.${step}.name`)}</span>
+                <span className={classes.description}>{say(`steps.${step}.description`)}</span>
+                {isDone && <span className="visually-hidden">{say('steps.finished')}</span>}
+              </span>
+            </li>
+          )
+        })}
+      </ol>
+    </nav>
+  )
+}

@@ -1,0 +1,16 @@
+/** Languages of the pages, the fallback first. */
+export const languages = ['en', 'zh-CN'] as const
+export type Language = (typeof languages)[number]
+
+/**
+ * The first of the wished languages that we have, by its primary part: `zh-Hans-SG` is Chinese, `en-GB` English. Whoever
+ * asks for neither gets English.
+ */
+export function bestLanguage(wishes: readonly string[]): Language {
+  for (const wish of wishes) {
+    const [primary = ''] = wish.toLowerCase().split('-')
+    const found = languages.find((language) => language.split('-')[0] === primary)
+    if (found !== undefined) return found
+  }
+  return languages[0]
+}
