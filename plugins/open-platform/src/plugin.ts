@@ -1,4 +1,74 @@
 import { definePlugin } from '@plinth/kernel'
+import { addAppRoutes } from './app-routes.ts'
+import { Applications } from './applications.ts'
+import { AuditTrail } from './audit.ts'
+import { Authenticator } from './authenticator.ts'
+import { CallMeter } from './call-meter.ts'
+import { CallRecords } from './call-records.ts'
+import { keys, secretKeyName } from './config.ts'
+import { openScopes } from './contract.ts'
+import { entities } from './entities.ts'
+import { messages } from './failures.ts'
+import { changeSets } from './migrations/index.ts'
+import { Nonces } from './nonces.ts'
+import { addOpenRoutes } from './open-routes.ts'
+import { permissions } from './permissions.ts'
+import { purgeTask } from './purge-task.ts'
+import { quotaGuard } from './quota-guard.ts'
+import { requires } from './requires.ts'
+import { ScopeRegistry } from './scopes.ts'
+import { SecretBox } from './secret-box.ts'
+import { assertRoutesOpenable, headersGuard, signatureGuard } from './signature-guards.ts'
+import { addUsageRoutes } from './usage-routes.ts'
 
 /** Applications of third parties: signed requests, scopes, quotas and metering. */
-export default definePlugin({ id: 'open-platform', version: '1.0.0', kernel: '^1.0.0' })
+export default definePlugin({
+  id: 'open-platform',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [openScopes],
+  config: keys,
+  permissions,
+  migrations: changeSets,
+  entities,
+  messages,
+  scheduledTasks: [purgeTask],
+  setup({ plugin: { id: plugin }, services, config, clock, log, roles, provide, onReady, onStop }) {
+    const {
+      http,
+      database: db,
+      identity,
+      rateLimiter: limiter,
+      identityResolvers,
+      sharedStore,
+      configCentre,
+    } = services
+    const boxParts = { plugin, centre: configCentre, storedKey: () => config.get(secretKeyName), log }
+    const secrets = new SecretBox(boxParts)
+    const scopes = new ScopeRegistry()
+    const audit = new AuditTrail(db, clock)
+    const applications = new Applications({ db, clock, identity, scopes, secrets, audit })
+    const authenticator = new Authenticator({ ...boxParts, db, clock }, secrets)
+    const nonces = new Nonces(sharedStore, log)
+    const records = new CallRecords(db)
+    const flushIntervalMs = () => config.get('platform.open-platform.metering.flush-interval')
+    const meter = new CallMeter({ records, clock, log, flushIntervalMs })
+    const defaultLimit = () => config.get('platform.open-platform.security.default-rate-limit-per-minute')
+
+    provide(openScopes, scopes)
+    identityResolvers.add(({ openCaller }) => openCaller?.appKey)
+    http.guard(headersGuard(clock))
+    http.guard(signatureGuard({ authenticator, nonces, clock }))
+    http.guard(quotaGuard({ limiter, meter, defaultLimit }))
+    addOpenRoutes(http, plugin)
+    addAppRoutes({ http, plugin, db, clock, applications, scopes })
+    addUsageRoutes({ http, plugin, records, clock })
+
+    onReady(() => {
+      assertRoutesOpenable(http.routes, scopes)
+      if (roles.has('web')) meter.start()
+    })
+    onStop(() => meter.close())
+  },
+})

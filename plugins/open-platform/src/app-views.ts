@@ -1,0 +1,68 @@
+import { type Static, Type } from 'typebox'
+import type { OpenApp, OpenAppAudit } from './entities.ts'
+
+const id = Type.Integer({ minimum: 1 })
+const moment = Type.String({ format: 'date-time' })
+const nullable = <T extends Parameters<typeof Type.Array>[0]>(schema: T) => Type.Union([schema, Type.Null()])
+
+export const appStatus = Type.Union([Type.Literal('active'), Type.Literal('disabled')])
+
+export const appView = Type.Object({
+  id,
+  appKey: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  scopes: Type.Array(Type.String()),
+  rateLimitPerMinute: nullable(
+    Type.Integer({ description: 'Null: the default of the product counts. 0 or negative: unlimited.' }),
+  ),
+  status: appStatus,
+  ownerUserId: nullable(id),
+  previousSecretValidUntil: nullable(moment),
+  version: Type.Integer({ description: 'Goes back with a change: a change of what somebody else changed is refused.' }),
+  createdAt: moment,
+  updatedAt: moment,
+})
+
+export const appWithSecretView = Type.Object({
+  ...appView.properties,
+  secret: Type.String({ description: 'Shown here only. It belongs on a server, never into a browser or an app.' }),
+})
+
+export const scopeView = Type.Object({
+  code: Type.String(),
+  plugin: Type.String(),
+  displayName: Type.String(),
+  displayDescription: nullable(Type.String()),
+})
+
+export const auditView = Type.Object({
+  id,
+  occurredAt: moment,
+  actor: Type.String({ description: '`user:<id>`' }),
+  action: Type.String(),
+  appId: id,
+  appKey: Type.String(),
+  summary: Type.Record(Type.String(), Type.Unknown()),
+  clientIp: Type.String(),
+  traceId: Type.String(),
+})
+
+/** @param now milliseconds since the epoch */
+export function viewOfApp(app: OpenApp, now: number): Static<typeof appView> {
+  const { id, appKey, name, description, scopes, rateLimitPerMinute, status, ownerUserId, version } = app
+  const until = app.previousValidUntil ?? null
+  return {
+    ...{ id, appKey, name, scopes, status, version },
+    description: description ?? null,
+    rateLimitPerMinute: rateLimitPerMinute ?? null,
+    ownerUserId: ownerUserId ?? null,
+    previousSecretValidUntil: until !== null && until.getTime() > now ? until.toISOString() : null,
+    createdAt: app.createdAt.toISOString(),
+    updatedAt: app.updatedAt.toISOString(),
+  }
+}
+
+export function viewOfAudit({ occurredAt, ...row }: OpenAppAudit): Static<typeof auditView> {
+  return { ...row, occurredAt: occurredAt.toISOString() }
+}

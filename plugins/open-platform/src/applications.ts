@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import type { Database } from '@plinth/database'
+import type { Identity } from '@plinth/iam'
+import { BusinessError, type Clock } from '@plinth/kernel'
+import type { Actor, AuditSummary, AuditTrail } from './audit.ts'
+import { type AppStatus, OpenApp } from './entities.ts'
+import { refusal } from './failures.ts'
+import type { ScopeRegistry } from './scopes.ts'
+import type { SecretBox } from './secret-box.ts'
+
+/** What an administrator says about an application. */
+export interface AppContent {
+  readonly name: string
+  readonly description: string | null
+  readonly scopes: readonly string[]
+  /** Null: the default counts; 0 or negative: unlimited. */
+  readonly rateLimitPerMinute: number | null
+  readonly ownerUserId: number | null
+}
+
+/** An application with its new secret, which is never shown again. */
+export interface AppWithSecret {
+  readonly app: OpenApp
+  readonly secret: string
+}
+
+export interface ApplicationParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly identity: Pick<Identity, 'assertInScope'>
+  readonly scopes: ScopeRegistry
+  readonly secrets: SecretBox
+  readonly audit: AuditTrail
+}
+
+/** Administration of applications. Every change leaves an audit record in its transaction. */
+export class Applications {
+  readonly #parts: ApplicationParts
+
+  constructor(parts: ApplicationParts) {
+    this.#parts = parts
+  }
+
+  /** Throws "404" `open-platform.app-unknown`. */
+  async get(id: number): Promise<OpenApp> {
+    const app = await this.#parts.db.fork().findOne(OpenApp, { id })
+    if (app === null) throw refusal('app-unknown')
+    return app
+  }
+
+  /** Throws "400" `open-platform.scope-unknown`, "403" `open-platform.owner-out-of-scope`. */
+  async create(content: AppContent, actor: Actor): Promise<AppWithSecret> {
+    await this.#check(content, actor, [])
+    const { db, clock, secrets, audit } = this.#parts
+    const appKey = newAppKey()
+    const secret = newSecret()
+    // Outside the transaction: the first secret makes a key, which is stored on its own.
+    const secretEnc = await secrets.seal(appKey, secret)
+    const now = new Date(clock.now())
+    const app = await db.transactional(async (em) => {
+      const app = em.create(OpenApp, {
+        id: db.newId(),
+        appKey,
+        ...content,
+        scopes: [...content.scopes],
+        secretEnc,
+        previousSecretEnc: null,
+        previousValidUntil: null,
+        status: 'active',
+        version: 1,
+        createdAt: now,
+        updatedAt: now,
+      })
+      await em.flush()
+      await audit.record(actor, 'app.create', app, summaryOf(content))
+      return app
+    })
+    return { app, secret }
+  }
+
+  /** Changes what is given. Throws as `create` does, and "409" `open-platform.version-conflict`. */
+  async update(id: number, change: Partial<AppContent>, version: number | undefined, actor: Actor): Promise<OpenApp> {
+    const app = await this.get(id)
+    await this.#check(change, actor, app.scopes)
+    const { scopes, ...rest } = change
+    const members = { ...rest, ...(scopes === undefined ? {} : { scopes: [...scopes] }) }
+    return this.#write(app, version, members, actor, 'app.update', summaryOf(change))
+  }
+
+  /** A disabled application is refused at once, on every instance. Throws as `update` does. */
+  async setStatus(id: number, status: AppStatus, version: number | undefined, actor: Actor): Promise<OpenApp> {
+    const action = status === 'active' ? 'app.enable' : 'app.disable'
+    return this.#write(await this.get(id), version, { status }, actor, action, {})
+  }
+
+  /**
+   * Makes a new secret. The old one counts for the grace period, so that the third party can change over without a gap; one
+   * that was in its grace period already ends at once.
+   *
+   * @param graceSeconds 0: the old one ends at once, as it must after a leak
+   */
+  async rotateSecret(
+    id: number,
+    graceSeconds: number,
+    version: number | undefined,
+    actor: Actor,
+  ): Promise<AppWithSecret> {
+    const before = await this.get(id)
+    const secret = newSecret()
+    const members = {
+      secretEnc: await this.#parts.secrets.seal(before.appKey, secret),
+      previousSecretEnc: graceSeconds === 0 ? null : before.secretEnc,
+      previousValidUntil: graceSeconds === 0 ? null : new Date(this.#parts.clock.now() + graceSeconds * 1000),
+    }
+    const app = await this.#write(before, version, members, actor, 'app.rotate-secret', { graceSeconds })
+    return { app, secret }
+  }
+
+  /** Its metering records and its audit stay. Throws as `update` does. */
+  async delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+    const app = await this.get(id)
+    const { db, audit } = this.#parts
+    await db.transactional(async (em) => {
+      const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
+      if (deleted === 0) throw refusal('version-conflict')
+      await audit.record(actor, 'app.delete', app, { name: app.name })
+    })
+  }
+
+  /** Writes on top of exactly the version that the change was decided on. */
+  async #write(
+    app: OpenApp,
+    version: number | undefined,
+    members: Partial<OpenApp>,
+    actor: Actor,
+    action: string,
+    summary: AuditSummary,
+  ): Promise<OpenApp> {
+    const { db, clock, audit } = this.#parts
+    if (version !== undefined && version !== app.version) throw refusal('version-conflict')
+    const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()) }
+    await db.transactional(async (em) => {
+      const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
+      if (written === 0) throw refusal('version-conflict')
+      await audit.record(actor, action, app, summary)
+    })
+    return this.get(app.id)
+  }
+
+  /** An application keeps scopes of plugins that are no longer loaded, but is granted none. */
+  async #check({ scopes, ownerUserId }: Partial<AppContent>, actor: Actor, held: readonly string[]): Promise<void> {
+    const unknown = scopes?.filter((code) => !this.#parts.scopes.has(code) && !held.includes(code)) ?? []
+    if (unknown.length > 0) {
+      throw refusal('scope-unknown', { params: { scopes: unknown.join(', ') }, data: { scopes: unknown } })
+    }
+    if (ownerUserId == null) return
+    await this.#parts.identity.assertInScope(actor.principal, [ownerUserId]).catch((cause: unknown) => {
+      if (!(cause instanceof BusinessError)) throw cause
+      throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
+    })
+  }
+}
+
+/** 96 random bits; not secret. */
+const newAppKey = () => `app_${randomBytes(12).toString('hex')}`
+/** 256 random bits, with a beginning that scanners for leaked secrets can look for. */
+const newSecret = () => `plinth_open_${randomBytes(32).toString('base64url')}`
+
+const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId }: Partial<AppContent>): AuditSummary =>
+  Object.fromEntries(
+    Object.entries({ name, description, scopes, rateLimitPerMinute, ownerUserId }).filter(
+      ([, value]) => value !== undefined,
+    ),
+  ) as AuditSummary

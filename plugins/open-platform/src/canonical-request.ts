@@ -1,0 +1,95 @@
+import { createHmac, hash } from 'node:crypto'
+
+/**
+ * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part
+ * of the contract of `/api/v1` and never change within it (C-049). `signature-vectors.json` beside the sources has
+ * examples that the server and the example clients are tested with.
+ */
+export const signatureHeaders = {
+  appKey: 'X-Open-App-Key',
+  timestamp: 'X-Open-Timestamp',
+  nonce: 'X-Open-Nonce',
+  signature: 'X-Open-Signature',
+} as const
+
+/** How far the timestamp of a request may lie from the clock of the server, either way. */
+export const timestampToleranceMs = 300_000
+
+/** What is signed. */
+export interface RequestToSign {
+  /** In upper case. */
+  readonly method: string
+  /** Path and query as they stand in the request line. */
+  readonly target: string
+  /** As sent, before any decoding; empty without a body. */
+  readonly body: Uint8Array
+  /** Seconds since the epoch, as in the header. */
+  readonly timestamp: string
+  readonly nonce: string
+}
+
+/**
+ * The text that is signed: method, path, sorted query, SHA-256 of the body in lower-case hex, timestamp and nonce, one a
+ * line, without a line break at the end. `undefined` when the query is not well-formed percent-encoded UTF-8 or the target has a `#`.
+ *
+ * The path is signed as it stands in the request line that reaches the product, percent-encoding included.
+ */
+export function canonicalRequest({ method, target, body, timestamp, nonce }: RequestToSign): string | undefined {
+  // The router ends the path at a `#`, which no client sends.
+  if (target.includes('#')) return undefined
+  const [path, query] = splitTarget(target)
+  const sorted = canonicalQuery(query)
+  if (sorted === undefined) return undefined
+  return [method, path, sorted, hash('sha256', body, 'hex'), timestamp, nonce].join('\n')
+}
+
+/**
+ * The query in one form, whatever form it was sent in. Parts are separated by `&`, name and value by the first `=`; a `+`
+ * is a space; both are percent-decoded as UTF-8 and encoded again as RFC 3986 says: everything but letters, digits and
+ * `-._~` as `%XX` in upper case. A part without `=` has an empty value, an empty part is left out. Parts are sorted by
+ * encoded name, then by encoded value, byte by byte, and joined again; all of them, so a repeated name stays repeated.
+ *
+ * `undefined` when something is no well-formed percent-encoded UTF-8.
+ */
+export function canonicalQuery(query: string): string | undefined {
+  if (query === '') return ''
+  const parts: (readonly [string, string])[] = []
+  for (const part of query.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const name = recode(equals === -1 ? part : part.slice(0, equals))
+    const value = equals === -1 ? '' : recode(part.slice(equals + 1))
+    if (name === undefined || value === undefined) return undefined
+    parts.push([name, value])
+  }
+  return parts
+    .sort(([a, x], [b, y]) => order(a, b) || order(x, y))
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&')
+}
+
+/** HMAC-SHA256 of the canonical text under the secret as it was shown (its UTF-8 bytes), in lower-case hex. */
+export function signatureOf(secret: string, canonical: string): string {
+  return createHmac('sha256', secret).update(canonical, 'utf8').digest('hex')
+}
+
+function splitTarget(target: string): readonly [path: string, query: string] {
+  const mark = target.indexOf('?')
+  return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
+}
+
+/** Encoded texts are ASCII, so code units are bytes. */
+const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+/** A name or value without anything that could be written in two ways. */
+const plain = /^[A-Za-z0-9\-._~]*$/
+
+function recode(text: string): string | undefined {
+  if (plain.test(text)) return text
+  try {
+    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
+    return encodeURIComponent(decoded).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,84 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+export type AppStatus = 'active' | 'disabled'
+
+/** An application of a third party. Its secrets are sealed; see secret-box.ts. */
+export const OpenApp = defineEntity({
+  name: 'OpenApp',
+  tableName: 'open_app',
+  uniques: [{ properties: ['appKey'] }],
+  properties: {
+    id: column.primaryKey(),
+    appKey: column.text(32),
+    name: column.text(128),
+    description: column.text(500).nullable(),
+    secretEnc: column.text(255),
+    /** The secret before the last rotation, until `previousValidUntil`. */
+    previousSecretEnc: column.text(255).nullable(),
+    previousValidUntil: column.timestamp().nullable(),
+    scopes: column.json<string[]>(),
+    /** Null: the default counts. 0 or negative: unlimited. */
+    rateLimitPerMinute: column.integer().nullable(),
+    status: column.text(16).$type<AppStatus>(),
+    ownerUserId: column.id().nullable(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+  },
+})
+export type OpenApp = InferEntity<typeof OpenApp>
+
+/** Who did what to an application. */
+export const OpenAppAudit = defineEntity({
+  name: 'OpenAppAudit',
+  tableName: 'open_app_audit',
+  indexes: [{ properties: ['occurredAt'] }, { properties: ['appId'] }],
+  properties: {
+    id: column.primaryKey(),
+    occurredAt: column.timestamp(),
+    /** `user:<id>`. */
+    actor: column.text(64),
+    action: column.text(64),
+    appId: column.id(),
+    appKey: column.text(32),
+    /** Names of what changed with the new values; never a secret. */
+    summary: column.json<Record<string, unknown>>(),
+    clientIp: column.text(64),
+    traceId: column.text(128),
+  },
+})
+export type OpenAppAudit = InferEntity<typeof OpenAppAudit>
+
+/** One accepted call: what happened, what it cost and which quota stood at that moment (C-051). Never changed. */
+export const OpenCall = defineEntity({
+  name: 'OpenCall',
+  tableName: 'open_call',
+  uniques: [{ properties: ['callKey'] }],
+  indexes: [{ properties: ['appId', 'day'] }, { properties: ['day'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** SHA-256 of application, timestamp and nonce: a call is recorded once, however often it is written. */
+    callKey: column.text(64),
+    appId: column.id(),
+    /** Kept in clear: the record outlives the application. */
+    appKey: column.text(32),
+    method: column.text(8),
+    /** Route pattern. */
+    route: column.text(255),
+    /** Day in UTC, `YYYY-MM-DD`. */
+    day: column.text(10),
+    /** Units that the call took. */
+    cost: column.integer(),
+    /** Limit per minute that counted for it; 0: unlimited. */
+    quotaLimit: column.integer(),
+    /** Envelope code of the answer; null when the instance stopped before it was sent. */
+    code: column.text(16).nullable(),
+    durationMs: column.integer().nullable(),
+    occurredAt: column.timestamp(),
+    traceId: column.text(128),
+  },
+})
+export type OpenCall = InferEntity<typeof OpenCall>
+
+export const entities = [OpenApp, OpenAppAudit, OpenCall]

@@ -1,0 +1,3 @@
+import { createOpenPlatform } from './0001-create-open-platform.ts'
+
+export const changeSets = [createOpenPlatform]

@@ -1,0 +1,38 @@
+import type { HttpServer } from '@plinth/http'
+import { Type } from 'typebox'
+import { openApi } from './contract.ts'
+import { requireOpenCaller } from './signature-guards.ts'
+
+const tags = ['open-platform']
+const callerMembers = {
+  appKey: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String(), { description: 'Scopes that the application holds.' }),
+}
+
+/** Two routes without a scope with which a third party tests its signature: one with a query, one with a body. */
+export function addOpenRoutes(http: HttpServer, plugin: string): void {
+  const facts = (request: Parameters<typeof requireOpenCaller>[0]) => {
+    const { appKey, name, scopes } = requireOpenCaller(request)
+    return { appKey, name, scopes: [...scopes].sort() }
+  }
+  const shared = { tags, access: 'signed', annotations: [openApi({ scopes: [] })] } as const
+
+  http.route(plugin, {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/open/whoami',
+    summary: 'Which application signed this request',
+    response: Type.Object(callerMembers),
+    handler: facts,
+  })
+  http.route(plugin, {
+    ...shared,
+    method: 'POST',
+    path: '/api/v1/open/echo',
+    summary: 'Answers the message of a signed request',
+    request: { body: Type.Object({ message: Type.String({ maxLength: 10_000 }) }) },
+    response: Type.Object({ ...callerMembers, message: Type.String() }),
+    handler: (request) => ({ ...facts(request), message: request.body.message }),
+  })
+}

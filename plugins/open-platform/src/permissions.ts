@@ -1,0 +1,33 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin. */
+export const own = {
+  appView: 'open-platform:app:view',
+  appCreate: 'open-platform:app:create',
+  appUpdate: 'open-platform:app:update',
+  appRotateSecret: 'open-platform:app:rotate-secret',
+  appDelete: 'open-platform:app:delete',
+  usageView: 'open-platform:usage:view',
+  auditView: 'open-platform:audit:view',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.appView,
+    displayName: { en: 'View open-platform applications', 'zh-CN': '查看开放平台应用' },
+    description: { en: 'Also the scopes; never a secret.', 'zh-CN': '包括授权范围，不含密钥。' },
+  },
+  { code: own.appCreate, displayName: { en: 'Create open-platform applications', 'zh-CN': '创建开放平台应用' } },
+  {
+    code: own.appUpdate,
+    displayName: { en: 'Change open-platform applications', 'zh-CN': '修改开放平台应用' },
+    description: { en: 'Scopes, limit, owner; enable and disable.', 'zh-CN': '授权范围、限额、负责人；启用和停用。' },
+  },
+  {
+    code: own.appRotateSecret,
+    displayName: { en: 'Rotate secrets of open-platform applications', 'zh-CN': '轮换开放平台应用密钥' },
+  },
+  { code: own.appDelete, displayName: { en: 'Delete open-platform applications', 'zh-CN': '删除开放平台应用' } },
+  { code: own.usageView, displayName: { en: 'View open-platform usage', 'zh-CN': '查看开放平台用量' } },
+  { code: own.auditView, displayName: { en: 'View the open-platform audit', 'zh-CN': '查看开放平台审计' } },
+]

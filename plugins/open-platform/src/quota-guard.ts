@@ -1,0 +1,63 @@
+import type { RouteGuard } from '@plinth/http'
+import { BusinessError } from '@plinth/kernel'
+import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
+import type { CallMeter } from './call-meter.ts'
+import type { GuardedReply } from './contract.ts'
+import { openApiOf, requireOpenCaller } from './signature-guards.ts'
+
+const windowMs = 60_000
+
+export interface QuotaParts {
+  readonly limiter: Pick<RateLimiter, 'consume'>
+  readonly meter: CallMeter
+  /** Of applications without a limit of their own; 0 or negative: unlimited. */
+  readonly defaultLimit: () => number
+}
+
+/**
+ * Takes the quota of the application and records the call when it passes (document 1, "Open-platform limiter"). Runs after
+ * validation: bad input costs nothing.
+ */
+export function quotaGuard({ limiter, meter, defaultLimit }: QuotaParts): RouteGuard {
+  return {
+    name: 'open-platform.quota',
+    stage: 'quota',
+    forRoute(route) {
+      const rule = openApiOf(route)
+      if (rule === undefined) return undefined
+      const { cost = 1, store } = rule
+      const asked = { windowMs, cost, ...(store ? { store } : {}) }
+      return async (request, reply) => {
+        const caller = requireOpenCaller(request)
+        meter.assertRoom()
+        // An own limit of 0 is not "none": it means unlimited.
+        const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
+        const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
+        writeHeaders(reply, result)
+        if (!result.allowed) throw tooManyCalls(result)
+        meter.accept(request, reply, { caller, route: route.path, cost, quotaLimit: result.limit })
+      }
+    },
+  }
+}
+
+/** An unlimited application gets `0` as limit, and as remaining the largest number that JSON carries exactly. */
+function writeHeaders(reply: GuardedReply, { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult): void {
+  reply.header('X-Open-RateLimit-Limit', limit)
+  reply.header('X-Open-RateLimit-Remaining', remaining)
+  reply.header('X-Open-RateLimit-Reset', Math.ceil(resetAt / 1000))
+  if (!allowed) reply.header('Retry-After', secondsOf(retryAfter))
+}
+
+/** Whole seconds, rounded up: a caller that waits them is allowed. */
+const secondsOf = (retryAfterMs: number) => Math.max(1, Math.ceil(retryAfterMs / 1000))
+
+/** The same failure as of every other limit. */
+function tooManyCalls({ retryAfter }: RateLimitResult): BusinessError {
+  const seconds = secondsOf(retryAfter)
+  return new BusinessError('429', `Too many requests. Try again in ${seconds} s.`, {
+    reason: 'rate-limit.exceeded',
+    params: { seconds },
+    data: { retryAfter: seconds },
+  })
+}

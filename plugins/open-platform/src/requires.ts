@@ -1,0 +1,9 @@
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { identity } from '@plinth/iam'
+import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
+import { sharedStore } from '@plinth/shared-store'
+import { configCentre } from '@plinth/system-config'
+
+/** Services that the plugin uses. */
+export const requires = { http, database, identity, rateLimiter, identityResolvers, sharedStore, configCentre } as const

@@ -1,0 +1,108 @@
+import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
+import type { Clock } from '@plinth/kernel'
+import type { Authenticator } from './authenticator.ts'
+import { canonicalRequest, signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
+import { largestLimit } from './config.ts'
+import { type GuardedRequest, type OpenApi, type OpenCaller, openApiAnnotation } from './contract.ts'
+import { openPlatformError } from './errors.ts'
+import { refusal } from './failures.ts'
+import type { Nonces } from './nonces.ts'
+import type { ScopeRegistry } from './scopes.ts'
+import { assertFresh, readSignedHeaders } from './signed-headers.ts'
+
+export interface SignatureParts {
+  readonly authenticator: Authenticator
+  readonly nonces: Nonces
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** The rule of a route that is open to signed requests. */
+export const openApiOf = ({ annotations }: Pick<RouteInfo, 'annotations'>): OpenApi | undefined =>
+  annotations.find(({ id }) => id === openApiAnnotation)?.value as OpenApi | undefined
+
+/** Who signed the request. Throws "401" `open-platform.header-missing` on a route that is not signed. */
+export function requireOpenCaller({ openCaller }: Pick<GuardedRequest, 'openCaller'>): OpenCaller {
+  if (openCaller !== undefined) return openCaller
+  throw refusal('header-missing', { params: { headers: Object.values(signatureHeaders).join(', ') } })
+}
+
+/** Refuses what is plainly no signed request of now before its body is read. */
+export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
+  return {
+    name: 'open-platform.headers',
+    stage: 'access',
+    forRoute: (route) => openApiOf(route) && (({ headers }) => assertFresh(readSignedHeaders(headers), clock.now())),
+  }
+}
+
+/**
+ * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. Only a valid signature uses its
+ * nonce up, so that nobody can spoil the requests of others.
+ */
+export function signatureGuard({ authenticator, nonces, clock }: SignatureParts): RouteGuard {
+  return {
+    name: 'open-platform.signature',
+    stage: 'signature',
+    forRoute(route) {
+      const rule = openApiOf(route)
+      if (rule === undefined) return undefined
+      return async (request) => {
+        const sent = readSignedHeaders(request.headers)
+        // Again, because a body may take its time to arrive.
+        assertFresh(sent, clock.now())
+        const canonical = canonicalRequest({
+          method: request.method,
+          target: request.raw.url ?? '',
+          body: request.rawBody ?? new Uint8Array(),
+          timestamp: sent.timestamp,
+          nonce: sent.nonce,
+        })
+        if (canonical === undefined) throw refusal('query-malformed')
+        const caller = await authenticator.callerOf(sent, canonical)
+        await nonces.use(caller.appKey, sent.nonce)
+        const missing = rule.scopes.filter((scope) => !caller.scopes.has(scope))
+        if (missing.length > 0) {
+          throw refusal('scope-missing', { params: { scopes: missing.join(', ') }, data: { scopes: missing } })
+        }
+        request.openCaller = caller
+      }
+    },
+    security(route) {
+      const rule = openApiOf(route)
+      return rule && { schemes: securitySchemes, scopes: rule.scopes }
+    },
+  }
+}
+
+/** Throws `PLINTH_OPEN_PLATFORM_ROUTE` with everything that is wrong with the declarations of routes. */
+export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: ScopeRegistry): void {
+  const faults = routes.flatMap((route) => {
+    const rule = openApiOf(route)
+    if (rule === undefined) return []
+    const { cost = 1 } = rule
+    const found = [
+      ...(route.access === 'signed' ? [] : ['its access is not "signed"']),
+      ...rule.scopes.filter((code) => !scopes.has(code)).map((code) => `scope "${code}" is declared by nobody`),
+      ...(Number.isInteger(cost) && cost >= 1 && cost <= largestLimit ? [] : ['its cost is no whole number from 1']),
+    ]
+    return found.map((fault) => `${route.method} ${route.path} of plugin "${route.plugin}": ${fault}`)
+  })
+  if (faults.length > 0) throw openPlatformError('PLINTH_OPEN_PLATFORM_ROUTE', { routes: faults.join('; ') })
+}
+
+const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
+
+/** Security schemes of OpenAPI; a signed request needs all of them. */
+const securitySchemes = {
+  openAppKey: header(signatureHeaders.appKey, 'Key of the application.'),
+  openTimestamp: header(
+    signatureHeaders.timestamp,
+    `Seconds since the epoch; at most ${timestampToleranceMs / 1000} s away from the clock of the server.`,
+  ),
+  openNonce: header(signatureHeaders.nonce, '16 to 64 letters, digits and `-._~`; never used twice.'),
+  openSignature: header(
+    signatureHeaders.signature,
+    'HMAC-SHA256 under the secret of the application, in lower-case hex, of these lines: method, path, sorted query, ' +
+      'SHA-256 of the body in lower-case hex, timestamp, nonce. Sign on a server: the secret must never reach a browser or an app.',
+  ),
+}

@@ -1,0 +1,335 @@
+import { readFileSync } from 'node:fs'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { http } from '@plinth/http'
+import { definePlugin, key, maskedValue, redact } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { openApi, openScopes, signatureHeaders } from '@plinth/open-platform'
+import { configCentre } from '@plinth/system-config'
+import { pino } from 'pino'
+import t from 'tap'
+import { Type } from 'typebox'
+import { type Answer, exportScope, orderScope, outcome, shop, startOpen } from './fixtures/product.ts'
+
+const apps = '/api/v1/admin/open-platform/apps'
+const audits = '/api/v1/admin/open-platform/audits'
+
+onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+  const { running } = await startOpen(t, db)
+  const em = running.service(database).fork()
+  const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  const difference = await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })
+  t.equal(difference.trim(), '')
+})
+
+onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and deleted', async (t, db) => {
+  const { call, adminToken, createApp, signed, clock } = await startOpen(t, db)
+  const admin = await adminToken()
+  const me = (await call('GET', '/api/v1/iam/users/me', admin)).data.id
+
+  const body = {
+    name: 'Partner 漢',
+    description: 'Reads orders',
+    scopes: [orderScope],
+    rateLimitPerMinute: 5,
+    ownerUserId: me,
+  }
+  const created = await call('POST', apps, admin, body)
+  t.match(created, { code: '200', data: { ...body, status: 'active', version: 1, previousSecretValidUntil: null } })
+  t.match(created.data.appKey, /^app_[0-9a-f]{24}$/)
+  t.match(created.data.secret, /^plinth_open_[\w-]{43}$/)
+  t.equal(created.headers['cache-control'], 'no-store')
+  const { id, secret } = created.data
+  const path = `${apps}/${id}`
+
+  await t.test('C-053 the secret is shown once', async (t) => {
+    const shown = [await call('GET', path, admin), await call('GET', apps, admin), await call('GET', audits, admin)]
+    for (const { text } of shown) t.notMatch(text, /secret"|plinth_open_/i)
+    t.match(shown[0]?.data, { ...body, id })
+  })
+
+  await t.test('the list is paged, searched and sorted', async (t) => {
+    const other = await createApp(admin, { name: 'Another' })
+    const list = async (query: string) => (await call('GET', `${apps}?${query}`, admin)).data
+    t.match(await list('size=1'), { total: 2, items: [{ id: other.id }] })
+    t.match(await list('sort=name'), { items: [{ name: 'Another' }, { name: body.name }] })
+    t.match(await list(`keyword=${created.data.appKey.toUpperCase()}`), { total: 1, items: [{ id }] })
+    t.match(await list('keyword=partner%20%E6%BC%A2'), { total: 1 })
+    t.match(await list('keyword=%25'), { total: 0 })
+    t.match(await list('status=disabled'), { total: 0 })
+    for (const sort of ['secret_enc', 'secretEnc', 'id;drop table open_app']) {
+      t.equal((await call('GET', `${apps}?sort=${encodeURIComponent(sort)}`, admin)).code, '400', 'C-017')
+    }
+    t.equal((await call('DELETE', `${apps}/${other.id}`, admin)).code, '200')
+  })
+
+  await t.test('a change changes what it names, and only what nobody else has changed', async (t) => {
+    const change = { scopes: [exportScope, orderScope], rateLimitPerMinute: null, description: null, version: 1 }
+    const { version: _, ...after } = change
+    t.match(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
+    t.equal(outcome(await call('PUT', path, admin, change)), '409 open-platform.version-conflict')
+    for (const action of ['disable', 'enable', 'rotate-secret']) {
+      const answer = await call('POST', `${path}/${action}`, admin, { version: 1 })
+      t.equal(outcome(answer), '409 open-platform.version-conflict', action)
+    }
+    t.equal(outcome(await call('DELETE', `${path}?version=1`, admin)), '409 open-platform.version-conflict')
+    const raced = await Promise.all(
+      Array.from({ length: 6 }, (_, index) => call('PUT', path, admin, { name: `Name ${index}`, version: 2 })),
+    )
+    t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one wins')
+    t.equal((await call('GET', path, admin)).data.version, 3)
+  })
+
+  await t.test('bad input names the field and changes nothing', async (t) => {
+    const refused: readonly (readonly [object, string, string])[] = [
+      [{}, '400 http.invalid-input', 'name'],
+      [{ name: '' }, '400 http.invalid-input', 'name'],
+      [{ name: 'a\u0000b' }, '400 http.invalid-input', 'name'],
+      [{ name: 'x'.repeat(129) }, '400 http.invalid-input', 'name'],
+      [{ name: 'x', rateLimitPerMinute: 1.5 }, '400 http.invalid-input', 'rateLimitPerMinute'],
+      [{ name: 'x', rateLimitPerMinute: 2 ** 31 }, '400 http.invalid-input', 'rateLimitPerMinute'],
+      [{ name: 'x', scopes: ['a:b', 'a:b'] }, '400 http.invalid-input', 'scopes'],
+      [{ name: 'x', scopes: ['shop:order:burn'] }, '400 open-platform.scope-unknown', 'shop:order:burn'],
+      [{ name: 'x', ownerUserId: 404 }, '403 open-platform.owner-out-of-scope', 'ownerUserId'],
+    ]
+    for (const [input, expected, named] of refused) {
+      const answer = await call('POST', apps, admin, input)
+      t.equal(outcome(answer), expected, JSON.stringify(input))
+      t.ok(answer.text.includes(named), `${named} is named`)
+    }
+    for (const graceSeconds of [-1, 0.5, 30 * 86_400 + 1, '1']) {
+      t.equal((await call('POST', `${path}/rotate-secret`, admin, { graceSeconds })).code, '400', `${graceSeconds}`)
+    }
+    t.equal((await call('GET', apps, admin)).data.total, 1)
+    const missing = [
+      await call('GET', `${apps}/1`, admin),
+      await call('PUT', `${apps}/1`, admin, { name: 'x' }),
+      await call('POST', `${apps}/1/disable`, admin, {}),
+      await call('POST', `${apps}/1/rotate-secret`, admin, {}),
+      await call('DELETE', `${apps}/1`, admin),
+    ]
+    for (const answer of missing) t.equal(outcome(answer), '404 open-platform.app-unknown')
+  })
+
+  await t.test('a rotated secret counts for its grace period beside the new one', async (t) => {
+    const app = { appKey: created.data.appKey, secret }
+    const rotated = await call('POST', `${path}/rotate-secret`, admin, { graceSeconds: 3600 })
+    const until = new Date(clock.now() + 3_600_000).toISOString()
+    t.match(rotated, { code: '200', data: { previousSecretValidUntil: until } })
+    t.not(rotated.data.secret, secret)
+    const renewed = { ...app, secret: rotated.data.secret }
+    t.equal(outcome(await signed(app)), '200')
+    t.equal(outcome(await signed(renewed)), '200')
+    await clock.advance(3_599_999)
+    t.equal(outcome(await signed(app)), '200')
+    await clock.advance(1)
+    t.equal(outcome(await signed(app)), '401 open-platform.signature-invalid', 'over')
+    t.equal(outcome(await signed(renewed)), '200')
+    const token = admin
+    t.equal((await call('GET', path, token)).data.previousSecretValidUntil, null)
+
+    const twice = await call('POST', `${path}/rotate-secret`, token, {})
+    const last = await call('POST', `${path}/rotate-secret`, token, { graceSeconds: 0 })
+    t.equal(outcome(await signed({ ...app, secret: twice.data.secret })), '401 open-platform.signature-invalid')
+    t.equal(outcome(await signed(renewed)), '401 open-platform.signature-invalid', 'two rotations ago')
+    t.equal(outcome(await signed({ ...app, secret: last.data.secret })), '200')
+  })
+
+  t.equal((await call('DELETE', path, admin)).code, '200')
+  t.equal(outcome(await call('GET', path, admin)), '404 open-platform.app-unknown')
+  const records = (await call('GET', `${audits}?appId=${id}&size=50`, admin)).data.items
+  t.same(
+    records.map(({ action }: { action: string }) => action).sort(),
+    ['app.create', 'app.delete', ...Array(3).fill('app.rotate-secret'), ...Array(2).fill('app.update')],
+    'every change left one record, every refusal none',
+  )
+  t.ok(records.every((record: { actor: string; traceId: string }) => record.actor === `user:${me}` && record.traceId))
+  t.match(records.at(-1), { action: 'app.create', summary: { name: body.name, scopes: [orderScope] } })
+  t.equal((await call('GET', `${audits}?action=app.delete`, admin)).data.total, 2)
+})
+
+t.test('C-021 each operation needs its permission', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { call, adminToken, login, createApp } = await startOpen(t, db)
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  const operations: readonly (readonly [string, string, string, object?])[] = [
+    ['open-platform:app:view', 'GET', apps],
+    ['open-platform:app:view', 'GET', `${apps}/${app.id}`],
+    ['open-platform:app:view', 'GET', '/api/v1/admin/open-platform/scopes'],
+    ['open-platform:app:create', 'POST', apps, { name: 'x' }],
+    ['open-platform:app:update', 'PUT', `${apps}/${app.id}`, { name: 'y' }],
+    ['open-platform:app:update', 'POST', `${apps}/${app.id}/disable`, {}],
+    ['open-platform:app:update', 'POST', `${apps}/${app.id}/enable`, {}],
+    ['open-platform:app:rotate-secret', 'POST', `${apps}/${app.id}/rotate-secret`, {}],
+    ['open-platform:usage:view', 'GET', '/api/v1/admin/open-platform/usage'],
+    ['open-platform:audit:view', 'GET', audits],
+    ['open-platform:app:delete', 'DELETE', `${apps}/${app.id}`],
+  ]
+  const codes = [...new Set(operations.map(([code]) => code))]
+  const tokens = new Map<string, string>()
+  for (const [index, permission] of codes.entries()) {
+    const role = { code: `clerk-${index}`, name: permission, dataScope: 'all', permissions: [permission] }
+    const { id } = (await call('POST', '/api/v1/admin/iam/roles', admin, role)).data
+    const user = { username: `clerk-${index}`, password: 'secret-1' }
+    await call('POST', '/api/v1/admin/iam/users', admin, { ...user, roleIds: [id] })
+    tokens.set(permission, await login(user))
+  }
+  for (const [needed, method, path, body] of operations) {
+    for (const [held, token] of tokens) {
+      if (held === needed) continue
+      const answer = await call(method, path, token, body)
+      t.match(answer, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
+    }
+    t.equal((await call(method, path, undefined, body)).code, '401')
+    t.equal(outcome(await call(method, path, tokens.get(needed), body)), '200', `${method} ${path}`)
+  }
+})
+
+t.test('C-050 C-045 scopes are listed, and the API description tells which route needs which', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { call, adminToken, server } = await startOpen(t, db)
+  const scopes = await call('GET', '/api/v1/admin/open-platform/scopes', await adminToken())
+  t.same(scopes.data, [
+    { code: exportScope, plugin: 'shop', displayName: 'Export orders', displayDescription: 'All of them.' },
+    { code: orderScope, plugin: 'shop', displayName: 'Read orders', displayDescription: null },
+  ])
+  const { paths, components } = (await server.openapi()) as {
+    paths: Record<string, Record<string, { security: object[] }>>
+    components: { securitySchemes: Record<string, { type: string; in: string; name: string; description: string }> }
+  }
+  const [needed] = paths['/api/v1/shop/exports']?.['post']?.security ?? []
+  t.same(Object.values(needed ?? {}), Array(4).fill([orderScope, exportScope]))
+  const schemes = Object.keys(needed ?? {}).map((name) => components.securitySchemes[name])
+  t.same(
+    schemes.map((scheme) => scheme?.name),
+    Object.values(signatureHeaders),
+  )
+  t.ok(schemes.every((scheme) => scheme?.type === 'apiKey' && scheme.in === 'header' && scheme.description))
+  t.same(paths['/api/v1/open/whoami']?.['get']?.security, [
+    { openAppKey: [], openTimestamp: [], openNonce: [], openSignature: [] },
+  ])
+})
+
+t.test('C-050 a wrong declaration stops the start and names the plugin', async (t) => {
+  const started = async (
+    add: (scopes: import('@plinth/open-platform').OpenScopes, server: import('@plinth/http').HttpServer) => void,
+  ) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const wrong = definePlugin({
+      id: 'wrong',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { http, openScopes },
+      setup: ({ services }) => add(services.openScopes, services.http),
+    })
+    return startOpen(t, db, { plugins: [shop, wrong] }).then(
+      () => 'started',
+      (error: Error) => error.message,
+    )
+  }
+  const route = {
+    method: 'GET',
+    path: '/api/v1/wrong',
+    summary: 'x',
+    response: Type.Null(),
+    handler: () => null,
+  } as const
+  const scope = (code: string) => ({ code, displayName: 'x' })
+  for (const code of ['one', 'Shop:read', 'shop::read', 'shop:read ', `a:${'b'.repeat(128)}`]) {
+    t.match(
+      await started((scopes) => scopes.declare('wrong', scope(code))),
+      /PLINTH_OPEN_PLATFORM_SCOPE.*malformed/,
+      code,
+    )
+  }
+  t.match(
+    await started((scopes) => scopes.declare('wrong', scope(orderScope))),
+    /PLINTH_OPEN_PLATFORM_SCOPE.*"wrong".*plugin "shop" has declared it/,
+  )
+  const rules = [
+    [{ scopes: ['shop:order:burn'] }, 'signed', /scope "shop:order:burn" is declared by nobody/],
+    [{ scopes: [] }, 'public', /GET \/api\/v1\/wrong of plugin "wrong": its access is not "signed"/],
+    [{ scopes: [], cost: 0 }, 'signed', /its cost is no whole number/],
+    [{ scopes: [], cost: 2 ** 31 }, 'signed', /its cost is no whole number/],
+  ] as const
+  for (const [rule, access, reason] of rules) {
+    const add = (_: unknown, server: import('@plinth/http').HttpServer) =>
+      server.route('wrong', { ...route, access, annotations: [openApi(rule)] })
+    t.match(await started(add), reason)
+  }
+})
+
+/** Everything that is stored, as text. */
+async function stored(
+  db: TestDatabase,
+  { service }: { service: Awaited<ReturnType<typeof startOpen>>['running']['service'] },
+) {
+  const em = service(database).fork()
+  const tables = ['open_app', 'open_app_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
+  const rows = []
+  for (const table of tables)
+    rows.push(await em.getKysely<Record<string, object>>().selectFrom(table).selectAll().execute())
+  const text = JSON.stringify(rows)
+  return db.dialect === 'sqlite' ? text + readFileSync(`${db.directory}/test.sqlite`, 'latin1') : text
+}
+
+onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or the API description', async (t, db) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const broken = definePlugin({
+    id: 'broken',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    config: { 'platform.broken.mode': key.string({ title: 'Mode', default: '' }) },
+    setup: ({ services }) =>
+      services.http.route('broken', {
+        method: 'POST',
+        path: '/api/v1/broken/open',
+        summary: 'Fails',
+        access: 'signed',
+        annotations: [openApi({ scopes: [] })],
+        response: Type.Null(),
+        handler: (request) => {
+          throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
+        },
+      }),
+  })
+  const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
+    logger,
+    plugins: [shop, broken],
+    config: { 'platform.http.access-log': true },
+  })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
+  const secrets = [app.secret, rotated.data.secret]
+  const answers: Answer[] = [
+    await signed(app),
+    await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
+    await call('GET', apps, admin),
+    await call('GET', audits, admin),
+    await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
+  ]
+  t.equal(answers[1]?.code, '500')
+  const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
+  t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
+  await running.stop('so that everything is written')
+
+  const again = await startOpen(t, db, { logger, clock: manualClock(Date.UTC(2026, 0, 1, 1)), plugins: [shop, broken] })
+  t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
+  const kept = await stored(db, again.running)
+  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...answers.map(({ text }) => text)]
+  for (const text of texts)
+    t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
+  t.match(kept, app.appKey, 'what was looked at holds the application')
+  t.match(lines.join(''), /failed for app_/, 'and the failure')
+})

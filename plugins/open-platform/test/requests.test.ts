@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/kernel/testing'
+import { signatureHeaders } from '@plinth/open-platform'
+import fc from 'fast-check'
+import t from 'tap'
+import { type Answer, exportScope, orderScope, outcome, type SignedCall, startOpen } from './fixtures/product.ts'
+
+const apps = '/api/v1/admin/open-platform/apps'
+const order = '/api/v1/shop/orders/7'
+const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_nobody' }
+/** What a caller sees of a refusal. */
+const seen = ({ status, code, message, data }: Answer) => ({ status, code, message, data })
+
+onEachDatabase(t, 'A25 C-052 W-022 a signed request is answered once', async (t, db) => {
+  const { createApp, adminToken, signed, headersOf, call, base } = await startOpen(t, db)
+  const admin = await adminToken()
+  const app = await createApp(admin)
+
+  await t.test('signed in every way that means the same', async (t) => {
+    t.match(await signed(app), { code: '200', data: { appKey: app.appKey, name: 'Partner', scopes: [orderScope] } })
+    const body = '{"message":"é 😀"}'
+    const echo = await signed(app, { method: 'POST', target: '/api/v1/open/echo', body })
+    t.match(echo, { code: '200', data: { message: 'é 😀' } })
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const answer = await signed(app, { method, target: `${order}?b=2&a=1`, body: '{"n":1}' })
+      t.match(answer, { code: '200', data: { appKey: app.appKey, query: { a: '1', b: '2' }, body: { n: 1 } } }, method)
+    }
+    const target = `${order}?b=2&a=x+y&a=%7e&c`
+    const sent = { target: `${order}?a=x%20y&b=2&&c=&a=~` }
+    t.match(await signed(app, { target, sent }), { code: '200', data: { query: { a: ['x y', '~'], b: '2', c: '' } } })
+  })
+
+  await t.test('the same request again is refused, also in another order', async (t) => {
+    const first: SignedCall = { target: `${order}?b=2&a=1`, nonce: 'nonce-of-the-first-call' }
+    t.equal(outcome(await signed(app, first)), '200')
+    t.equal(outcome(await signed(app, first)), '401 open-platform.nonce-used')
+    t.equal(outcome(await signed(app, { ...first, target: `${order}?a=1&b=2` })), '401 open-platform.nonce-used')
+    const other = await createApp(admin)
+    t.equal(outcome(await signed(other, first)), '200', 'nonces of another application are its own')
+    const same = headersOf(app, { target: '/api/v1/open/whoami' })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => signed(app, { headers: same }).then(outcome)))
+    t.same(answers.filter((code) => code === '200').length, 1, 'of many at once one passes')
+    t.same(new Set(answers), new Set(['200', '401 open-platform.nonce-used']))
+  })
+
+  await t.test('a refused signature uses no nonce up; one that lacks a scope does', async (t) => {
+    const nonce = 'nonce-that-was-guessed'
+    const forged = { ...app, secret: 'plinth_open_guess' }
+    t.equal(outcome(await signed(forged, { nonce })), '401 open-platform.signature-invalid')
+    t.equal(outcome(await signed(app, { nonce })), '200')
+    const poor = await createApp(admin, { scopes: [] })
+    const call = { nonce: randomUUID(), target: order }
+    t.match(await signed(poor, call), {
+      status: 200,
+      code: '403',
+      data: { reason: 'open-platform.scope-missing', scopes: [orderScope] },
+    })
+    t.equal(outcome(await signed(poor, call)), '401 open-platform.nonce-used')
+    const both = { method: 'POST', target: '/api/v1/shop/exports', body: '{"year":2025}' }
+    t.same((await signed(app, both)).data.scopes, [exportScope], 'all scopes of a route are needed')
+  })
+
+  await t.test('C-050 a login is no signature and a signature no login', async (t) => {
+    t.equal(outcome(await call('GET', order, admin)), '401 open-platform.header-missing')
+    t.equal(outcome(await signed(app, { target: apps })), '401 iam.token-missing')
+  })
+
+  await t.test('unknown, disabled and badly signed applications get the same answer', async (t) => {
+    const disabled = await createApp(admin)
+    await call('POST', `${apps}/${disabled.id}/disable`, admin, {})
+    const wrong = '0'.repeat(64)
+    const answers = [
+      await signed(stranger),
+      await signed(disabled),
+      await signed({ ...disabled, secret: 'plinth_open_wrong' }),
+      await signed({ ...app, secret: 'plinth_open_wrong' }),
+      await signed(app, { headers: { [signatureHeaders.signature]: wrong } }),
+      await signed(app, { headers: { [signatureHeaders.appKey]: disabled.appKey } }),
+      await signed(app, { target: order, sent: { target: '/api/v1/open/whoami' } }),
+      await signed(app, { target: '/api/v1/open/whoami', sent: { target: order } }),
+    ]
+    for (const answer of answers) t.same(seen(answer), seen(answers[0] as Answer))
+    t.equal(outcome(answers[0] as Answer), '401 open-platform.signature-invalid')
+    await call('POST', `${apps}/${disabled.id}/enable`, admin, {})
+    t.equal(outcome(await signed(disabled)), '200')
+  })
+
+  t.equal((await fetch(`${base}/api/v1/open/whoami`)).status, 200, 'a refusal is no HTTP failure')
+})
+
+t.test('C-049 headers are checked before anything else, one rule for each', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { createApp, adminToken, signed, clock } = await startOpen(t, db)
+  const app = await createApp(await adminToken())
+  const { appKey, timestamp, nonce, signature } = signatureHeaders
+  const without = (...names: string[]) => ({ headers: Object.fromEntries(names.map((name) => [name, undefined])) })
+
+  for (const name of Object.values(signatureHeaders)) {
+    const answer = await signed(app, without(name))
+    t.match(answer, { code: '401', data: { reason: 'open-platform.header-missing', headers: [name] } })
+    t.equal(outcome(await signed(app, { headers: { [name]: '' } })), '401 open-platform.header-missing')
+    t.match(answer.message, name)
+  }
+  t.same((await signed(stranger, without(nonce, signature))).data.headers, [nonce, signature])
+
+  const now = Math.floor(clock.now() / 1000)
+  const malformed: readonly (readonly [string, string | string[]])[] = [
+    [appKey, 'app key'],
+    [appKey, 'x'.repeat(33)],
+    [timestamp, `${now}.0`],
+    [timestamp, `0${now}`],
+    [timestamp, `+${now}`],
+    [timestamp, new Date(clock.now()).toISOString()],
+    [nonce, 'short'],
+    [nonce, 'x'.repeat(65)],
+    [nonce, 'sixteen letters and a space'],
+    [nonce, ['nonce-number-one-of-two', 'nonce-number-two-of-two']],
+    [signature, 'f'.repeat(63)],
+    [signature, 'F'.repeat(64)],
+    [signature, `${'f'.repeat(63)}g`],
+  ]
+  for (const [name, value] of malformed) {
+    const answer = await signed(app, { headers: { [name]: value } })
+    t.match(
+      answer,
+      { code: '401', data: { reason: 'open-platform.header-invalid', header: name } },
+      `${name}: ${value}`,
+    )
+  }
+
+  await t.test('the timestamp lies within 300 s, both ends included', async (t) => {
+    for (const seconds of [-300, 0, 300]) {
+      t.equal(outcome(await signed(app, { timestamp: now + seconds })), '200', `${seconds} s`)
+    }
+    for (const seconds of [-301, 301, -1_000_000, 1_000_000]) {
+      const answer = await signed(stranger, { timestamp: now + seconds })
+      t.match(answer, { code: '401', data: { reason: 'open-platform.timestamp-out-of-range', serverTime: now } })
+    }
+    clock.shiftWallClock(500)
+    t.equal(outcome(await signed(app, { timestamp: now - 300 })), '401 open-platform.timestamp-out-of-range')
+    t.equal(outcome(await signed(app, { timestamp: now + 300 })), '200', 'milliseconds count')
+  })
+
+  await t.test('a bad header or time is refused before the body is read', async (t) => {
+    const body = `"${'x'.repeat(2 * 1024 * 1024)}"`
+    const post = { method: 'POST', target: '/api/v1/open/echo', sent: { body } }
+    t.equal((await signed(app, post)).status, 413)
+    t.equal(outcome(await signed(app, { ...post, ...without(nonce) })), '401 open-platform.header-missing')
+    t.equal(outcome(await signed(app, { ...post, timestamp: 1 })), '401 open-platform.timestamp-out-of-range')
+  })
+
+  await t.test('what cannot be signed is said so', async (t) => {
+    for (const query of ['a=%zz', 'a=%ff', 'a=1#b']) {
+      const answer = await signed(app, { sent: { target: `/api/v1/open/whoami?${query}` } })
+      t.equal(outcome(answer), '400 open-platform.query-malformed', query)
+    }
+  })
+
+  await t.test('in Chinese as well', async (t) => {
+    const answer = await signed(stranger, { headers: { 'accept-language': 'zh-CN' } })
+    t.match(answer.message, /\p{Script=Han}/u)
+  })
+})
+
+t.test('C-052 a nonce stays used as long as its request could be repeated', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock()
+  const { createApp, adminToken, signed, headersOf } = await startOpen(t, db, { clock })
+  const app = await createApp(await adminToken())
+  const ahead = Math.floor(clock.now() / 1000) + 300
+  const headers = headersOf(app, { timestamp: ahead })
+  t.equal(outcome(await signed(app, { headers })), '200')
+  await clock.advance(600_000)
+  t.equal(
+    outcome(await signed(app, { headers })),
+    '401 open-platform.nonce-used',
+    'the last moment that its timestamp counts',
+  )
+  await clock.advance(1)
+  t.equal(outcome(await signed(app, { headers })), '401 open-platform.timestamp-out-of-range')
+})
+
+t.test('A25 whatever a client signs passes, and nothing passes with one bit changed', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { createApp, adminToken, signed, headersOf, running } = await startOpen(t, db)
+  t.ok(running)
+  const app = await createApp(await adminToken(), { rateLimitPerMinute: 0 })
+  const text = fc.string({ unit: 'binary', maxLength: 12 }).filter((value) => value.isWellFormed())
+  const query = fc
+    .array(fc.tuple(text, text), { maxLength: 4 })
+    .map((pairs) => pairs.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&'))
+  const request = fc.record({
+    method: fc.constantFrom('POST', 'PUT', 'PATCH', 'DELETE'),
+    target: query.map((all) => `${order}?${all}`),
+    body: fc.oneof(
+      fc.constant(''),
+      fc.json().filter((json) => !json.includes('__proto__') && !json.includes('constructor')),
+    ),
+  })
+  await fc.assert(
+    fc.asyncProperty(request, async (call) => outcome(await signed(app, call)) === '200'),
+    { numRuns: 60 },
+  )
+
+  const flip = (bytes: Buffer, bit: number) => {
+    const flipped = Buffer.from(bytes)
+    const at = (bit >> 3) % flipped.length
+    flipped[at] = (flipped[at] as number) ^ (1 << (bit & 7))
+    return flipped
+  }
+  const names = Object.values(signatureHeaders)
+  const call = { method: 'POST', target: `${order}?a=1&b=22`, body: '{"amount":"100"}' } as const
+  await fc.assert(
+    fc.asyncProperty(fc.nat(1023), fc.constantFrom('body', 'query', ...names), async (bit, part) => {
+      const headers = headersOf(app, call)
+      if (part === 'body') {
+        const answer = await signed(app, { ...call, headers, sent: { body: flip(Buffer.from(call.body), bit) } })
+        return outcome(answer) !== '200'
+      }
+      const flipped = (written: string) => flip(Buffer.from(written), bit).toString('latin1')
+      if (part === 'query') {
+        const target = `${order}?${flipped('a=1&b=22')}`
+        // What is no printable ASCII, or ends the target, never gets past the HTTP parser.
+        if (!/^[!-~]+$/.test(target)) return true
+        return outcome(await signed(app, { ...call, headers, sent: { target } })) !== '200'
+      }
+      const value = flipped(headers[part] as string)
+      if (!/^[ -~]+$/.test(value)) return true
+      return outcome(await signed(app, { ...call, headers: { ...headers, [part]: value } })) !== '200'
+    }),
+    { numRuns: 120 },
+  )
+  t.equal(outcome(await signed(app, call)), '200')
+})
