@@ -1,0 +1,137 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { createDatabase } from '@plinth/database/testing'
+import t from 'tap'
+import { readPassword } from '../src/password-prompt.ts'
+import { startIam } from './fixtures/product.ts'
+
+/** A terminal of which a test holds the other end. */
+function fakeTerminal() {
+  const keyboard = Object.assign(new PassThrough(), {
+    isTTY: true,
+    rawModes: [] as boolean[],
+    setRawMode(isRaw: boolean) {
+      keyboard.rawModes.push(isRaw)
+      return keyboard
+    },
+  })
+  const screen = {
+    text: '',
+    write(text: string) {
+      screen.text += text
+    },
+  }
+  return { keyboard, screen, terminal: { input: keyboard, output: screen } }
+}
+
+const reason = (text: string) => ({ code: 'PLINTH_IAM_PASSWORD_INPUT', message: `${text}.` })
+
+t.test('a terminal is asked twice and shows nothing of the answers', async (t) => {
+  const never = new AbortController().signal
+  const typed = async (...keys: string[]) => {
+    const { keyboard, screen, terminal } = fakeTerminal()
+    const answer = readPassword({ fromStandardInput: false, signal: never, terminal })
+    for (const key of keys) keyboard.write(key)
+    const password = await answer.finally(() => {
+      t.notMatch(screen.text, /[a-z]{2}cret|different/, 'nothing is shown')
+      t.equal(keyboard.rawModes[0], true, 'the terminal does not echo')
+      t.equal(keyboard.rawModes.at(-1), false, 'and does so again afterwards')
+    })
+    t.equal(screen.text, 'Password: \nOnce more: \n')
+    return password
+  }
+  t.equal(await typed('my secret 密码\r', 'my secret 密码\r'), 'my secret 密码')
+  t.equal(await typed('sss', '\x7f\x7f', 'ecret\r', 'secret\r'), 'secret', 'with corrections')
+  t.equal(await typed('secret\rsecret\r'), 'secret', 'pasted at once')
+  t.equal(await typed('secret\nsecret\n'), 'secret')
+  await t.rejects(typed('secret\r', 'different\r'), reason('The two passwords differ'))
+})
+
+t.test('whoever gives up gives no password', async (t) => {
+  const asked = (signal = new AbortController().signal) => {
+    const fake = fakeTerminal()
+    return { ...fake, answer: readPassword({ fromStandardInput: false, signal, terminal: fake.terminal }) }
+  }
+  for (const keys of ['\r', 'secret\x03', '\x04', '\x03', 'secret\r\x03']) {
+    const { keyboard, answer } = asked()
+    keyboard.write(keys)
+    await t.rejects(answer, reason('No password was typed'), JSON.stringify(keys))
+  }
+  const stop = new AbortController()
+  const { answer } = asked(stop.signal)
+  stop.abort()
+  await t.rejects(answer, reason('No password was typed'), 'the command is stopped')
+  const { terminal } = fakeTerminal()
+  Object.assign(terminal.input, { isTTY: false })
+  const pipe = readPassword({ fromStandardInput: false, signal: stop.signal, terminal })
+  await t.rejects(pipe, reason('There is no terminal to ask for a password'))
+})
+
+t.test('standard input counts up to the first line break', async (t) => {
+  const { signal } = new AbortController()
+  const read = (...chunks: string[]) => {
+    const { keyboard, terminal } = fakeTerminal()
+    const answer = readPassword({ fromStandardInput: true, signal, terminal })
+    for (const chunk of chunks) keyboard.write(chunk)
+    keyboard.end()
+    return answer
+  }
+  t.equal(await read('sec', 'ret\r\nmore\n'), 'secret')
+  t.equal(await read('no end'), 'no end')
+  await t.rejects(read('\n'), reason('Standard input holds no password'))
+  await t.rejects(read(), reason('Standard input holds no password'))
+})
+
+const hasScript = spawnSync('script', ['--version']).status === 0
+
+t.test('plinth admin create on a real pseudo terminal', { skip: !hasScript && 'no program script' }, async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const first = await startIam(t, db)
+  await first.running.stop('the database is migrated')
+  const directory = t.testdir({})
+  const resolve = createRequire(import.meta.url).resolve
+  const imports = ['database', 'http', 'iam'].map((name) => {
+    return `import ${name} from ${JSON.stringify(resolve(`@plinth/${name}`))}`
+  })
+  writeFileSync(
+    join(directory, 'plinth.config.ts'),
+    `${imports.join('\n')}
+import { defineProduct } from ${JSON.stringify(resolve('@plinth/kernel'))}
+const config = ${JSON.stringify({ ...db.config, 'platform.iam.password.hash.memory': '1MiB' })}
+export default defineProduct({ name: 'commands', plugins: [database, http, iam], config })
+`,
+  )
+  const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
+  const command = `${process.execPath} ${program} admin create --username root`
+  const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: directory })
+  const closed = once(child, 'close')
+  let screen = ''
+  let wake = () => {}
+  child.stdout.on('data', (chunk) => {
+    screen += chunk
+    wake()
+  })
+  const shows = async (text: string) => {
+    while (!screen.includes(text) && child.exitCode === null) {
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  child.on('exit', () => wake())
+  await shows('Password: ')
+  child.stdin.write('typed-secret-1\r')
+  await shows('Once more: ')
+  child.stdin.write('typed-secret-1\r')
+  const [code] = await closed
+  t.equal(code, 0, screen)
+  t.match(screen, /Created administrator "root"/)
+  t.notMatch(screen, /typed-secret/)
+  const second = await startIam(t, db)
+  t.ok(await second.login('root', 'typed-secret-1'))
+})
