@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import type { ClientIpResolver } from './client-ip.ts'
 import { envelopeType, failureText, noSniff } from './envelope.ts'
 import { type Failure, failureOf, transportFailure } from './failure.ts'
+import type { Forwarding } from './forwarding.ts'
 import { createInputCompiler } from './input-validation.ts'
 import type { RouteDurations } from './request-durations.ts'
 import { RequestLog } from './request-log.ts'
@@ -27,6 +28,7 @@ export interface AppSettings {
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
   readonly clientIp: ClientIpResolver
+  readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly say: Say
   /** Where to count the requests of a route; absent when metrics are off. */
@@ -44,7 +46,7 @@ const longestHeadersMs = 60_000
  * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
  */
 export function createApp(settings: AppSettings): FastifyInstance {
-  const { bodyLimit, requestTimeoutMs, say, localeOf, clientIp, clock, log } = settings
+  const { bodyLimit, requestTimeoutMs, say, localeOf, clientIp, forwarding, clock, log } = settings
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
@@ -54,6 +56,7 @@ export function createApp(settings: AppSettings): FastifyInstance {
   }
   const app = Fastify({
     logger: false,
+    rewriteUrl: ({ url = '/' }) => forwarding.strip(url),
     genReqId: traceIdOf,
     bodyLimit,
     requestTimeout: requestTimeoutMs,
@@ -77,6 +80,9 @@ export function createApp(settings: AppSettings): FastifyInstance {
   defineFact(app, 'traceId', (request) => request.id)
   defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
   defineFact(app, 'clientIp', ({ raw }) => clientIp(raw.socket.remoteAddress, raw.headers))
+  defineFact(app, 'contextPath', ({ raw }) => forwarding.contextPath(raw))
+  defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
+  defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
 
   app.setValidatorCompiler(createInputCompiler())
   app.setErrorHandler(fail)

@@ -1,4 +1,5 @@
 import { key } from '@plinth/kernel'
+import { contextPathPattern } from './forwarding.ts'
 
 /** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
 const ownNetworks = [
@@ -26,6 +27,16 @@ export const keys = {
     description: { en: '0 lets the system choose.', 'zh-CN': '填 0 由系统分配。' },
     default: 3000,
     minimum: 0,
+  }),
+  'platform.http.context-path': key.string({
+    title: { en: 'Context path', 'zh-CN': '上下文路径' },
+    description: {
+      en: 'Path below which a proxy shows the product, for example /shop; empty for none. Requests may come with it or without. A trusted proxy may say it itself, in X-Forwarded-Prefix.',
+      'zh-CN':
+        '代理对外提供本产品的路径前缀，例如 /shop；留空表示没有。请求可带或不带此前缀。可信代理也可通过 X-Forwarded-Prefix 告知。',
+    },
+    default: '',
+    pattern: contextPathPattern,
   }),
   'platform.http.worker-port': key.port({
     title: { en: 'Worker port', 'zh-CN': '工作进程端口' },

@@ -43,6 +43,12 @@ declare module 'fastify' {
     readonly clientIp: string
     /** Locale of the answer, from `Accept-Language`. */
     readonly locale: string
+    /** Path that a browser writes before the product's own, for redirects: empty, or `/shop`. */
+    readonly contextPath: string
+    /** Whether the caller speaks HTTPS, to us or to a trusted proxy. */
+    readonly isHttps: boolean
+    /** Host with port that the caller speaks to, as a trusted proxy tells it. Anybody may claim any: only compare it. */
+    readonly calledHost: string
     /** Envelope code of a failure; empty for a success. Final when the answer has been sent. */
     failureCode: string
     /**
@@ -143,6 +149,11 @@ export interface HttpServer {
   rawRoute(plugin: string, declaration: RawRouteDeclaration): void
   /** Adds a guard for all routes, those of earlier plugins included. Only during set-up. */
   guard(guard: RouteGuard): void
+  /**
+   * Runs the handler before anything else on every request, also on those that no route takes, to pages and to WebSocket
+   * handshakes. Only during set-up. A handler that answers at once costs little; a slow one slows down everything.
+   */
+  everyRequest(handler: GuardHandler): void
   /** Registers a Fastify plugin: static files, WebSocket. Only during set-up. */
   register(plugin: FastifyPluginCallback): void
   register(plugin: FastifyPluginAsync): void

@@ -1,4 +1,5 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from './schema-builders.ts'
 
 export const successCode = '200'
 const successMessage = 'success'

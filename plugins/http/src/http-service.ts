@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type AppSettings, createApp } from './app.ts'
 import type { ClientIpRules } from './client-ip.ts'
 import type { HttpServer, RawRouteDeclaration } from './contract.ts'
+import { runInTurn } from './guards.ts'
 import { openapiDocument } from './openapi.ts'
 import { addPages } from './pages.ts'
 import { RouteBook } from './route-book.ts'
@@ -46,6 +47,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
     const app = createApp(settings)
+    if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
     await addPages(app, from, from === book && settings.hasDocs ? describe() : undefined)
     await app.ready()
@@ -62,6 +64,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
       route: (plugin, declaration) => book.addRoute(plugin, declaration as never),
       rawRoute: (plugin, declaration) => book.addRawRoute(plugin, declaration),
       guard: (guard) => book.addGuard(guard),
+      everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (plugin) => book.addFastifyPlugin(plugin),
       clientIpRules: settings.clientIpRules,
       get routes() {

@@ -1,4 +1,5 @@
-import { type TArray, type TOptional, type TSchema, type TString, Type } from 'typebox'
+import type { TArray, TOptional, TSchema, TString } from 'typebox'
+import { Type } from './schema-builders.ts'
 
 const largestPage = 200
 

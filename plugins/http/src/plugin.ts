@@ -5,6 +5,7 @@ import { createClientIpResolver } from './client-ip.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { http, metrics } from './contract.ts'
+import { createForwarding } from './forwarding.ts'
 import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
 import { Listener } from './listener.ts'
@@ -62,6 +63,7 @@ export default definePlugin({
       isDraining: () => isDraining,
       clientIpRules,
       clientIp: createClientIpResolver(clientIpRules),
+      forwarding: createForwarding(clientIpRules, config.get('platform.http.context-path')),
       localeOf: (header) => services.i18n?.negotiate(header) ?? 'en',
       say,
       durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,

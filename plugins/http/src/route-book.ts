@@ -1,6 +1,6 @@
 import { PlinthError } from '@plinth/kernel'
 import type { FastifyPluginAsync, FastifyPluginCallback } from 'fastify'
-import type { RawRouteDeclaration, RouteDeclaration, RouteGuard, RouteInfo } from './contract.ts'
+import type { GuardHandler, RawRouteDeclaration, RouteDeclaration, RouteGuard, RouteInfo } from './contract.ts'
 import { pathFault, pathShape } from './route-rules.ts'
 
 /** A route as it was declared, together with what guards see of it. */
@@ -13,6 +13,7 @@ export type BookedRoute = { readonly info: RouteInfo } & (
 export class RouteBook {
   readonly #routes = new Map<string, BookedRoute>()
   readonly #guards: RouteGuard[] = []
+  readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: (FastifyPluginCallback | FastifyPluginAsync)[] = []
   #isClosed = false
 
@@ -21,6 +22,9 @@ export class RouteBook {
   }
   get guards(): readonly RouteGuard[] {
     return this.#guards
+  }
+  get onEveryRequest(): readonly GuardHandler[] {
+    return this.#onEveryRequest
   }
   get fastifyPlugins(): readonly (FastifyPluginCallback | FastifyPluginAsync)[] {
     return this.#fastifyPlugins
@@ -38,6 +42,11 @@ export class RouteBook {
   addGuard(guard: RouteGuard): void {
     this.#duringSetup('guard')
     this.#guards.push(guard)
+  }
+
+  addOnEveryRequest(handler: GuardHandler): void {
+    this.#duringSetup('everyRequest')
+    this.#onEveryRequest.push(handler)
   }
 
   addFastifyPlugin(plugin: FastifyPluginCallback | FastifyPluginAsync): void {
