@@ -5,6 +5,8 @@ import type { Redis } from 'ioredis'
 import type { Engine } from './engine.ts'
 
 export interface BullmqOptions {
+  /** Name of the queue, without a colon; all instances have the same. */
+  readonly queueName: string
   readonly server: RedisServer
   readonly leaseMs: number
   /** Runs at a time on this instance. */
@@ -12,23 +14,21 @@ export interface BullmqOptions {
   readonly log: Logger
 }
 
-const queueName = 'scheduler'
-
 /**
  * A due run is a job in a queue on Redis; its id is the turn, so that of all instances that notice it one job is made.
  * BullMQ's own job schedulers are not used: they make the next job when the present one begins, on fixed slots, while here
  * the delay counts from the end of a run.
  */
-export function bullmqEngine({ server, leaseMs, concurrency, log }: BullmqOptions): Engine {
+export function bullmqEngine({ queueName, server, leaseMs, concurrency, log }: BullmqOptions): Engine {
   let connection: { redis: Redis; queue: Queue; worker: Worker } | undefined
   const offered = new Set<string>()
   let isFailing = false
   const failed = (error: unknown) => {
-    if (!isFailing) log.error({ reason: reasonOf(error) }, 'scheduled tasks wait: Redis does not take part')
+    if (!isFailing) log.error({ reason: reasonOf(error) }, 'due runs wait: Redis does not take part')
     isFailing = true
   }
   const worked = () => {
-    if (isFailing) log.info('Redis takes part again in scheduled tasks')
+    if (isFailing) log.info('Redis takes part again')
     isFailing = false
   }
 

@@ -1,15 +1,12 @@
 import { type Database, exactInteger } from '@plinth/database'
-import type { events } from '@plinth/events'
-import type { ServiceRef } from '@plinth/kernel'
+import type { Events } from '@plinth/events'
 import { scheduledTaskFailed } from './contract.ts'
 import type { Claim } from './task-rows.ts'
-
-type ServiceOf<R> = R extends ServiceRef<infer T> ? T : never
 
 /** Tells the failure of a run; to be called in the transaction that records it. */
 export type PublishFailure = (claim: Claim, error: string) => Promise<void>
 
-export function failureEvents(bus: ServiceOf<typeof events>, db: Database): PublishFailure {
+export function failureEvents(bus: Events, db: Database): PublishFailure {
   return async ({ task, startedAt }, error) => {
     const [row] = await db.query<{ total: number | string }>(
       `select count(*) as total from scheduler_run where task = ? and outcome = 'failed'

@@ -73,7 +73,7 @@ export default definePlugin({
       bullmq: () => {
         const server = services.sharedStore?.redis
         if (server === undefined) throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
-        return bullmqEngine({ server, leaseMs, concurrency: tasks.length, log })
+        return bullmqEngine({ queueName: 'scheduler', server, leaseMs, concurrency: tasks.length, log })
       },
     }
     const engine = engines[config.get('platform.scheduler.engine')]()

@@ -1,6 +1,7 @@
 import { type BoundScheduledTask, type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { RunOutcome } from './contract.ts'
 import type { PublishFailure } from './failure-events.ts'
+import { keepLease } from './lease-keeper.ts'
 import type { LeaseTimes } from './lease-times.ts'
 import type { RunMetrics } from './run-metrics.ts'
 import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
@@ -109,34 +110,21 @@ export class TaskRunner {
   /** Shows signs of life until the run has ended, and aborts it when none was confirmed for too long. */
   #keepLease(claim: Claim, run: Run, ended: AbortSignal): void {
     const { rows, clock, times, log } = this.#parts
-    const over = AbortSignal.any([ended, this.#stopped.signal])
-    let confirmedAt = claim.claimedAt
-    const lose = () => {
-      if (over.aborted || run.isLost || run.hasEnded) return
-      run.isLost = true
-      log.error({ task: claim.task }, 'scheduled task lost its lease; its signal aborts')
-      run.abort.abort(new Error('The lease of the task was lost.'))
-    }
-    const beat = async () => {
-      while (!run.isLost) {
-        await clock.sleep(times.beatMs, over)
-        if (over.aborted) return
-        const askedAt = clock.monotonic()
-        const isConfirmed = await rows.beat(claim).catch(() => undefined)
-        if (isConfirmed === true) confirmedAt = askedAt
-        if (isConfirmed === false) lose()
-      }
-    }
-    const guard = async () => {
-      for (;;) {
-        const left = confirmedAt + times.giveUpMs - clock.monotonic()
-        if (left <= 0) return lose()
-        await clock.sleep(left, over)
-        if (over.aborted) return
-      }
-    }
-    void beat()
-    void guard()
+    const lost = new AbortController()
+    keepLease({
+      clock,
+      times,
+      heldSince: claim.claimedAt,
+      beat: () => rows.beat(claim),
+      over: AbortSignal.any([ended, lost.signal, this.#stopped.signal]),
+      onLost() {
+        if (run.hasEnded) return
+        run.isLost = true
+        lost.abort()
+        log.error({ task: claim.task }, 'scheduled task lost its lease; its signal aborts')
+        run.abort.abort(new Error('The lease of the task was lost.'))
+      },
+    })
   }
 
   async #execute(task: BoundScheduledTask, run: Run): Promise<RunEnd> {
