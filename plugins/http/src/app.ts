@@ -1,10 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
 import type { ClientIpResolver } from './client-ip.ts'
+import type { DeferredSchemas } from './deferred-schemas.ts'
 import { envelopeType, failureText, noSniff } from './envelope.ts'
 import { type Failure, failureOf, transportFailure } from './failure.ts'
 import type { Forwarding } from './forwarding.ts'
-import { createInputCompiler } from './input-validation.ts'
 import type { RouteDurations } from './request-durations.ts'
 import { RequestLog } from './request-log.ts'
 import type { Say } from './texts.ts'
@@ -45,7 +46,7 @@ const longestHeadersMs = 60_000
  * The application without routes: request facts, failures, input rules. What a request does not ask for costs it nothing:
  * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
  */
-export function createApp(settings: AppSettings): FastifyInstance {
+export function createApp(settings: AppSettings, schemas: DeferredSchemas): FastifyInstance {
   const { bodyLimit, requestTimeoutMs, say, localeOf, clientIp, forwarding, clock, log } = settings
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -54,9 +55,10 @@ export function createApp(settings: AppSettings): FastifyInstance {
     request.failureCode = failure.code
     sendFailure(failure, reply)
   }
+  const { strip } = forwarding
   const app = Fastify({
     logger: false,
-    rewriteUrl: ({ url = '/' }) => forwarding.strip(url),
+    ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
     genReqId: traceIdOf,
     bodyLimit,
     requestTimeout: requestTimeoutMs,
@@ -65,6 +67,7 @@ export function createApp(settings: AppSettings): FastifyInstance {
       // Node.js looks at the time of the whole request only when that of its headers is not longer.
       headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
     },
+    schemaController: { compilersFactory: schemas.compilers },
     // A request that arrives while we drain is served; its connection is closed after it.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
@@ -84,7 +87,6 @@ export function createApp(settings: AppSettings): FastifyInstance {
   defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
   defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
 
-  app.setValidatorCompiler(createInputCompiler())
   app.setErrorHandler(fail)
   acceptJsonAlone(app)
 

@@ -12,8 +12,8 @@ export interface Forwarding {
   isHttps(message: Message): boolean
   /** Host that the browser called, as a trusted proxy says or as it reached us. */
   host(message: Message): string
-  /** Takes the configured context path off a URL; proxies may have done so already. */
-  strip(url: string): string
+  /** Takes the configured context path off a URL; proxies may have done so already. Absent when none is configured. */
+  readonly strip: ((url: string) => string) | undefined
 }
 
 /** One or more segments without escapes, none of them dots alone. */
@@ -41,11 +41,13 @@ export function createForwarding(rules: ClientIpRules, configured: string): Forw
     },
     isHttps: (message) => 'encrypted' in message.socket || said(message, 'x-forwarded-proto').toLowerCase() === 'https',
     host: (message) => said(message, 'x-forwarded-host') || (message.headers.host ?? ''),
-    strip(url) {
-      if (configured === '' || !url.startsWith(configured)) return url
-      const rest = url.slice(configured.length)
-      if (rest === '' || rest.startsWith('?')) return `/${rest}`
-      return rest.startsWith('/') ? rest : url
-    },
+    strip: configured === '' ? undefined : (url) => withoutPrefix(url, configured),
   }
+}
+
+function withoutPrefix(url: string, prefix: string): string {
+  if (!url.startsWith(prefix)) return url
+  const rest = url.slice(prefix.length)
+  if (rest === '' || rest.startsWith('?')) return `/${rest}`
+  return rest.startsWith('/') ? rest : url
 }

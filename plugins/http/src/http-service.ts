@@ -2,7 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { type AppSettings, createApp } from './app.ts'
 import type { ClientIpRules } from './client-ip.ts'
 import type { HttpServer, RawRouteDeclaration } from './contract.ts'
+import { DeferredSchemas } from './deferred-schemas.ts'
 import { runInTurn } from './guards.ts'
+import { createInputCompiler } from './input-validation.ts'
 import { openapiDocument } from './openapi.ts'
 import { addPages } from './pages.ts'
 import { RouteBook } from './route-book.ts'
@@ -22,6 +24,8 @@ export interface HttpService {
   app(): Promise<FastifyInstance>
   /** An application with the probes alone. */
   probesApp(): Promise<FastifyInstance>
+  /** Compiles the schemas of all routes. Ends registration. Throws `PLINTH_HTTP_SCHEMA_INVALID`. */
+  checkSchemas(): Promise<void>
   /** Says where the base URL can be read. */
   listensAt(url: () => string | undefined): void
   /** Releases the applications that were built. */
@@ -32,6 +36,7 @@ const owner = 'http'
 
 export function createHttpService(probes: readonly RawRouteDeclaration[], settings: ServiceSettings): HttpService {
   const built = new Map<RouteBook, Promise<FastifyInstance>>()
+  const schemas = new DeferredSchemas(createInputCompiler())
   let url: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
@@ -46,11 +51,12 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
-    const app = createApp(settings)
+    const app = createApp(settings, schemas)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
     await addPages(app, from, from === book && settings.hasDocs ? describe() : undefined)
     await app.ready()
+    if (settings.isResponseChecked) schemas.compileAll()
     return app
   }
   const appOf = (from: RouteBook) => {
@@ -78,6 +84,10 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
     },
     app: () => appOf(book),
     probesApp: () => appOf(bookWithProbes()),
+    async checkSchemas() {
+      await appOf(book)
+      schemas.compileAll()
+    },
     listensAt(read) {
       url = read
     },

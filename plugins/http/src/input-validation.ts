@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
-import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
-import addFormats from 'ajv-formats'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Clean } from 'typebox/value'
@@ -76,21 +75,31 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
 
 function compilerPair(options: Options) {
   const create = (allErrors: boolean) => {
-    const createAjv = () => {
-      const ajv = new Ajv({ ...options, allErrors, verbose: allErrors })
-      addFormats.default(ajv)
-      return ajv
+    let shared: ReturnType<typeof createAjv> | undefined
+    const createOwn = () => createAjv({ ...options, allErrors, verbose: allErrors })
+    return (schema: object) => {
+      // Two plugins may each have a tree that they call "Node".
+      if (JSON.stringify(schema).includes('"$id"')) return createOwn().compile(schema)
+      shared ??= createOwn()
+      return shared.compile(schema)
     }
-    const shared = createAjv()
-    // Two plugins may each have a tree that they call "Node".
-    return (schema: object) => (JSON.stringify(schema).includes('"$id"') ? createAjv() : shared).compile(schema)
   }
   return { first: create(false), all: create(true) }
 }
 
+const require = createRequire(import.meta.url)
+
+/** Loaded by the first request that is validated: it takes longer than the start of the kernel. */
+function createAjv(options: Options) {
+  const { Ajv } = require('ajv') as typeof import('ajv')
+  const ajv = new Ajv(options)
+  require('ajv-formats')(ajv)
+  return ajv
+}
+
 /** Loaded by the first route that needs it: few do, and it costs every process 6 MB. */
 function loadClean(): typeof Clean {
-  return createRequire(import.meta.url)('typebox/value').Clean
+  return require('typebox/value').Clean
 }
 
 /** Characters of JSON; infinite for what is nested too deep to tell. */

@@ -24,10 +24,11 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [http, metrics],
+  contributes: [healthCheck],
   config: keys,
   messages,
   commands,
-  setup({ services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, roles, provide, contribute, onReady, onDrain, onStop }) {
     const registry = new Registry()
     const hasMetrics = config.get('platform.http.metrics.enabled')
     if (hasMetrics) collectDefaultMetrics({ register: registry })
@@ -72,6 +73,8 @@ export default definePlugin({
     })
     provide(http, service.server)
     provide(metrics, registry)
+    // A running server compiles a schema when its route is first used; `plinth doctor` tries them all beforehand.
+    if (roles.has('cli')) contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
 
     let listener: Listener | undefined
     onReady(async () => {

@@ -1,8 +1,9 @@
 import i18nPlugin from '@plinth/i18n'
+import { healthCheck } from '@plinth/kernel'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { type TSchema, Type } from 'typebox'
-import { page, pageQuery, type RequestSchemas, sortQuery } from '../src/index.ts'
+import { Type } from 'typebox'
+import { type HttpServer, page, pageQuery, type RequestSchemas, sortQuery } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
 /** A server whose routes answer what their handler received. */
@@ -337,11 +338,42 @@ t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted 
   t.throws(() => sortQuery({ id: 'id' }, 'nothing' as never), RangeError)
 })
 
-t.test('a schema that the validator cannot take refuses the start', async (t) => {
-  const start = (body: TSchema) => startEcho(t, { body })
-  await t.rejects(start(Type.Object({ a: Type.Unsafe({ type: 'string', minLenght: 3 }) })), {
-    code: 'PLINTH_START_FAILED',
-    message: /minLenght/,
-  })
-  await t.rejects(start(Type.String({ format: 'no-such-format' })), { message: /no-such-format/ })
+t.test('a schema that cannot be compiled fails its route alone; doctor and tests find it beforehand', async (t) => {
+  const misspelt = Type.Object({ a: Type.Unsafe({ type: 'string', minLenght: 3 }) })
+  const noFormat = Type.Object({ a: Type.String({ format: 'no-such-format' }) })
+  const addRoutes = (server: HttpServer) => {
+    const post = { method: 'POST', access: 'public', summary: 'x', response: Type.Null() } as const
+    const handler = () => null
+    server.route('shop', { ...post, path: '/api/v1/shop/misspelt', request: { body: misspelt }, handler })
+    server.route('shop', { ...post, path: '/api/v1/shop/unknown-format', request: { body: noFormat }, handler })
+    const broken = Type.Unsafe<null>({ type: 'nothing' })
+    server.route('shop', { ...post, path: '/api/v1/shop/broken-answer', response: broken, handler })
+    server.route('shop', { ...post, path: '/api/v1/shop/sound', request: { body: Type.Object({}) }, handler })
+  }
+  const { send } = await startHttp(t, addRoutes)
+  for (const name of ['misspelt', 'unknown-format', 'broken-answer']) {
+    const answer = await send('POST', `/api/v1/shop/${name}`, { a: 'abc' })
+    t.match(answer, { status: 200, body: { code: '500', data: null } }, name)
+    t.notMatch(answer.text, /minLenght|format|nothing/)
+  }
+  t.match(await send('POST', '/api/v1/shop/sound', {}), { body: { code: '200' } })
+
+  const everyFault = (error: Error) =>
+    ['misspelt', 'unknown-format', 'broken-answer'].every((name) => error.message.includes(`/api/v1/shop/${name}: `)) &&
+    error.message.includes('request (body) of POST /api/v1/shop/misspelt: strict mode: unknown keyword: "minLenght"') &&
+    error.message.includes('answer 200 of POST /api/v1/shop/broken-answer: ') &&
+    !error.message.includes('/sound')
+  const start = startHttp(t, addRoutes, { set: { 'platform.http.response-check': 'true' } })
+  const refusal = await start.then(
+    () => new Error('started'),
+    (error: Error) => error,
+  )
+  t.ok(everyFault(refusal), refusal.message)
+  const { running } = await startHttp(t, addRoutes, { roles: ['cli'] })
+  const check = running.contributions(healthCheck).get('http.schemas')
+  const fault = await Promise.resolve(check?.(new AbortController().signal)).then(
+    () => new Error('sound'),
+    (error: Error) => error,
+  )
+  t.ok(everyFault(fault), fault.message)
 })
