@@ -1,8 +1,22 @@
 import { type CSSVariablesResolver, createTheme, DEFAULT_THEME } from '@mantine/core'
 
-const { colors } = DEFAULT_THEME
+const { gray } = DEFAULT_THEME.colors
+/** Greys with a little blue, as the rest of the page has them. */
+const dark = [
+  '#d3d7e2',
+  '#b4bac9',
+  '#8d95a8',
+  '#5f6779',
+  '#434a5a',
+  '#343946',
+  '#272b36',
+  '#1f222b',
+  '#191c23',
+  '#14161c',
+] as const
 
 export const theme = createTheme({
+  colors: { dark: [...dark] },
   primaryColor: 'indigo',
   primaryShade: { light: 8, dark: 8 },
   autoContrast: true,
@@ -18,13 +32,14 @@ export const theme = createTheme({
 export const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
   light: {
-    '--mantine-color-dimmed': colors.gray[7],
+    '--mantine-color-dimmed': gray[7],
     '--mantine-color-error': '#c92a2a',
-    '--mantine-color-placeholder': colors.gray[7],
+    '--mantine-color-placeholder': gray[7],
   },
   dark: {
-    '--mantine-color-dimmed': colors.dark[0],
+    '--mantine-color-text': '#eceef4',
+    '--mantine-color-dimmed': dark[0],
     '--mantine-color-error': '#ff8787',
-    '--mantine-color-placeholder': colors.dark[1],
+    '--mantine-color-placeholder': dark[1],
   },
 })

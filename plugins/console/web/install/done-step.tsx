@@ -39,15 +39,15 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
       actions={
         <Button
           component="a"
-          href={status?.productPath ?? '../'}
+          href={withinContext(status?.productPath ?? '/')}
           rightSection={<IconArrowRight size={18} aria-hidden />}
         >
           {say('done.open')}
         </Button>
       }
     >
-      <Notice tone="good" title={message === '' ? say('done.reported') : message}>
-        {say('done.closed')}
+      <Notice tone="good" title={say(message === '' ? 'done.reported' : 'done.closed.title')}>
+        {say('done.closed.text')}
       </Notice>
       {warnings.length > 0 && (
         <Notice tone="warn" title={say('done.warnings', { count: warnings.length })}>
@@ -77,4 +77,11 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
       <p className={classes.hint}>{say('done.hint')}</p>
     </Frame>
   )
+}
+
+/** A path of the product under the context path that this page was loaded from, which the server may not know. */
+function withinContext(path: string): string {
+  const context = new URL('..', window.location.href).pathname
+  const { pathname } = new URL(path, window.location.origin)
+  return pathname.startsWith(context) ? pathname : `${context}${pathname.replace(/^\/+/, '')}`
 }

@@ -46,7 +46,7 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
     .flatMap(({ fields }) => fields)
     .some(({ path, candidates }) => path === 'site.defaultLocale' && hasCandidate(candidates, proposals.language))
   if (isOffered) values['site.defaultLocale'] = proposals.language
-  if ('site.url' in values) values['site.url'] = proposals.url
+  if (values['site.url'] === '') values['site.url'] = proposals.url
   return values
 }
 

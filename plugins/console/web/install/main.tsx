@@ -1,4 +1,4 @@
-import '../app/styles.ts'
+import '../app/styles.css'
 import { createRoot } from 'react-dom/client'
 import { App } from '../app/app.tsx'
 import { LanguageChoice } from '../text/language-choice.ts'

@@ -105,17 +105,15 @@ const targetTexts = {
 function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
   const { say } = useSpeech()
   const { propertyKey, environmentKey, maskedValue, target, note } = entry
-  const field = groups.flatMap(({ fields }) => fields).find(({ path }) => path === propertyKey)
+  const label = labelOf(groups, propertyKey)
   return (
     <tr>
-      <td data-label={say('plan.setting')}>
-        {field === undefined ? <code>{propertyKey}</code> : field.label}
-        {environmentKey !== '' && <code className={classes.variable}>{environmentKey}</code>}
+      <td>
+        {label !== undefined && <span className={classes.setting}>{label}</span>}
+        <code className={label === undefined ? undefined : classes.key}>{environmentKey || propertyKey}</code>
       </td>
-      <td data-label={say('plan.value')} className={classes.value}>
-        {maskedValue === '' ? say('plan.empty') : maskedValue}
-      </td>
-      <td data-label={say('plan.target')}>
+      <td className={classes.value}>{maskedValue === '' ? say('plan.empty') : maskedValue}</td>
+      <td>
         <span className={classes.target} data-target={target}>
           {say(targetTexts[target])}
         </span>
@@ -123,4 +121,15 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
       </td>
     </tr>
   )
+}
+
+/** The label of the field behind a key: `site.timeZone` is kept as `platform.site.time-zone`. */
+function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
+  for (const { label: groupLabel, fields } of groups) {
+    for (const { path, label } of fields) {
+      const key = path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+      if (propertyKey === path || propertyKey === `platform.${key}`) return `${groupLabel} · ${label}`
+    }
+  }
+  return undefined
 }

@@ -150,7 +150,7 @@ function StepRow({ name, description, state, messages, durationMs }: StepProgres
           {name}
           <span className="visually-hidden"> ({say(`process.state.${state}`)})</span>
         </p>
-        {messages.length === 0 && <p className={classes.message}>{description}</p>}
+        {state === 'running' && <p className={classes.message}>{description}</p>}
         {messages.map((message) => (
           <p key={message} className={classes.message}>
             {message}

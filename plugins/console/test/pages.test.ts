@@ -1,0 +1,204 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import type { InstallPage as ServedPage } from '@plinth/install'
+import type { Logger } from '@plinth/kernel'
+import { systemClock } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { builtInstallPage } from '../src/built-install-page.ts'
+import { installPage } from '../src/contract.ts'
+import { PageBuild } from '../src/page-build.ts'
+import { builtHash, pagePlaces, sourceHash } from '../src/page-source.ts'
+
+const home = join(import.meta.dirname, '..')
+
+/** Everything that is logged, as text. */
+function listener() {
+  const lines: string[] = []
+  const add = (first: unknown, second?: string) => {
+    const error = (first as { err?: Error }).err
+    lines.push([second ?? String(first), error?.message ?? ''].join(' '))
+  }
+  return { lines, log: { info: add, warn: add } as unknown as Logger }
+}
+
+/** A checkout of this package alone, whose sources a test may change. It stands where its libraries are found. */
+async function checkout(teardown: (work: () => Promise<void>) => void): Promise<string> {
+  await mkdir(join(home, 'dist'), { recursive: true })
+  const root = await mkdtemp(join(home, 'dist', 'checkout-'))
+  teardown(() => rm(root, { recursive: true, force: true }))
+  for (const name of ['web', 'src', 'scripts', 'package.json'])
+    await cp(join(home, name), join(root, name), { recursive: true })
+  await symlink(join(home, 'node_modules'), join(root, 'node_modules'), 'dir').catch(() => {})
+  return root
+}
+
+/** Sources that need no bundler to be built: the program writes what a build would. */
+const quickProgram = `
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pagePlaces, sourceHash } from '../src/page-source.ts'
+const places = pagePlaces(join(import.meta.dirname, '..'))
+await mkdir(join(places.output, 'assets'), { recursive: true })
+await writeFile(join(places.output, 'install.html'), '<p nonce="__CSP_NONCE__">quick</p>')
+await writeFile(places.record, await sourceHash(places))
+console.log('quick build')
+`
+
+t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and serves them', async (t) => {
+  const root = await checkout(t.teardown)
+  const places = pagePlaces(root)
+  const { lines, log } = listener()
+  const build = new PageBuild(places, { clock: systemClock, log })
+  build.start()
+  t.ok(build.isRunning, 'nobody waits for it')
+  await build.settled(120_000)
+  t.match(lines.join('\n'), /building the pages[\s\S]*Built in [\d.]+ s: scripts [\d.]+ KB, styles [\d.]+ KB/)
+  t.equal(await builtHash(places), await sourceHash(places))
+
+  const page = builtInstallPage(places.output, build)
+  const html = (await page.html({ nonce: 'n0nce', locale: 'en' })) ?? ''
+  t.notMatch(html, '__CSP_NONCE__')
+  t.match(html, '<meta property="csp-nonce" nonce="n0nce"')
+  const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address ?? '')
+  t.ok(addresses.length >= 3)
+  t.same(
+    addresses.filter((address) => !address.startsWith('./assets/')),
+    [],
+    'relative alone: the page works below any context path',
+  )
+  for (const tag of html.match(/<script[^>]*>|<link rel="stylesheet"[^>]*>/g) ?? []) t.match(tag, 'nonce="n0nce"')
+  t.notMatch(html, /<script(?![^>]*src=)|<style|style="|onload=/, 'nothing inline')
+
+  for (const address of addresses) {
+    const path = address.slice(2)
+    const plain = await page.asset(path, [])
+    t.ok(plain?.immutable, path)
+    t.match(plain?.contentType, /javascript|css|svg/)
+    t.match(path, /-[\w-]{8}\.\w+$/, 'its name changes with its content')
+    const br = await page.asset(path, ['br', 'gzip'])
+    const gzip = await page.asset(path, ['zstd', 'gzip', 'br'])
+    t.same([br?.encoding, gzip?.encoding], ['br', 'gzip'])
+    t.same(brotliDecompressSync(br?.body ?? ''), plain?.body)
+    t.same(gunzipSync(gzip?.body ?? ''), plain?.body)
+  }
+  const script = addresses.find((address) => address.endsWith('.js')) ?? ''
+  const code = String((await page.asset(script.slice(2), []))?.body)
+  t.notOk(/\beval\(|new Function\(/.test(code), 'no code from text')
+  for (const path of [
+    'assets/nope.js',
+    'assets/../install.html',
+    'install.html',
+    'source-hash',
+    '',
+    'assets/',
+    `${script.slice(2)}.br`,
+  ]) {
+    t.equal(await page.asset(path, ['br']), undefined, `P28 ${path}`)
+  }
+
+  lines.length = 0
+  const second = new PageBuild(places, { clock: systemClock, log })
+  second.start()
+  await second.settled(60_000)
+  t.same(lines, [], 'what is current is not built again')
+})
+
+t.test('I-203 P44 pages that cannot be built: the product works without them and says why', async (t) => {
+  const root = await checkout(t.teardown)
+  const places = pagePlaces(root)
+  await writeFile(join(root, 'web/install/main.tsx'), 'this is no program (')
+  const { lines, log } = listener()
+  const build = new PageBuild(places, { clock: systemClock, log })
+  build.start()
+  await build.settled(120_000)
+  t.match(lines.join('\n'), /could not be built[\s\S]*main\.tsx/)
+  const page = builtInstallPage(places.output, build)
+  t.equal(await page.html({ nonce: 'n', locale: 'en' }), undefined, 'the fallback page is served')
+  t.equal(await page.asset('assets/install.js', []), undefined)
+  t.same(await readdir(places.workplace), [], 'nothing half done is left')
+})
+
+t.test(
+  'I-197 changed sources are built again; a build that is stopped or too slow leaves the page waiting',
+  async (t) => {
+    const root = await checkout(t.teardown)
+    const places = pagePlaces(root)
+    await writeFile(places.program, quickProgram)
+    const { lines, log } = listener()
+    const run = async () => {
+      const build = new PageBuild(places, { clock: systemClock, log })
+      build.start()
+      await build.settled(60_000)
+      return builtInstallPage(places.output, build)
+    }
+    t.equal(await (await run()).html({ nonce: 'x', locale: 'en' }), '<p nonce="x">quick</p>')
+    await run()
+    t.equal(lines.filter((line) => line.includes('quick build')).length, 1)
+    await writeFile(join(root, 'web/text/note.json'), '{}')
+    await run()
+    t.equal(lines.filter((line) => line.includes('quick build')).length, 2, 'a new source file')
+    const manifest = await readFile(places.manifest, 'utf8')
+    await writeFile(places.manifest, manifest.replace('"react": "', '"react": "^'))
+    await run()
+    t.equal(lines.filter((line) => line.includes('quick build')).length, 3, 'another version of a library')
+
+    await writeFile(places.program, 'setInterval(() => {}, 1000)')
+    const clock = manualClock()
+    const build = new PageBuild(places, { clock, log })
+    build.start()
+    const page = builtInstallPage(places.output, build)
+    const waiting = page.html({ nonce: 'w', locale: 'zh-CN' })
+    while (clock.sleepers < 2) await new Promise(setImmediate)
+    await clock.advance(5_000)
+    const html = (await waiting) ?? ''
+    t.match(html, /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/)
+    t.match(lines.at(-1), 'still building the pages (5 s)')
+    await build.stop()
+    t.notOk(build.isRunning)
+  },
+)
+
+t.test(
+  'two products that build at the same time on one checkout leave whole pages',
+  { timeout: 240_000 },
+  async (t) => {
+    const root = await checkout(t.teardown)
+    const places = pagePlaces(root)
+    const run = promisify(execFile)
+    const environment = { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production' }
+    await Promise.all([1, 2].map(() => run(process.execPath, [places.program], { env: environment })))
+    t.equal(await builtHash(places), await sourceHash(places))
+    t.same(await readdir(places.workplace), ['web'], 'no temporary directory is left')
+    const page = builtInstallPage(places.output, new PageBuild(places, { clock: systemClock, log: listener().log }))
+    const html = (await page.html({ nonce: 'n', locale: 'en' })) ?? ''
+    for (const [, path = ''] of html.matchAll(/="\.\/(assets\/[^"]+)"/g)) t.ok(await page.asset(path, []), path)
+  },
+)
+
+t.test('I-197 a published package has its pages and builds nothing', async (t) => {
+  const root = await mkdtemp(join(home, 'dist', 'published-'))
+  t.teardown(() => rm(root, { recursive: true, force: true }))
+  const places = pagePlaces(root)
+  await mkdir(join(places.output, 'assets'), { recursive: true })
+  await writeFile(join(places.output, 'install.html'), '<p>published</p>')
+  const { lines, log } = listener()
+  const build = new PageBuild(places, { clock: systemClock, log })
+  build.start()
+  await build.settled(10_000)
+  t.same(lines, [])
+  t.equal(await builtInstallPage(places.output, build).html({ nonce: '', locale: 'en' }), '<p>published</p>')
+})
+
+t.test('I-004 the page fits the service that the installation asks for, by the id alone', async (t) => {
+  const page: ServedPage = builtInstallPage(
+    '/nowhere',
+    new PageBuild(pagePlaces('/nowhere'), { clock: systemClock, log: listener().log }),
+  )
+  t.type(page.html, 'function')
+  const { installPage: wanted } = await import('@plinth/install')
+  t.equal(installPage.id, wanted.id)
+})
