@@ -16,10 +16,11 @@ import { messages } from './failures.ts'
 import { leaseTimes } from './lease-times.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
+import { PollLoop } from './poll-loop.ts'
 import { addRoutes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { SchedulerService } from './scheduler-service.ts'
-import { TaskLoop } from './task-loop.ts'
+import { TaskDispatch } from './task-dispatch.ts'
 import { TaskRows } from './task-rows.ts'
 import { TaskRunner } from './task-runner.ts'
 import { TaskWatch } from './task-watch.ts'
@@ -52,7 +53,7 @@ export default definePlugin({
     const instance = `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
     const rows = new TaskRows(db, clock, instance)
 
-    let loop: TaskLoop | undefined
+    let loop: PollLoop | undefined
     const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => loop?.wake() })
     provide(scheduler, service)
     if (services.http !== undefined) addRoutes(services.http, plugin.id, service)
@@ -78,7 +79,8 @@ export default definePlugin({
     }
     const engine = engines[config.get('platform.scheduler.engine')]()
     const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)
-    loop = new TaskLoop({ tasks, rows, watch, runner, engine, pollMs, clock, log })
+    const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, clock, log })
+    loop = new PollLoop({ look: () => dispatch.look(), pollMs, subject: 'scheduled tasks', clock, log })
 
     onReady(async () => {
       await engine.start(async (name) => {

@@ -1,68 +1,30 @@
-import { type BoundScheduledTask, type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { BoundScheduledTask, Clock, Logger } from '@plinth/kernel'
 import type { Engine } from './engine.ts'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 import type { TaskRunner } from './task-runner.ts'
 import type { TaskWatch } from './task-watch.ts'
 
-export interface LoopParts {
+export interface DispatchParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: TaskWatch
   readonly runner: TaskRunner
   readonly engine: Engine
-  /** Longest pause between two looks, in milliseconds; read before each. */
-  readonly pollMs: () => number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Looks at the rows of all tasks when one may be due, and at least once per poll interval; dispatches what is due. */
-export class TaskLoop {
-  readonly #parts: LoopParts
-  readonly #end = new AbortController()
-  #pause = new AbortController()
-  #running: Promise<void> | undefined
+/** Looks at the rows of all tasks, dispatches what is due and takes away what was lost. */
+export class TaskDispatch {
+  readonly #parts: DispatchParts
 
-  constructor(parts: LoopParts) {
+  constructor(parts: DispatchParts) {
     this.#parts = parts
   }
 
-  start(): void {
-    this.#running ??= this.#run()
-  }
-
-  /** Looks again at once. */
-  wake(): void {
-    this.#pause.abort()
-  }
-
-  async stop(): Promise<void> {
-    this.#end.abort()
-    this.wake()
-    await this.#running
-  }
-
-  async #run(): Promise<void> {
-    const { clock, log, pollMs } = this.#parts
-    let isFailing = false
-    while (!this.#end.signal.aborted) {
-      this.#pause = new AbortController()
-      let wait = pollMs()
-      try {
-        wait = Math.min(wait, await this.#look())
-        if (isFailing) log.info('scheduled tasks can be read again')
-        isFailing = false
-      } catch (error) {
-        if (!isFailing) log.error({ reason: reasonOf(error) }, 'scheduled tasks cannot be read; trying again')
-        isFailing = true
-      }
-      if (wait > 0 && !this.#end.signal.aborted) await clock.sleep(wait, this.#pause.signal)
-    }
-  }
-
   /** Answers the milliseconds after which there is something to do, as far as can be known now. */
-  async #look(): Promise<number> {
+  async look(): Promise<number> {
     const askedAt = this.#parts.clock.monotonic()
     const rows = new Map((await this.#parts.rows.all()).map((row) => [row.name, row]))
     const waits = [Number.POSITIVE_INFINITY]
