@@ -3,6 +3,7 @@ import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
 import type { OwnedKey } from './config-reading.ts'
+import { auditTrail } from './contracts/audit-trail.ts'
 import { healthCheck } from './contracts/health-check.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { orderByDependency } from './dependency-graph.ts'
@@ -63,8 +64,11 @@ export function planProduct(
     report('PLINTH_PLAN_DUPLICATE_SERVICE', 'provides', { service, other }, id),
   )
   const pointsOf = ({ extensionPoints }: Plugin) => idsOf(extensionPoints)
-  const owners = collectOwners(plugins, [healthCheck.id, quickstartCleanup.id], pointsOf, (point, other, id) =>
-    report('PLINTH_PLAN_DUPLICATE_EXTENSION_POINT', 'extensionPoints', { point, other }, id),
+  const owners = collectOwners(
+    plugins,
+    [auditTrail.id, healthCheck.id, quickstartCleanup.id],
+    pointsOf,
+    (point, other, id) => report('PLINTH_PLAN_DUPLICATE_EXTENSION_POINT', 'extensionPoints', { point, other }, id),
   )
   const dependencies = findDependencies(active, providers, owners, options.roles, report)
   const keys = collectKeys(plugins, report)

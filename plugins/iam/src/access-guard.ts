@@ -1,29 +1,60 @@
-import type { HttpServer, RouteGuard } from '@plinth/http'
+import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
+import type { Clock } from '@plinth/kernel'
+import { longestTrust } from './authority.ts'
 import type { GuardedRequest, Identity, Principal } from './contract.ts'
 import { iamError } from './errors.ts'
 import { refusal } from './failures.ts'
 
-/** Lets a request pass that may: a valid token for `user` routes, the permission as well where a route asks for one. */
-export function accessGuard(identity: Pick<Identity, 'authenticate'>): RouteGuard {
-  return {
-    name: 'iam.access',
-    stage: 'access',
-    forRoute({ access }) {
-      if (access === 'public' || access === 'signed') return undefined
-      const permission = access === 'user' ? undefined : access.permission
-      const admit = (request: GuardedRequest, principal: Principal) => {
-        if (permission !== undefined && !principal.can(permission)) {
-          throw refusal('permission-denied', { params: { permission }, data: { permission } })
-        }
-        request.principal = principal
+/**
+ * Lets a request pass that may: a valid token for `user` routes, the permission as well where a route asks for one. That
+ * is looked at before the body is read. A body may take its time, so what has a body is looked at again when that took
+ * longer than knowledge of authority is trusted: no handler begins on authority that was withdrawn a second ago. One that
+ * has begun is finished.
+ */
+export function accessGuards(
+  identity: Pick<Identity, 'authenticate'>,
+  clock: Pick<Clock, 'monotonic'>,
+): readonly RouteGuard[] {
+  const check = (request: GuardedRequest, permission: string | undefined): void | Promise<void> => {
+    const admit = (principal: Principal) => {
+      if (permission !== undefined && !principal.can(permission)) {
+        throw refusal('permission-denied', { params: { permission }, data: { permission } })
       }
-      return (request) => {
-        const principal = identity.authenticate(bearerToken(request.headers.authorization))
-        if (principal instanceof Promise) return principal.then((checked) => admit(request, checked))
-        admit(request, principal)
-      }
-    },
+      request.principal = principal
+    }
+    const principal = identity.authenticate(bearerToken(request.headers.authorization))
+    if (principal instanceof Promise) return principal.then(admit)
+    admit(principal)
   }
+  const forRoute =
+    (handlerFor: (permission: string | undefined, method: string) => ReturnType<RouteGuard['forRoute']>) =>
+    ({ access, method }: RouteInfo) => {
+      if (access === 'public' || access === 'signed') return undefined
+      return handlerFor(access === 'user' ? undefined : access.permission, method)
+    }
+  return [
+    {
+      name: 'iam.access',
+      stage: 'access',
+      forRoute: forRoute((permission, method) => {
+        if (method === 'GET') return (request) => check(request, permission)
+        return (request) => {
+          request.admittedAt = clock.monotonic()
+          return check(request, permission)
+        }
+      }),
+    },
+    {
+      name: 'iam.access-after-body',
+      stage: 'quota',
+      forRoute: forRoute((permission, method) => {
+        if (method === 'GET') return undefined
+        return (request) => {
+          if (clock.monotonic() - request.admittedAt >= longestTrust) return check(request, permission)
+        }
+      }),
+    },
+  ]
 }
 
 /** The caller of a route that is not public. Throws "401" `iam.token-missing` on one that is. */

@@ -40,6 +40,11 @@ export function loginKey(
   return usernamePattern.test(username) ? { usernameKey: fold(username) } : undefined
 }
 
+/** What a login form holds, in the form in which spellings of one account are equal, whether there is such an account or not. */
+export function foldedIdentifier(identifier: string): string {
+  return fold(identifier.trim())
+}
+
 /** The first character alone: enough to recognise a typing mistake, useless if a password was typed here. */
 export function masked(identifier: string): string {
   const [first] = identifier.trim()

@@ -58,12 +58,13 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
         action: Type.Optional(line(64)),
         targetType: Type.Optional(line(32)),
         targetId: Type.Optional(id),
+        targetName: Type.Optional(line(200)),
       }),
     },
     response: page(auditView),
     handler: ({ query }) => {
-      const { actor, action, targetType, targetId } = query
-      const where = given({ actor, action, targetType, targetId })
+      const { actor, action, targetType, targetId, targetName } = query
+      const where = given({ actor, action, targetType, targetId, targetName })
       return newest<Audit, ReturnType<typeof viewOfAudit>>(Audit, where, query, viewOfAudit)
     },
   })

@@ -1,11 +1,8 @@
 import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import type { AuditEntry, AuditSummary, Clock, AuditTrail as Trail } from '@plinth/kernel'
 import { masked } from './account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from './contract.ts'
 import { Audit, LoginAudit } from './entities.ts'
-
-/** What an administrative action did, without any secret: names of fields, codes, switches. */
-export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
 
 export interface LoginOutcome {
   readonly userId: number | null
@@ -17,27 +14,54 @@ export interface LoginOutcome {
 export class AuditTrail {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
+  readonly #redact: (text: string) => string
 
-  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+  /** @param redact masks what the configuration knows as secrets */
+  constructor(db: Database, clock: Pick<Clock, 'now'>, redact: (text: string) => string) {
     this.#db = db
     this.#clock = clock
+    this.#redact = redact
+  }
+
+  /** The trail that the plugins of the product write to. */
+  get forAll(): Trail {
+    return {
+      record: ({ actor, action, subject, summary = {}, clientIp = '', traceId = '' }) =>
+        this.#write({ actor, action, summary, clientIp, traceId, ...(subject === undefined ? {} : { subject }) }),
+    }
   }
 
   /** @param action for example `user.update`; its first word is the type of the target */
-  async record(actor: Actor, action: string, targetId: number, summary: AuditSummary): Promise<void> {
+  record(actor: Actor, action: string, targetId: number, summary: AuditSummary): Promise<void> {
+    const who = 'principal' in actor ? { userId: actor.principal.userId } : { name: actor.name }
+    const { clientIp, traceId } = actor
+    return this.#write({ actor: who, action, subject: targetId, summary, clientIp, traceId })
+  }
+
+  async #write(entry: AuditEntry & Required<Pick<AuditEntry, 'summary' | 'clientIp' | 'traceId'>>): Promise<void> {
+    const { actor, action, subject, summary, clientIp, traceId } = entry
     const em = this.#db.fork()
     em.create(Audit, {
       id: this.#db.newId(),
       occurredAt: new Date(this.#clock.now()),
-      actor: 'principal' in actor ? `user:${actor.principal.userId}` : cut(actor.name, 64),
-      action,
-      targetType: action.split('.', 1)[0] ?? action,
-      targetId,
-      summary,
-      clientIp: cut(actor.clientIp, 64),
-      traceId: cut(actor.traceId, 128),
+      actor: 'userId' in actor ? `user:${actor.userId}` : cut(actor.name, 64),
+      action: cut(action, 64),
+      targetType: cut(action.split('.', 1)[0] ?? action, 32),
+      targetId: typeof subject === 'number' ? subject : noTarget,
+      targetName: typeof subject === 'string' ? cut(this.#redact(subject), 200) : null,
+      summary: this.#masked(summary),
+      clientIp: cut(clientIp, 64),
+      traceId: cut(traceId, 128),
     })
     await em.flush()
+  }
+
+  #masked(summary: AuditSummary): AuditSummary {
+    const mask = <T>(value: T) => (typeof value === 'string' ? this.#redact(value) : value)
+    const entries = Object.entries(summary).map(([name, value]) => {
+      return [name, Array.isArray(value) ? value.map(mask) : mask(value)] as const
+    })
+    return Object.fromEntries(entries)
   }
 
   async recordLogin(attempt: LoginAttempt, { userId, failure }: LoginOutcome): Promise<void> {
@@ -56,6 +80,9 @@ export class AuditTrail {
     await em.flush()
   }
 }
+
+/** `targetId` of what has no number. */
+export const noTarget = 0
 
 /** The facts about a caller as the columns take them. */
 export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {

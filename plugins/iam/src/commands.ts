@@ -1,14 +1,14 @@
-import type { Database } from '@plinth/database'
-import type { CommandDeclaration } from '@plinth/kernel'
+import type { Database, database } from '@plinth/database'
+import type { CommandDeclaration, kernel } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { type Accounts, accounts } from './contract.ts'
 import { Role, RolePermission } from './entities.ts'
 import { iamError } from './errors.ts'
 import { readPassword } from './password-prompt.ts'
 import { englishText, PermissionCatalogue } from './permission-catalogue.ts'
-import type { requires } from './requires.ts'
 
-type Command = CommandDeclaration<typeof requires, typeof keys>
+type Uses = { readonly kernel: typeof kernel; readonly database: typeof database }
+type Command = CommandDeclaration<Uses, typeof keys>
 
 const actor = { name: 'cli', clientIp: '', traceId: '', userAgent: '' }
 

@@ -1,4 +1,5 @@
 import { key } from '@plinth/kernel'
+import { attempts, window } from './limit-keys.ts'
 
 export const keys = {
   'platform.iam.password.policy': key.enum({
@@ -101,5 +102,37 @@ export const keys = {
   'platform.iam.purge.auto-startup': key.boolean({
     title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },
     default: true,
+  }),
+  'platform.iam.auth.login.rate-limit.enabled': key.boolean({
+    title: { en: 'Limit logins', 'zh-CN': '登录限流' },
+    default: true,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.rate-limit.key-prefix': key.string({
+    title: { en: 'Key prefix of login limits', 'zh-CN': '登录限流键前缀' },
+    default: 'iam:auth:login',
+    minLength: 1,
+    maxLength: 100,
+  }),
+  'platform.iam.auth.login.rate-limit.password.enabled': key.boolean({
+    title: { en: 'Limit logins with a password', 'zh-CN': '密码登录限流' },
+    default: true,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': attempts({
+    title: { en: 'Attempts per account', 'zh-CN': '每个账号的尝试次数' },
+    default: 5,
+  }),
+  'platform.iam.auth.login.rate-limit.password.identifier-window': window({
+    title: { en: 'Window per account', 'zh-CN': '每个账号的时间窗口' },
+    default: '1m',
+  }),
+  'platform.iam.auth.login.rate-limit.password.ip-max-attempts': attempts({
+    title: { en: 'Attempts per address', 'zh-CN': '每个 IP 的尝试次数' },
+    default: 20,
+  }),
+  'platform.iam.auth.login.rate-limit.password.ip-window': window({
+    title: { en: 'Window per address', 'zh-CN': '每个 IP 的时间窗口' },
+    default: '1m',
   }),
 }

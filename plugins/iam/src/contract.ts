@@ -1,5 +1,7 @@
+import { event } from '@plinth/events'
 import type { HttpServer } from '@plinth/http'
 import { extensionPoint, service } from '@plinth/kernel'
+import { Type } from 'typebox'
 
 /** Which users' data an operator may touch (decision A5): everybody's, those of the same organisation, the own. */
 export type DataScope = 'all' | 'org' | 'self'
@@ -67,6 +69,12 @@ export interface Identity {
 
 /** Checks tokens and knows what their holders may do. */
 export const identity = service<Identity>('iam.identity', { from: '@plinth/iam' })
+
+/**
+ * A user was deleted, with sessions, roles and external identities. Published in the transaction of the deletion, when
+ * the product has events, under the key `user:{userId}`.
+ */
+export const userDeleted = event('iam.user.deleted', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
 
 export interface NewUser {
   readonly username: string
@@ -204,5 +212,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who calls; `undefined` on public routes. */
     principal: Principal | undefined
+    /** Monotonic time at which the access guard looked at a request that may have a body. */
+    admittedAt: number
   }
 }

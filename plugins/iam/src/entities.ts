@@ -127,7 +127,11 @@ export type LoginAudit = InferEntity<typeof LoginAudit>
 export const Audit = defineEntity({
   name: 'IamAudit',
   tableName: 'iam_audit',
-  indexes: [{ properties: ['occurredAt'] }, { properties: ['targetType', 'targetId'] }],
+  indexes: [
+    { properties: ['occurredAt'] },
+    { properties: ['targetType', 'targetId'] },
+    { properties: ['targetType', 'targetName'] },
+  ],
   properties: {
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
@@ -135,7 +139,9 @@ export const Audit = defineEntity({
     actor: column.text(64),
     action: column.text(64),
     targetType: column.text(32),
+    /** 0 for what has no number. */
     targetId: column.id(),
+    targetName: column.text(200).nullable(),
     summary: column.json<Record<string, unknown>>(),
     clientIp: column.text(64),
     traceId: column.text(128),

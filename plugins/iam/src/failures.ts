@@ -48,3 +48,7 @@ export function refusal(
   const text = en.iam[reason].replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(options.params?.[name] ?? ''))
   return new BusinessError(codes[reason], text, { ...options, reason: `iam.${reason}` })
 }
+
+/** By name, because a guard may bring another copy of the kernel. */
+export const isBusinessError = (error: unknown): error is BusinessError =>
+  error instanceof Error && error.name === 'BusinessError'

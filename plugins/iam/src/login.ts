@@ -1,10 +1,10 @@
 import type { Database } from '@plinth/database'
-import type { BusinessError, Clock } from '@plinth/kernel'
+import type { Clock } from '@plinth/kernel'
 import { loginKey } from './account-names.ts'
 import type { AuditTrail } from './audit.ts'
 import type { LoginAttempt, LoginGuard, Session } from './contract.ts'
 import { User } from './entities.ts'
-import { refusal } from './failures.ts'
+import { isBusinessError, refusal } from './failures.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -14,6 +14,8 @@ interface LoginParts {
   readonly hasher: PasswordHasher
   readonly sessions: Sessions
   readonly audit: AuditTrail
+  /** The plugin's own, asked first. */
+  readonly limiter: LoginGuard | undefined
   readonly guards: ReadonlyMap<string, LoginGuard>
 }
 
@@ -82,9 +84,10 @@ export class Login {
   }
 
   async #audited<T>(attempt: LoginAttempt, work: (known: { userId: number | null }) => Promise<T>): Promise<T> {
-    const { audit, guards } = this.#parts
+    const { audit, limiter, guards } = this.#parts
     const known: { userId: number | null } = { userId: null }
-    const inOrder = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
+    const others = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
+    const inOrder = limiter === undefined ? others : [limiter, ...others]
     try {
       for (const guard of inOrder) await guard.beforeAttempt(attempt)
       const result = await work(known)
@@ -99,7 +102,3 @@ export class Login {
     }
   }
 }
-
-/** By name, because a guard may bring another copy of the kernel. */
-const isBusinessError = (error: unknown): error is BusinessError =>
-  error instanceof Error && error.name === 'BusinessError'

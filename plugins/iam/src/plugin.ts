@@ -1,5 +1,9 @@
-import { definePlugin } from '@plinth/kernel'
-import { accessGuard, assertPermissionsDeclared } from './access-guard.ts'
+import { database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { auditTrail, definePlugin, kernel, optional } from '@plinth/kernel'
+import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
+import { accessGuards, assertPermissionsDeclared } from './access-guard.ts'
 import { AccountService } from './account-service.ts'
 import { AuditTrail } from './audit.ts'
 import { addAuditRoutes } from './audit-routes.ts'
@@ -11,6 +15,7 @@ import { entities } from './entities.ts'
 import { messages } from './failures.ts'
 import { IdentityService } from './identity-service.ts'
 import { Login } from './login.ts'
+import { loginLimiter } from './login-limiter.ts'
 import { changeSets } from './migrations/index.ts'
 import { addOwnRoutes } from './own-routes.ts'
 import { PasswordHasher } from './password-hash.ts'
@@ -18,7 +23,6 @@ import { PasswordPolicy } from './password-policy.ts'
 import { PermissionCatalogue } from './permission-catalogue.ts'
 import { permissions } from './permissions.ts'
 import { purgeTask } from './purge-task.ts'
-import { requires } from './requires.ts'
 import { RoleGrants } from './role-grants.ts'
 import { addRoleRoutes } from './role-routes.ts'
 import { Roles } from './roles.ts'
@@ -33,9 +37,17 @@ export default definePlugin({
   id: 'iam',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires,
+  requires: {
+    kernel,
+    http,
+    database,
+    events: optional(events),
+    rateLimiter: optional(rateLimiter),
+    identityResolvers: optional(identityResolvers),
+  },
   provides: [identity, accounts, passwords],
   extensionPoints: [loginGuard, renameGuard],
+  contributes: [auditTrail],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -43,8 +55,8 @@ export default definePlugin({
   messages,
   commands,
   scheduledTasks: [purgeTask],
-  setup({ services, config, clock, log, roles: processRoles, provide, contributions, onReady }) {
-    const { kernel, http, database: db } = services
+  setup({ services, config, clock, log, roles: processRoles, provide, contribute, contributions, onReady }) {
+    const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
     const lifetimeMs = () => config.get('platform.iam.token.lifetime')
     const idleTimeoutMs = () => config.get('platform.iam.token.idle-timeout')
     const cacheSize = config.get('platform.iam.token.cache-size')
@@ -57,7 +69,7 @@ export default definePlugin({
       concurrency: config.get('platform.iam.password.hash.concurrency'),
     })
     const authority = new Authority(db, clock)
-    const audit = new AuditTrail(db, clock)
+    const audit = new AuditTrail(db, clock, (text) => kernel.config.redact(text))
     const grants = new RoleGrants()
     const rules = new UserRules(grants)
     const tokens = new TokenCheck({
@@ -66,17 +78,22 @@ export default definePlugin({
     })
     const sessions = new Sessions({ db, clock, authority, audit }, { lifetimeMs, idleTimeoutMs })
     const renameGuards = contributions(renameGuard)
-    const userParts = { db, clock, authority, rules, hasher, passwords: policy, sessions, audit, renameGuards }
+    const userParts = { db, clock, authority, rules, hasher, passwords: policy, sessions, audit, renameGuards, events }
     const users = new Users(userParts)
     const roles = new Roles({ db, clock, authority, roles: grants, catalogue, audit })
-    const login = new Login({ db, clock, hasher, sessions, audit, guards: contributions(loginGuard) })
+    const limiter = rateLimiter && loginLimiter(rateLimiter, config)
+    if (limiter === undefined && processRoles.has('web'))
+      log.warn('no plugin brings a rate limiter: logins are not limited')
+    const login = new Login({ db, clock, hasher, sessions, audit, limiter, guards: contributions(loginGuard) })
     const accountService = new AccountService(userParts, users, catalogue)
     const identityService = new IdentityService(db, tokens, login)
 
     provide(identity, identityService)
     provide(accounts, accountService)
     provide(passwords, policy)
-    http.guard(accessGuard(identityService))
+    contribute(auditTrail, 'iam', audit.forAll)
+    for (const guard of accessGuards(identityService, clock)) http.guard(guard)
+    identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     addOwnRoutes({ http, db, login, users, sessions, catalogue })
     addUserRoutes({ http, db, users, sessions, rules })
     addRoleRoutes({ http, db, roles, catalogue })

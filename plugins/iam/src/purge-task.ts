@@ -1,12 +1,12 @@
+import type { database } from '@plinth/database'
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import type { requires } from './requires.ts'
 
 /** Sessions are kept for a day after they ended, for whoever looks into an incident. */
 const keptAfterEndMs = 86_400_000
 
 /** Removes tokens that ended and audit records past their retention. */
-export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
+export const purgeTask: ScheduledTask<{ readonly database: typeof database }, typeof keys> = {
   name: 'iam.purge',
   displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
   fixedDelay: 'platform.iam.purge.fixed-delay',

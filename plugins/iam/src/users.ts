@@ -1,11 +1,12 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import type { AuditTrail } from './audit.ts'
 import type { Authority } from './authority.ts'
-import type { Actor, NewUser, Passwords, RenameGuard } from './contract.ts'
+import { type Actor, type NewUser, type Passwords, type RenameGuard, userDeleted } from './contract.ts'
 import { ExternalIdentity, Role, Token, User, UserRole } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { PasswordHasher } from './password-hash.ts'
@@ -32,6 +33,8 @@ export interface UserParts {
   readonly sessions: Sessions
   readonly audit: AuditTrail
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
+  /** Absent: nobody is told of deleted users. */
+  readonly events: Pick<Events, 'publish'> | undefined
 }
 
 /**
@@ -118,6 +121,7 @@ export class Users {
       await em.nativeDelete(ExternalIdentity, { userId: id })
       await em.nativeDelete(User, { id })
       await this.#parts.audit.record(actor, 'user.delete', id, { username: user.username })
+      await this.#parts.events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
     })
   }
 

@@ -1,5 +1,6 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Static, Type } from 'typebox'
+import { noTarget } from './audit.ts'
 import { type Audit, type LoginAudit, Role, RolePermission, type Token, type User, UserRole } from './entities.ts'
 
 const id = Type.Integer({ minimum: 1 })
@@ -76,7 +77,8 @@ export const auditView = Type.Object({
   actor: Type.String(),
   action: Type.String(),
   targetType: Type.String(),
-  targetId: Type.Integer(),
+  targetId: nullable(Type.Integer({ description: 'Null for what has no number.' })),
+  targetName: nullable(Type.String({ description: 'For what has a name in place of a number.' })),
   summary: Type.Record(Type.String(), Type.Unknown()),
   clientIp: Type.String(),
   traceId: Type.String(),
@@ -142,6 +144,11 @@ export function viewOfLoginAudit({ occurredAt, ...row }: LoginAudit): Static<typ
   }
 }
 
-export function viewOfAudit({ occurredAt, ...row }: Audit): Static<typeof auditView> {
-  return { ...row, occurredAt: occurredAt.toISOString() }
+export function viewOfAudit({ occurredAt, targetId, targetName, ...row }: Audit): Static<typeof auditView> {
+  return {
+    ...row,
+    targetId: targetId === noTarget ? null : targetId,
+    targetName: targetName ?? null,
+    occurredAt: occurredAt.toISOString(),
+  }
 }

@@ -1,0 +1,48 @@
+import type { Kernel } from '../kernel-service.ts'
+import { extensionPoint } from '../refs.ts'
+
+/** Facts about what was done: names, codes, counts, switches. Never secrets. */
+export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
+
+/** Who did what to what. */
+export interface AuditEntry {
+  /** A user, or the name of what acts by itself, such as `cli`. */
+  readonly actor: { readonly userId: number } | { readonly name: string }
+  /** `<type of the subject>.<verb>` in kebab-case, for example `outbox-event.replay`; at most 64 characters. */
+  readonly action: string
+  /** Id or name of the subject; names have at most 200 characters. Absent when the action has no single subject. */
+  readonly subject?: number | string
+  readonly summary?: AuditSummary
+  readonly clientIp?: string
+  readonly traceId?: string
+}
+
+export interface AuditTrail {
+  /** Writes the record, in the transaction around it when there is one, so that both happen or neither. */
+  record(entry: AuditEntry): Promise<void>
+}
+
+/**
+ * Where administrative actions are recorded. Owned by the kernel, because whoever keeps the trail usually builds on the
+ * plugins whose actions it records.
+ */
+export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', { from: '@plinth/iam' })
+
+/** Records an action wherever a plugin keeps a trail. Fails when it cannot be recorded: what leaves no trace must not happen. */
+export async function audit(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {
+  for (const trail of kernel.contributions(auditTrail).values()) await trail.record(entry)
+}
+
+/** What a request says of its caller; the access guard of an identity plugin leaves the principal there. */
+export interface AuditedRequest {
+  readonly principal?: { readonly userId: number } | undefined
+  readonly clientIp: string
+  readonly traceId: string
+}
+
+/** The caller of a request as an audit entry names it. */
+export const auditCaller = ({ principal, clientIp, traceId }: AuditedRequest) => ({
+  actor: principal === undefined ? { name: 'anonymous' } : { userId: principal.userId },
+  clientIp,
+  traceId,
+})

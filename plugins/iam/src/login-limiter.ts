@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto'
+import type { ConfigView } from '@plinth/kernel'
+import type { RateLimiter } from '@plinth/rate-limit'
+import { foldedIdentifier } from './account-names.ts'
+import type { keys } from './config.ts'
+import type { LoginGuard } from './contract.ts'
+import { isBusinessError } from './failures.ts'
+
+/** Attempts that prove a password: a guess costs the same whichever way it is made. */
+const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change'])
+
+const sha256 = (text: string) => hash('sha256', text)
+
+/**
+ * Limits attempts per account and per client address together (document 1, "Login limiter"). An attempt that one of them
+ * denies costs nothing of the other. When the limiter cannot count, the attempt is refused.
+ */
+export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
+  const root = 'platform.iam.auth.login.rate-limit'
+  return {
+    async beforeAttempt({ method, identifier, clientIp, setHeader }) {
+      if (!limitedMethods.has(method)) return
+      if (!config.get(`${root}.enabled`) || !config.get(`${root}.password.enabled`)) return
+      const prefix = `${config.get(`${root}.key-prefix`)}:password`
+      const limits = [
+        {
+          key: `${prefix}:account:${sha256(foldedIdentifier(identifier))}`,
+          maxAttempts: config.get(`${root}.password.identifier-max-attempts`),
+          windowMs: config.get(`${root}.password.identifier-window`),
+        },
+        {
+          key: `${prefix}:ip:${sha256(clientIp)}`,
+          maxAttempts: config.get(`${root}.password.ip-max-attempts`),
+          windowMs: config.get(`${root}.password.ip-window`),
+        },
+      ]
+      try {
+        await limiter.assertAllAllowed(limits)
+      } catch (error) {
+        const seconds = isBusinessError(error) ? error.data?.['retryAfter'] : undefined
+        if (seconds !== undefined) setHeader('Retry-After', String(seconds))
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createDatabase } from '@plinth/database/testing'
+import { http } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { definePlugin } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { startIam, system } from './fixtures/product.ts'
+
+/** A route whose handler waits for the test, and one that takes a body. */
+function gated() {
+  const begun = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const plugin = definePlugin({
+    id: 'shop',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    permissions: [{ code: 'shop:order:save', displayName: { en: 'Save orders', 'zh-CN': '保存订单' } }],
+    setup({ services }) {
+      const common = { method: 'POST', access: { permission: 'shop:order:save' }, response: Type.String() } as const
+      services.http.route('shop', {
+        ...common,
+        path: '/api/v1/admin/shop/slow-orders',
+        summary: 'Slow',
+        async handler(request) {
+          begun.resolve()
+          await gate.promise
+          return requirePrincipal(request).username
+        },
+      })
+      services.http.route('shop', {
+        ...common,
+        path: '/api/v1/admin/shop/orders',
+        summary: 'With a body',
+        request: { body: Type.Object({ item: Type.String() }) },
+        handler: (request) => requirePrincipal(request).username,
+      })
+    },
+  })
+  return { plugin, begun: begun.promise, open: gate.resolve }
+}
+
+async function shopWithClerk(t: Test) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { plugin, begun, open } = gated()
+  const iam = await startIam(t, db, { plugins: [plugin] })
+  const admin = await iam.administrator()
+  const role = (
+    await iam.call('POST', '/api/v1/admin/iam/roles', {
+      token: admin,
+      body: { code: 'clerk', name: 'Clerk', dataScope: 'all', permissions: ['shop:order:save'] },
+    })
+  ).data
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1', roleIds: [role.id] }, system)
+  const user = `/api/v1/admin/iam/users/${mia.id}`
+  const take = {
+    role: () => iam.call('PUT', user, { token: admin, body: { roleIds: [] } }),
+    sessions: () => iam.call('DELETE', `${user}/sessions`, { token: admin }),
+  }
+  return { iam, take, begun, open, token: await iam.login('mia', 'secret1') }
+}
+
+t.test('a request that has begun is finished, the next one is refused', async (t) => {
+  for (const [what, expected] of [
+    ['role', '403'],
+    ['sessions', '401'],
+  ] as const) {
+    const { iam, take, begun, open, token } = await shopWithClerk(t)
+    const slow = iam.call('POST', '/api/v1/admin/shop/slow-orders', { token })
+    await begun
+    t.equal((await take[what]()).code, '200')
+    open()
+    t.match(await slow, { code: '200', data: 'mia' }, `${what}: authority counts when the handler begins`)
+    const next = await iam.call('POST', '/api/v1/admin/shop/orders', { token, body: { item: 'x' } })
+    t.equal(next.code, expected)
+  }
+})
+
+t.test('a body that arrives slowly does not stretch authority', async (t) => {
+  for (const what of ['role', 'sessions', 'nothing'] as const) {
+    const { iam, take, token } = await shopWithClerk(t)
+    // Known and fresh, so that the look before the body is done when the server answers "100 Continue".
+    t.equal((await iam.call('GET', '/api/v1/iam/users/me', { token })).code, '200')
+    const { hostname, port } = new URL(iam.server.url ?? '')
+    const body = JSON.stringify({ item: 'x' })
+    const socket = connect(Number(port), hostname)
+    const lines = [
+      'POST /api/v1/admin/shop/orders HTTP/1.1',
+      'host: test',
+      `authorization: Bearer ${token}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      'expect: 100-continue',
+      'connection: close',
+    ]
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    const [go] = await once(socket, 'data')
+    t.match(String(go), /^HTTP\/1.1 100 Continue/)
+    if (what !== 'nothing') t.equal((await take[what]()).code, '200')
+    await iam.clock.advance(1_000)
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.write(body)
+    await once(socket, 'close')
+    const { code } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+    t.equal(code, { role: '403', sessions: '401', nothing: '200' }[what], what)
+  }
+})

@@ -1,0 +1,120 @@
+import { database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import eventsPlugin, { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { userDeleted } from '@plinth/iam'
+import { type AuditEntry, audit, auditCaller, auditTrail, definePlugin, kernel, key, service } from '@plinth/kernel'
+import t from 'tap'
+import { Type } from 'typebox'
+import { startIam, system } from './fixtures/product.ts'
+
+interface Shop {
+  /** Records in a transaction that then fails, or not. */
+  record(entry: AuditEntry, fails?: boolean): Promise<void>
+  readonly deleted: number[]
+}
+const shop = service<Shop>('shop')
+
+/** Knows no identity plugin: only the kernel and the events. */
+const shopPlugin = definePlugin({
+  id: 'shop',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { kernel, http, database, events },
+  provides: [shop],
+  permissions: [{ code: 'shop:order:save', displayName: { en: 'Save orders', 'zh-CN': '保存订单' } }],
+  config: { 'platform.shop.key': key.string({ title: 'Key', default: 'planted-secret-1', sensitive: true }) },
+  setup({ services, provide }) {
+    const deleted: number[] = []
+    services.events.on(userDeleted, 'shop.forget', ({ payload, key: under }) => {
+      if (under === `user:${payload.userId}`) deleted.push(payload.userId)
+    })
+    services.http.route('shop', {
+      method: 'POST',
+      path: '/api/v1/admin/shop/orders/:name/close',
+      summary: 'Close',
+      access: { permission: 'shop:order:save' },
+      request: { params: Type.Object({ name: Type.String() }) },
+      response: Type.Null(),
+      async handler(request) {
+        const subject = request.params.name
+        await audit(services.kernel, { ...auditCaller(request), action: 'order.close', subject })
+        return null
+      },
+    })
+    provide(shop, {
+      deleted,
+      record: (entry, fails = false) =>
+        services.database.transactional(async () => {
+          await audit(services.kernel, entry)
+          if (fails) throw new Error('rolled back')
+        }),
+    })
+  },
+})
+
+onEachDatabase(t, 'K-006 other plugins record what was done, in their transaction, without secrets', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
+  const token = await iam.administrator()
+  const { record } = iam.running.service(shop)
+  const list = async (query: string) =>
+    (await iam.call('GET', `/api/v1/admin/iam/audits?${query}`, { token })).data.items
+  const admin = (await iam.accounts.findByUsername('admin'))?.id
+
+  t.equal((await iam.call('POST', '/api/v1/admin/shop/orders/spring-sale/close', { token })).code, '200')
+  t.match(await list('targetType=order&targetName=spring-sale'), [
+    {
+      actor: `user:${admin}`,
+      action: 'order.close',
+      targetType: 'order',
+      targetId: null,
+      targetName: 'spring-sale',
+      clientIp: '127.0.0.1',
+      traceId: /./,
+      summary: {},
+    },
+  ])
+  const summary = { count: 3, done: true, nothing: null, text: 'with planted-secret-1', list: ['planted-secret-1', 4] }
+  await record({ actor: { name: 'cli' }, action: 'order.import', subject: 4711, summary })
+  t.match(await list('targetType=order&targetId=4711'), [
+    {
+      actor: 'cli',
+      targetId: 4711,
+      targetName: null,
+      summary: { count: 3, done: true, nothing: null, text: 'with ******', list: ['******', 4] },
+    },
+  ])
+  await record({ actor: { name: 'x'.repeat(100) }, action: 'product.restart', subject: '密'.repeat(300) })
+  const [cut] = await list('action=product.restart')
+  t.same([cut.actor.length, cut.targetName.length], [64, 200])
+  await t.rejects(record({ actor: { name: 'cli' }, action: 'order.lost' }, true))
+  t.same(await list('action=order.lost'), [], 'rolled back together')
+})
+
+t.test('without a trail nothing is recorded, and a trail that fails stops the action', async (t) => {
+  const none = { contributions: () => new Map() }
+  await audit(none, { actor: { name: 'cli' }, action: 'order.close' })
+  const failing = { contributions: () => new Map([['x', { record: () => Promise.reject(new Error('full')) }]]) }
+  await t.rejects(audit(failing as never, { actor: { name: 'cli' }, action: 'order.close' }), { message: 'full' })
+  t.same(auditCaller({ clientIp: '1.2.3.4', traceId: 'x' }), {
+    actor: { name: 'anonymous' },
+    clientIp: '1.2.3.4',
+    traceId: 'x',
+  })
+  t.equal(auditTrail.id, 'kernel.audit-trail')
+})
+
+onEachDatabase(t, 'A9 a deleted user is told of once, and only when the deletion stands', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: [shopPlugin, eventsPlugin] })
+  const token = await iam.administrator()
+  const { deleted } = iam.running.service(shop)
+  const admin = (await iam.accounts.findByUsername('admin'))?.id
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const remove = async (id: number | undefined) =>
+    (await iam.call('DELETE', `/api/v1/admin/iam/users/${id}`, { token })).code
+  t.equal(await remove(admin), '409', 'the last administrator stays')
+  t.equal(await remove(mia.id), '200')
+  t.equal(await remove(mia.id), '404')
+  await iam.running.service(events).idle()
+  t.same(deleted, [mia.id])
+})
