@@ -1,10 +1,34 @@
-import { definePlugin } from '@plinth/kernel'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { definePlugin, installAudit, kernel, optional, quickstartCleanup } from '@plinth/kernel'
+import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
+import { messages } from './failures.ts'
+import { permissions } from './permissions.ts'
+import { addRoutes } from './routes.ts'
 
 /** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */
 export default definePlugin({
   id: 'quickstart-cleanup',
   version: '1.0.0',
   kernel: '^1.0.0',
+  requires: { kernel, database, http, audit: optional(installAudit) },
   config: keys,
+  permissions,
+  messages,
+  setup({ plugin, services, config, clock, log, onDrain }) {
+    const service = new CleanupService({
+      cleanups: services.kernel.contributions(quickstartCleanup),
+      database: services.database,
+      // Without the plugin that keeps the audit the log is the only place for it.
+      audit: services.audit ?? {
+        record: async (entry) => log.info({ audit: entry }, 'audit of a removal of demo data'),
+      },
+      clock,
+      log,
+      isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
+    })
+    addRoutes(services.http, plugin.id, service)
+    onDrain(() => service.stop())
+  },
 })

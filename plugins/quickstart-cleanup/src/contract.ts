@@ -1,0 +1,81 @@
+import { type Static, Type } from 'typebox'
+
+/** Phrase that removes the demo data of every module that can be cleaned (document 3, "Demo-data cleanup"). */
+export const allModulesPhrase = '一键清理演示数据'
+
+/** Phrase that removes the demo data of one module. */
+export const modulePhrase = (moduleCode: string) => `CLEAN-${moduleCode.toUpperCase()}`
+
+/** `ready`: can be removed. `blocked`: something real hangs on it. `clean`: nothing is left. `unknown`: it cannot be read. */
+export const moduleStates = ['ready', 'blocked', 'clean', 'unknown'] as const
+export type ModuleState = (typeof moduleStates)[number]
+
+/** What came of a run: `cleaned` and `failed` for a module that was run, its state for one that was not. */
+export const outcomes = ['cleaned', 'failed', 'blocked', 'clean'] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** Why a module failed: stable, also in the audit. */
+export const errorKeys = [
+  'foreign-key',
+  'data-source',
+  'conflict',
+  'removal-failed',
+  'residual-data',
+  'timed-out',
+  'preview-failed',
+] as const
+export type ErrorKey = (typeof errorKeys)[number]
+
+const count = Type.Integer({ minimum: 0 })
+const targetView = Type.Object({ type: Type.String(), name: Type.String(), count })
+const blockerView = Type.Object({ code: Type.String(), message: Type.String(), count })
+
+const moduleMembers = {
+  moduleCode: Type.String(),
+  moduleName: Type.String(),
+  dataType: Type.String({ description: 'Kind of data that goes.' }),
+  state: Type.Enum([...moduleStates], { description: 'ready, blocked, clean, or unknown when it cannot be read.' }),
+  executable: Type.Boolean({ description: 'There is something to remove and nothing that forbids it.' }),
+  targets: Type.Array(targetView, { description: 'What would go.' }),
+  targetCount: count,
+  blockers: Type.Array(blockerView, { description: 'Why nothing may go.' }),
+  blockerCount: count,
+  confirmation: Type.Object(
+    { moduleCode: Type.String(), dataType: Type.String(), confirmation: Type.String() },
+    { description: 'The body that cleans this module.' },
+  ),
+}
+
+export const moduleView = Type.Object(moduleMembers)
+export type ModuleView = Static<typeof moduleView>
+
+export const overviewView = Type.Object({
+  confirmation: Type.String({ description: 'Phrase that cleans every executable module.' }),
+  executableCount: count,
+  modules: Type.Array(moduleView),
+})
+export type OverviewView = Static<typeof overviewView>
+
+export const resultView = Type.Object({
+  ...moduleMembers,
+  outcome: Type.Enum([...outcomes]),
+  executed: Type.Boolean({ description: 'Whether the module was run.' }),
+  removed: Type.Array(Type.Object({ type: Type.String(), count })),
+  errorKey: Type.String({ description: `Empty, or ${errorKeys.join(', ')}.` }),
+  message: Type.String(),
+})
+export type ResultView = Static<typeof resultView>
+
+export const runView = Type.Object({
+  passed: Type.Boolean({ description: 'No module failed.' }),
+  cleanedCount: count,
+  failedCount: count,
+  skippedCount: count,
+  modules: Type.Array(resultView),
+})
+export type RunView = Static<typeof runView>
+
+const text = Type.String({ maxLength: 200 })
+export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
+export const runBody = Type.Object({ confirmation: text })
+export const moduleRunBody = Type.Object({ moduleCode: text, dataType: text, confirmation: text })

@@ -1,0 +1,53 @@
+import { type CleanupPreview, localize, type QuickstartCleanup } from '@plinth/kernel'
+import {
+  type ModuleState,
+  type ModuleView,
+  modulePhrase,
+  type Outcome,
+  type ResultView,
+  type RunView,
+} from './contract.ts'
+
+/** Without what counts nothing. */
+export function relevant({ targets, blockers }: CleanupPreview): CleanupPreview {
+  const isThere = ({ count }: { readonly count: number }) => count > 0
+  return { targets: targets.filter(isThere), blockers: blockers.filter(isThere) }
+}
+
+export function stateOf({ targets, blockers }: CleanupPreview): Exclude<ModuleState, 'unknown'> {
+  return targets.length === 0 ? 'clean' : blockers.length > 0 ? 'blocked' : 'ready'
+}
+
+/** How many there are in all. */
+export const sum = (list: readonly { readonly count: number }[]) => list.reduce((total, { count }) => total + count, 0)
+
+/** A module as callers see it. */
+export function moduleView(
+  moduleCode: string,
+  { displayName, dataType }: QuickstartCleanup,
+  preview: CleanupPreview | undefined,
+  locale: string,
+): ModuleView {
+  const { targets, blockers } = preview ?? { targets: [], blockers: [] }
+  const state = preview === undefined ? 'unknown' : stateOf(preview)
+  return {
+    moduleCode,
+    moduleName: localize(displayName, locale),
+    dataType,
+    state,
+    executable: state === 'ready',
+    targets: targets.map(({ type, displayName, count }) => ({ type, name: localize(displayName, locale), count })),
+    targetCount: sum(targets),
+    blockers: blockers.map(({ code, message, count }) => ({ code, message: localize(message, locale), count })),
+    blockerCount: sum(blockers),
+    confirmation: { moduleCode, dataType, confirmation: modulePhrase(moduleCode) },
+  }
+}
+
+/** What came of all modules of one run. */
+export function runOf(modules: ResultView[]): RunView {
+  const count = (...outcomes: readonly Outcome[]) => modules.filter(({ outcome }) => outcomes.includes(outcome)).length
+  const failedCount = count('failed')
+  const counts = { cleanedCount: count('cleaned'), failedCount, skippedCount: count('blocked', 'clean') }
+  return { passed: failedCount === 0, ...counts, modules }
+}

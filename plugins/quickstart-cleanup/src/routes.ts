@@ -1,0 +1,66 @@
+import type { HttpServer } from '@plinth/http'
+import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
+import type { Caller, CleanupService } from './cleanup-service.ts'
+import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
+import { own } from './permissions.ts'
+
+const root = '/api/v1/admin/install/quickstart-cleanups'
+const tags = ['install']
+const view = { permission: own.view }
+const execute = { permission: own.execute }
+
+/** Preview and removal of demo data (document 3, "Demo-data cleanup"). */
+export function addRoutes(http: HttpServer, plugin: string, service: CleanupService): void {
+  http.route(plugin, {
+    method: 'GET',
+    path: root,
+    summary: 'Demo data of all modules that are connected',
+    tags,
+    access: view,
+    response: overviewView,
+    handler: ({ locale }) => service.overview(locale),
+  })
+
+  http.route(plugin, {
+    method: 'GET',
+    path: `${root}/:moduleCode`,
+    summary: 'Demo data of one module, what blocks its removal, and how to confirm it',
+    tags,
+    access: view,
+    request: { params: moduleParams },
+    response: moduleView,
+    handler: ({ params, locale }) => service.module(params.moduleCode, locale),
+  })
+
+  http.route(plugin, {
+    method: 'POST',
+    path: root,
+    summary: 'Remove the demo data of every module that can be cleaned now',
+    description: 'Modules that are blocked or clean answer their state. One that fails does not touch the others.',
+    tags,
+    access: execute,
+    request: { body: runBody },
+    response: runView,
+    handler: (request) => service.cleanAll(request.body.confirmation, callerOf(request)),
+  })
+
+  http.route(plugin, {
+    method: 'POST',
+    path: `${root}/:moduleCode`,
+    summary: 'Remove the demo data of one module',
+    description: 'The body repeats what the preview shows under `confirmation`.',
+    tags,
+    access: execute,
+    request: { params: moduleParams, body: moduleRunBody },
+    response: runView,
+    handler: (request) => service.cleanModule(request.params.moduleCode, request.body, callerOf(request)),
+  })
+}
+
+type Request = Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'locale' | 'headers'>
+
+function callerOf(request: Request): Caller {
+  const { clientIp, traceId, locale, headers } = request
+  const { username } = requirePrincipal(request)
+  return { operator: username, clientIp, traceId, locale, userAgent: headers['user-agent'] ?? '' }
+}
