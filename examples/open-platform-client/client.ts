@@ -14,22 +14,23 @@ const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 /** The query in the one form that is signed: each name and value encoded, sorted by name, then by value. */
 function canonicalQuery(search: string): string {
   const parts = [...new URLSearchParams(search)].map(([name, value]) => [encode(name), encode(value)] as const)
-  return parts
-    .sort(([a, x], [b, y]) => order(a, b) || order(x, y))
-    .map(([name, value]) => `${name}=${value}`)
-    .join('&')
+  const sorted = parts.sort(([a, x], [b, y]) => order(a, b) || order(x, y))
+  return sorted.map(([name, value]) => `${name}=${value}`).join('&')
 }
 
-/** The headers of a signed request. Every request needs a nonce of its own; the timestamp is in seconds. */
+/**
+ * The headers of a signed request. Every request needs a nonce of its own; the timestamp is in seconds.
+ *
+ * @param path from `/api/` on, without what a proxy puts before it
+ */
 export function signedHeaders(
   { appKey, secret }: Credentials,
-  request: { readonly method: string; readonly url: URL; readonly body?: string },
+  { method, path, search, body = '' }: { method: string; path: string; search: string; body?: string },
   nonce: string = randomUUID(),
   timestamp: string = String(Math.floor(Date.now() / 1000)),
 ): Record<string, string> {
-  const { method, url, body = '' } = request
   const bodyHash = createHash('sha256').update(body).digest('hex')
-  const canonical = [method, url.pathname, canonicalQuery(url.search), bodyHash, timestamp, nonce].join('\n')
+  const canonical = [method, path, canonicalQuery(search), bodyHash, timestamp, nonce].join('\n')
   return {
     'X-Open-App-Key': appKey,
     'X-Open-Timestamp': timestamp,
@@ -38,7 +39,7 @@ export function signedHeaders(
   }
 }
 
-/** Calls the open platform and answers the data of the envelope; every other code than "200" is an error with that code. */
+/** Calls the open platform and answers the data of the envelope; another code than "200" is an error with that code. */
 export async function callOpenApi(
   credentials: Credentials,
   method: string,
@@ -46,14 +47,10 @@ export async function callOpenApi(
   data?: unknown,
 ): Promise<unknown> {
   const body = data === undefined ? undefined : JSON.stringify(data)
-  const response = await fetch(url, {
-    method,
-    headers: {
-      ...signedHeaders(credentials, { method, url, ...(body === undefined ? {} : { body }) }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body }),
-  })
+  const path = url.pathname.slice(url.pathname.search(/\/api\/v\d/))
+  const headers = signedHeaders(credentials, { method, path, search: url.search, ...(body && { body }) })
+  if (body) headers['Content-Type'] = 'application/json'
+  const response = await fetch(url, { method, headers, ...(body && { body }) })
   const envelope = (await response.json()) as { code: string; message: string; data: unknown }
   if (envelope.code === '200') return envelope.data
   throw Object.assign(new Error(envelope.message), { code: envelope.code, data: envelope.data })

@@ -4,7 +4,7 @@
 # Names and values in the query are already percent-encoded (RFC 3986, upper-case hex); their order does not matter.
 set -eu
 method=$1 url=$2 body=${3-}
-target=/${url#*://*/}
+target=/api/v${url#*/api/v}
 path=${target%%\?*}
 query=$(printf '%s' "${target#"$path"}" | cut -c 2- | tr '&' '\n' | sed '/^$/d;/=/!s/$/=/' |
   LC_ALL=C sort -t = -k 1,1 -k 2 | paste -s -d '&' -)

@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import { Type } from '@plinth/http'
+import type { Static } from 'typebox'
 import type { OpenApp, OpenAppAudit } from './entities.ts'
 
 const id = Type.Integer({ minimum: 1 })

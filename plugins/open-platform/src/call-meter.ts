@@ -12,7 +12,7 @@ const batchSize = 200
 const largestBacklog = 10_000
 
 export interface CallMeterParts {
-  readonly records: CallRecords
+  readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
   readonly log: Logger
   /** Milliseconds. */

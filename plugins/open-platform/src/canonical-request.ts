@@ -19,7 +19,7 @@ export const timestampToleranceMs = 300_000
 export interface RequestToSign {
   /** In upper case. */
   readonly method: string
-  /** Path and query as they stand in the request line. */
+  /** Path, from `/api/` on, and query as they stand in the request line. */
   readonly target: string
   /** As sent, before any decoding; empty without a body. */
   readonly body: Uint8Array
@@ -32,7 +32,8 @@ export interface RequestToSign {
  * The text that is signed: method, path, sorted query, SHA-256 of the body in lower-case hex, timestamp and nonce, one a
  * line, without a line break at the end. `undefined` when the query is not well-formed percent-encoded UTF-8 or the target has a `#`.
  *
- * The path is signed as it stands in the request line that reaches the product, percent-encoding included.
+ * The path is signed as it is sent, percent-encoding included, but without the context path of the product: a proxy may or
+ * may not take that off, and a signature must not depend on it.
  */
 export function canonicalRequest({ method, target, body, timestamp, nonce }: RequestToSign): string | undefined {
   // The router ends the path at a `#`, which no client sends.

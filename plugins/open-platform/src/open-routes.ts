@@ -1,5 +1,4 @@
-import type { HttpServer } from '@plinth/http'
-import { Type } from 'typebox'
+import { type HttpServer, Type } from '@plinth/http'
 import { openApi } from './contract.ts'
 import { requireOpenCaller } from './signature-guards.ts'
 

@@ -52,6 +52,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
         assertFresh(sent, clock.now())
         const canonical = canonicalRequest({
           method: request.method,
+          // Without the context path, which the HTTP server takes off.
           target: request.raw.url ?? '',
           body: request.rawBody ?? new Uint8Array(),
           timestamp: sent.timestamp,

@@ -1,6 +1,5 @@
-import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { type HttpServer, page, pageQuery, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
-import { Type } from 'typebox'
 import { type CallRecords, dayOf } from './call-records.ts'
 import { refusal } from './failures.ts'
 import { own } from './permissions.ts'

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { http } from '@plinth/http'
-import { definePlugin, key, maskedValue, redact } from '@plinth/kernel'
+import { type HttpServer, http } from '@plinth/http'
+import { definePlugin, key, maskedValue, type RunningProduct, redact } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import { openApi, openScopes, signatureHeaders } from '@plinth/open-platform'
+import { type OpenScopes, openApi, openScopes, signatureHeaders } from '@plinth/open-platform'
 import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
@@ -216,9 +216,7 @@ t.test('C-050 C-045 scopes are listed, and the API description tells which route
 })
 
 t.test('C-050 a wrong declaration stops the start and names the plugin', async (t) => {
-  const started = async (
-    add: (scopes: import('@plinth/open-platform').OpenScopes, server: import('@plinth/http').HttpServer) => void,
-  ) => {
+  const started = async (add: (scopes: OpenScopes, server: HttpServer) => void) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())
     const wrong = definePlugin({
@@ -259,22 +257,17 @@ t.test('C-050 a wrong declaration stops the start and names the plugin', async (
     [{ scopes: [], cost: 2 ** 31 }, 'signed', /its cost is no whole number/],
   ] as const
   for (const [rule, access, reason] of rules) {
-    const add = (_: unknown, server: import('@plinth/http').HttpServer) =>
+    const add = (_: unknown, server: HttpServer) =>
       server.route('wrong', { ...route, access, annotations: [openApi(rule)] })
     t.match(await started(add), reason)
   }
 })
 
 /** Everything that is stored, as text. */
-async function stored(
-  db: TestDatabase,
-  { service }: { service: Awaited<ReturnType<typeof startOpen>>['running']['service'] },
-) {
-  const em = service(database).fork()
+async function stored(db: TestDatabase, running: RunningProduct): Promise<string> {
   const tables = ['open_app', 'open_app_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
-  const rows = []
-  for (const table of tables)
-    rows.push(await em.getKysely<Record<string, object>>().selectFrom(table).selectAll().execute())
+  const kysely = running.service(database).fork().getKysely<Record<string, object>>()
+  const rows = await Promise.all(tables.map((table) => kysely.selectFrom(table).selectAll().execute()))
   const text = JSON.stringify(rows)
   return db.dialect === 'sqlite' ? text + readFileSync(`${db.directory}/test.sqlite`, 'latin1') : text
 }

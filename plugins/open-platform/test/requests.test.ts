@@ -164,6 +164,21 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
   })
 })
 
+t.test('C-049 the path is signed without the context path, whoever takes that off', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const config = { 'platform.http.context-path': '/shop' }
+  const { createApp, adminToken, signed } = await startOpen(t, db, { config })
+  const app = await createApp(await adminToken())
+  for (const query of ['', '?b=2&a=1']) {
+    const target = `/api/v1/open/whoami${query}`
+    t.equal(outcome(await signed(app, { target })), '200', 'a proxy has taken it off')
+    t.equal(outcome(await signed(app, { target, sent: { target: `/shop${target}` } })), '200', 'nobody has')
+    const answer = await signed(app, { target: `/shop${target}` })
+    t.equal(outcome(answer), '401 open-platform.signature-invalid')
+  }
+})
+
 t.test('C-052 a nonce stays used as long as its request could be repeated', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())

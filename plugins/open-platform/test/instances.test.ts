@@ -1,0 +1,97 @@
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import type { JsonValue } from '@plinth/kernel'
+import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { configCentre } from '@plinth/system-config'
+import t, { type Test } from 'tap'
+import { type Application, outcome, startOpen } from './fixtures/product.ts'
+
+const apps = '/api/v1/admin/open-platform/apps'
+
+/** Two instances of one product behave as one. */
+async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
+  const one = await startOpen(t, db, { config })
+  const other = await startOpen(t, db, { config, clock: one.clock })
+  const admin = await one.adminToken()
+
+  await t.test('the first application may come on two instances at once', async (t) => {
+    const both = await Promise.all([one.createApp(admin), other.createApp(admin)])
+    for (const app of both) {
+      t.equal(outcome(await one.signed(app)), '200')
+      t.equal(outcome(await other.signed(app)), '200', 'an instance learns the key of the secrets when it needs it')
+    }
+    const history = await one.running.service(configCentre).history({ page: 1, size: 20 })
+    const made = history.items.filter(({ key }) => key === 'platform.open-platform.security.secret-key')
+    t.equal(made.length, 1, 'one key was made')
+    t.match(made, [{ origin: 'state', actor: 'open-platform', sensitive: true, before: undefined }])
+  })
+
+  await t.test('C-052 a nonce that was used on one is refused on the other', async (t) => {
+    const app = await one.createApp(admin)
+    const headers = one.headersOf(app, {})
+    t.equal(outcome(await one.signed(app, { headers })), '200')
+    t.equal(outcome(await other.signed(app, { headers })), '401 open-platform.nonce-used')
+    for (let round = 0; round < 5; round++) {
+      const same = one.headersOf(app, {})
+      const answers = await Promise.all(
+        [one, other, one, other].map((instance) => instance.signed(app, { headers: same })),
+      )
+      t.equal(answers.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
+    }
+  })
+
+  await t.test('R-097 they share the quota of an application', async (t) => {
+    const app = await one.createApp(admin, { rateLimitPerMinute: 6 })
+    const instances = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : other))
+    const answers = await Promise.all(instances.map((instance) => instance.signed(app)))
+    t.equal(answers.filter(({ code }) => code === '200').length, 6)
+    t.equal(answers.filter(({ code }) => code === '429').length, 4)
+  })
+
+  await t.test('what is changed on one counts on the other at once', async (t) => {
+    const app = await one.createApp(admin)
+    t.equal(outcome(await other.signed(app)), '200')
+    await one.call('POST', `${apps}/${app.id}/disable`, admin, {})
+    t.equal(outcome(await other.signed(app)), '401 open-platform.signature-invalid')
+    await one.call('POST', `${apps}/${app.id}/enable`, admin, {})
+    const { data } = await one.call('POST', `${apps}/${app.id}/rotate-secret`, admin, { graceSeconds: 0 })
+    t.equal(outcome(await other.signed(app)), '401 open-platform.signature-invalid')
+    t.equal(outcome(await other.signed(data as Application)), '200')
+    await other.call('DELETE', `${apps}/${app.id}`, admin)
+    t.equal(outcome(await one.signed(data as Application)), '401 open-platform.signature-invalid')
+  })
+}
+
+onEachDatabase(t, 'two instances on one database', (t, db) => asOne(t, db))
+
+t.test('two instances on Redis', { skip: skipRedis }, async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const redis = redisSpace()
+  t.teardown(() => redis.drop())
+  await asOne(t, db, redis.config)
+})
+
+t.test('C-052 while the shared store is away every signed request is refused', { skip: skipOwnRedis }, async (t) => {
+  const redis = await ownRedis()
+  t.teardown(() => redis.drop())
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { adminToken, createApp, signed, call } = await startOpen(t, db, { config: redis.config })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  t.equal(outcome(await signed(app)), '200')
+  await redis.kill()
+  const headers = { 'x-trace-id': 'while-away' }
+  t.match(await signed(app, { headers }), {
+    status: 200,
+    code: '503',
+    data: { reason: 'open-platform.replay-check-unavailable' },
+  })
+  t.equal(outcome(await signed({ ...app, secret: 'plinth_open_wrong' })), '401 open-platform.signature-invalid')
+  t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
+  await redis.start()
+  let answer = await signed(app)
+  for (const end = performance.now() + 20_000; answer.code !== '200' && performance.now() < end; )
+    answer = await signed(app)
+  t.equal(outcome(answer), '200', 'and is back with it')
+})

@@ -1,0 +1,227 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { http } from '@plinth/http'
+import { definePlugin, type RunningProduct } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { openApi } from '@plinth/open-platform'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { exportScope, orderScope, outcome, type SignedCall, shop, startOpen } from './fixtures/product.ts'
+
+const usage = '/api/v1/admin/open-platform/usage'
+const order = '/api/v1/shop/orders/:id'
+const day = 86_400_000
+
+/** Waits in real time, at most 20 s, for what an event of the system brings about. */
+async function until(condition: () => unknown, failure: string): Promise<void> {
+  const end = performance.now() + 20_000
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`In vain: ${failure}`)
+    await pause(2)
+  }
+}
+
+const count = async (running: Pick<RunningProduct, 'service'>, table: string): Promise<number> => {
+  const [row] = await running.service(database).query<{ n: unknown }>(`select count(*) as n from ${table}`)
+  return Number(row?.n)
+}
+
+/** Calls that the database of a stopped product holds. */
+async function recorded(t: Test, db: TestDatabase) {
+  const { db: service, running } = await startOpen(t, db)
+  const rows = await service.query<{
+    app_key: string
+    method: string
+    route: string
+    cost: unknown
+    quota_limit: unknown
+  }>('select app_key, method, route, day, cost, quota_limit, code, trace_id from open_call order by id')
+  await running.stop('read')
+  return rows.map((row) => ({ ...row, cost: Number(row.cost), quota_limit: Number(row.quota_limit) }))
+}
+
+onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on a graceful stop', async (t, db) => {
+  const clock = manualClock()
+  const { adminToken, createApp, signed, running } = await startOpen(t, db, { clock })
+  const admin = await adminToken()
+  const app = await createApp(admin, { scopes: [orderScope, exportScope], rateLimitPerMinute: 50 })
+  const unlimited = await createApp(admin, { rateLimitPerMinute: 0 })
+  const calls: readonly SignedCall[] = [
+    { target: '/api/v1/shop/orders/7?a=1', headers: { 'x-trace-id': 'trace-of-the-call' } },
+    { target: '/api/v1/shop/orders/8', method: 'PUT', body: '{}' },
+    { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' },
+  ]
+  for (const call of calls) await signed(app, call)
+  await signed(unlimited)
+  const repeated = { target: '/api/v1/open/whoami', nonce: 'nonce-that-comes-twice' }
+  await Promise.all([signed(app, repeated), signed(app, repeated)])
+  const refused = [
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { timestamp: 1 }),
+    await signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
+    await signed(unlimited, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' }),
+  ]
+  t.same(
+    refused.map(outcome).filter((code) => code === '200'),
+    [],
+  )
+  t.equal(await count(running, 'open_call'), 0, 'nothing is written while a call waits for it')
+  await running.stop('test')
+
+  const facts = { app_key: app.appKey, quota_limit: 50, cost: 1, day: '2026-01-01' }
+  const rows = await recorded(t, db)
+  t.equal(rows.length, 5)
+  const of = (route: string, method: string) => rows.find((row) => row.route === route && row.method === method)
+  t.match(of(order, 'GET'), { ...facts, code: '200', trace_id: 'trace-of-the-call' })
+  t.match(of(order, 'PUT'), { ...facts, code: '200' })
+  t.match(of('/api/v1/shop/exports', 'POST'), { ...facts, code: '500', cost: 3 }, 'also of a call that failed')
+  t.same(
+    rows
+      .filter(({ route }) => route === '/api/v1/open/whoami')
+      .map((row) => [row.app_key, row.quota_limit])
+      .sort(),
+    [
+      [app.appKey, 50],
+      [unlimited.appKey, 0],
+    ].sort(),
+  )
+})
+
+onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => {
+  const clock = manualClock(Date.UTC(2026, 0, 30, 23, 59))
+  const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock })
+  const admin = await adminToken()
+  const [one, other] = [await createApp(admin, { scopes: [orderScope, exportScope] }), await createApp(admin)]
+  for (const id of [1, 2, 3]) await signed(one, { target: `/api/v1/shop/orders/${id}` })
+  await signed(one, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' })
+  await signed(other)
+  await clock.advance(60_000)
+  await signed(one, { target: '/api/v1/shop/orders/1' })
+  await until(async () => {
+    await clock.advance(1_000)
+    return (await count(running, 'open_call')) === 6
+  }, 'six records written')
+
+  const lines = async (query = '') => (await call('GET', `${usage}?${query}`, admin)).data
+  const line = { appId: one.id, appKey: one.appKey, method: 'GET', route: order, calls: 1, failed: 0, cost: 1 }
+  t.same((await lines()).items, [
+    { day: '2026-01-31', ...line },
+    { day: '2026-01-30', ...line, method: 'POST', route: '/api/v1/shop/exports', failed: 1, cost: 3 },
+    { day: '2026-01-30', ...line, calls: 3, cost: 3 },
+    { day: '2026-01-30', ...line, appId: other.id, appKey: other.appKey, route: '/api/v1/open/whoami' },
+  ])
+  t.match(await lines(`appId=${other.id}`), { total: 1, items: [{ appId: other.id }] })
+  t.match(await lines('from=2026-01-31'), { total: 1 })
+  t.match(await lines('to=2026-01-30'), { total: 3 })
+  t.match(await lines('page=2&size=3'), { total: 4, page: 2, size: 3, items: [{ appId: other.id }] })
+  t.match(await lines('from=2026-02-01&to=2026-02-01'), { total: 0, items: [] })
+  t.equal(outcome(await call('GET', `${usage}?from=2026-02-02&to=2026-02-01`, admin)), '400 open-platform.day-range')
+  for (const bad of ['from=yesterday', 'to=2026-02-30', 'appId=x']) {
+    t.equal((await call('GET', `${usage}?${bad}`, admin)).code, '400', bad)
+  }
+  await call('DELETE', `/api/v1/admin/open-platform/apps/${one.id}`, admin)
+  t.match(
+    await lines('from=2026-01-31'),
+    { total: 1, items: [{ appKey: one.appKey }] },
+    'records outlive the application',
+  )
+
+  await t.test('old records, audits and secrets past their grace go', async (t) => {
+    await call('POST', `/api/v1/admin/open-platform/apps/${other.id}/rotate-secret`, admin, { graceSeconds: 60 })
+    const purge = running.scheduledTasks.find(({ name }) => name === 'open-platform.purge')
+    const { signal } = new AbortController()
+    const previous = async () => {
+      const [row] = await running
+        .service(database)
+        .query<{ kept: string | null }>('select previous_secret_enc as kept from open_app')
+      return row?.kept
+    }
+    await purge?.run(signal)
+    t.equal(await count(running, 'open_call'), 6)
+    t.ok(await previous())
+    await clock.advance(60_000)
+    await purge?.run(signal)
+    t.equal(await previous(), null)
+    clock.shiftWallClock(399 * day)
+    await purge?.run(signal)
+    t.equal(await count(running, 'open_call'), 6)
+    t.equal(await count(running, 'open_app_audit'), 4)
+    clock.shiftWallClock(day)
+    await purge?.run(signal)
+    t.equal(await count(running, 'open_call'), 1, 'of the last day that counts one is left')
+    t.equal(await count(running, 'open_app_audit'), 0)
+  })
+})
+
+t.test('C-051 the same call written twice is one record', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { adminToken, createApp, signed, running, clock } = await startOpen(t, db)
+  const app = await createApp(await adminToken())
+  const service = running.service(database)
+  const { promise: lost, resolve: lose } = Promise.withResolvers<void>()
+  const original = service.transactional.bind(service)
+  service.transactional = async (work) => {
+    const result = await original(work)
+    if ((await count(running, 'open_call')) === 0) return result
+    service.transactional = original
+    lose()
+    throw new Error('the connection was lost after the commit')
+  }
+  t.equal(outcome(await signed(app)), '200')
+  await until(async () => {
+    await clock.advance(1_000)
+    return (await count(running, 'open_call')) === 1
+  }, 'the record is written')
+  await lost
+  t.equal(outcome(await signed(app)), '200')
+  await running.stop('what counts as unwritten is written again')
+  t.equal((await recorded(t, db)).length, 2)
+})
+
+t.test('a call that is still being answered when the product stops is recorded', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+  const slow = definePlugin({
+    id: 'slow',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup: ({ services }) =>
+      services.http.route('slow', {
+        method: 'GET',
+        path: '/api/v1/slow',
+        summary: 'Slow',
+        access: 'signed',
+        annotations: [openApi({ scopes: [] })],
+        response: Type.Null(),
+        async handler() {
+          reach()
+          await held
+          return null
+        },
+      }),
+  })
+  const clock = manualClock()
+  const { adminToken, createApp, signed, running } = await startOpen(t, db, {
+    clock,
+    plugins: [shop, slow],
+    stopMayFail: true,
+  })
+  const app = await createApp(await adminToken())
+  const answer = signed(app, { target: '/api/v1/slow' }).catch(() => 'cut')
+  await reached
+  const stopped = running.stop('test')
+  // Past the drain deadline: the connection is cut.
+  await until(async () => {
+    await clock.advance(60_000)
+    return running.state === 'stopped'
+  }, 'the product stops')
+  await stopped.catch(() => undefined)
+  release()
+  t.equal(await answer, 'cut')
+  t.match(await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
+})

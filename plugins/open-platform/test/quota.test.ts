@@ -1,0 +1,150 @@
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/kernel/testing'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { configCentre } from '@plinth/system-config'
+import t, { type Test } from 'tap'
+import { type Answer, exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
+
+const whoami = { target: '/api/v1/open/whoami' }
+const limitOf = ({ headers }: Pick<Answer, 'headers'>) => headers['x-open-ratelimit-limit']
+const quotaHeaders = ({ headers }: Answer) => [
+  headers['x-open-ratelimit-limit'],
+  headers['x-open-ratelimit-remaining'],
+  headers['x-open-ratelimit-reset'],
+  headers['retry-after'],
+]
+
+async function limits(t: Test, start: ReturnType<typeof startOpen>) {
+  const { adminToken, createApp, signed, call } = await start
+  const admin = await adminToken()
+
+  await t.test('R-097 an own limit wins over the default of 60', async (t) => {
+    const three = await createApp(admin, { rateLimitPerMinute: 3 })
+    const seen: Answer[] = []
+    for (let count = 0; count < 4; count++) seen.push(await signed(three, whoami))
+    t.same(seen.map(outcome), ['200', '200', '200', '429 rate-limit.exceeded'])
+    const none = await createApp(admin)
+    t.equal(limitOf(await signed(none)), '60')
+    const explicit = await createApp(admin, { rateLimitPerMinute: null })
+    t.equal(limitOf(await signed(explicit)), '60')
+    t.equal(outcome(await signed(none)), '200', 'applications have quotas of their own')
+
+    const reset = Number(quotaHeaders(seen[0] as Answer)[2])
+    const waits = quotaHeaders(seen[3] as Answer)[3]
+    const expected = ['2', '1', '0'].map((left) => ['3', left, `${reset}`, undefined])
+    t.same(seen.slice(0, 3).map(quotaHeaders), expected, 'R-099 headers on every answer')
+    t.same(quotaHeaders(seen[3] as Answer), ['3', '0', `${reset}`, waits], 'R-099 Retry-After on a denial alone')
+    t.match(seen[3], { status: 200, code: '429', data: { reason: 'rate-limit.exceeded' } })
+    const retryAfter = Number(waits)
+    t.ok(Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60, `${retryAfter}`)
+    t.equal(seen[3]?.data.retryAfter, retryAfter)
+  })
+
+  await t.test('R-098 case 43: 0 and negative are unlimited and never become the default', async (t) => {
+    for (const rateLimitPerMinute of [0, -5]) {
+      const app = await createApp(admin, { rateLimitPerMinute })
+      const answers = await Promise.all(Array.from({ length: 65 }, () => signed(app)))
+      t.ok(
+        answers.every(({ code }) => code === '200'),
+        `65 calls with ${rateLimitPerMinute}`,
+      )
+      t.match(quotaHeaders(answers[64] as Answer), ['0', `${Number.MAX_SAFE_INTEGER}`, /^\d+$/, undefined])
+      const path = `/api/v1/admin/open-platform/apps/${app.id}`
+      t.equal((await call('GET', path, admin)).data.rateLimitPerMinute, rateLimitPerMinute, 'kept as it was given')
+      t.equal((await call('PUT', path, admin, { rateLimitPerMinute: null })).data.rateLimitPerMinute, null)
+      t.equal(limitOf(await signed(app)), '60', 'counts for the next call')
+    }
+  })
+}
+
+onEachDatabase(t, 'R-097 R-098 R-099 limits of applications', (t, db) => limits(t, startOpen(t, db)))
+
+t.test('R-097 R-098 R-099 limits of applications (Redis)', { skip: skipRedis }, async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const redis = redisSpace()
+  t.teardown(() => redis.drop())
+  await limits(t, startOpen(t, db, { config: redis.config }))
+  const keys = await redis.keys()
+  t.ok(keys.some((key) => key.includes('open-platform:nonce:')))
+  t.notMatch(keys.join(), /plinth_open_/)
+})
+
+t.test('R-097 R-098 the default comes from the configuration', async (t) => {
+  const key = 'platform.open-platform.security.default-rate-limit-per-minute'
+  for (const [value, expected] of [
+    [2, '2'],
+    [0, '0'],
+    [-1, '0'],
+  ] as const) {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const { adminToken, createApp, signed, running } = await startOpen(t, db, { config: { [key]: value } })
+    const admin = await adminToken()
+    const app = await createApp(admin)
+    t.equal(limitOf(await signed(app)), expected)
+    const own = await createApp(admin, { rateLimitPerMinute: 7 })
+    t.equal(limitOf(await signed(own)), '7')
+    await running.service(configCentre).save([{ key, action: 'set', value: 9 }], { actor: { name: 'test' } })
+    t.equal(limitOf(await signed(app)), '9', 'a change counts at once')
+  }
+})
+
+t.test('R-099 a minute later the quota is whole again', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock()
+  const { adminToken, createApp, signed } = await startOpen(t, db, { clock })
+  const app = await createApp(await adminToken(), { rateLimitPerMinute: 1 })
+  t.equal(outcome(await signed(app)), '200')
+  await clock.advance(59_000)
+  const denied = await signed(app)
+  t.equal(outcome(denied), '429 rate-limit.exceeded')
+  t.equal(denied.headers['retry-after'], '1')
+  await clock.advance(1_000)
+  t.equal(outcome(await signed(app)), '200')
+})
+
+t.test('R-100 a call that costs more takes more, from the store that its route names', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { adminToken, createApp, signed } = await startOpen(t, db)
+  const app = await createApp(await adminToken(), { rateLimitPerMinute: 5, scopes: [orderScope, exportScope] })
+  const costly = { method: 'POST', target: '/api/v1/shop/exports', body: '{"year":2025}' }
+  const first = await signed(app, costly)
+  t.equal(first.code, '500', 'the handler ran')
+  t.same(quotaHeaders(first).slice(0, 2), ['5', '2'])
+  t.equal(outcome(await signed(app, costly)), '429 rate-limit.exceeded')
+  t.same(quotaHeaders(await signed(app)).slice(0, 2), ['5', '4'], 'another store, another quota')
+})
+
+t.test('quota is taken after every check, and not for what was refused', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { adminToken, createApp, signed } = await startOpen(t, db)
+  const app = await createApp(await adminToken(), { rateLimitPerMinute: 2 })
+  const refused = [
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { timestamp: 1 }),
+    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' }),
+    await signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
+  ]
+  t.same(
+    refused.map(({ code }) => code),
+    ['401', '401', '403', '400'],
+  )
+  t.ok(refused.every((answer) => limitOf(answer) === undefined))
+  t.same(quotaHeaders(await signed(app)).slice(0, 2), ['2', '1'])
+})
+
+t.test('R-061 R-063 limits by user tell applications apart', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { adminToken, createApp, signed } = await startOpen(t, db)
+  const admin = await adminToken()
+  const [one, other] = [await createApp(admin), await createApp(admin)]
+  const target = '/api/v1/shop/limited'
+  const codes = []
+  for (const app of [one, one, one, other, other, other]) codes.push((await signed(app, { target })).code)
+  t.same(codes, ['200', '200', '429', '200', '200', '429'])
+})
