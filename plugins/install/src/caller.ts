@@ -1,63 +1,53 @@
-import { AddressSet, type ClientIpRules, normalizeAddress } from '@plinth/http'
+import { AddressSet, normalizeAddress } from '@plinth/http'
+import type { Principal } from '@plinth/iam'
 import type { FastifyRequest } from 'fastify'
 
 /** What is known of whoever calls. */
 export interface Caller {
+  /** User name of an administrator, or what acts without a user. */
+  readonly operator: string
   readonly clientIp: string
   readonly userAgent: string
   readonly traceId: string
   readonly locale: string
   readonly isHttps: boolean
-  /** Path that stands before the product's own: empty, or `/ctx`. */
+  /** Path that stands before the product's own: empty, or `/shop`. */
   readonly prefix: string
-  /** The peer is this very machine, with no proxy in between as far as can be told. */
+  /** The caller sits at this very machine, with no proxy in between as far as can be told. */
   readonly isLocal: boolean
 }
 
-/** Nobody calls over HTTP: the command of the program. */
+/** Whoever installs has no user yet. */
+export const installerName = 'install'
+
+/** Nobody calls over HTTP: a command of the program. */
 export const commandCaller = (locale: string): Caller => ({
-  ...{ clientIp: '', userAgent: 'cli', traceId: '', prefix: '' },
+  ...{ operator: 'cli', clientIp: '', userAgent: '', traceId: '', prefix: '' },
   locale,
   isHttps: true,
   isLocal: true,
 })
 
-export type CallerReader = (request: FastifyRequest) => Caller
+type Request = Pick<FastifyRequest, 'headers' | 'raw' | 'clientIp' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'>
 
-const safePrefix = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
-const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
+const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 'x-forwarded-host', 'via']
 
-/** Reads callers by the rules of the product's one address resolver: what a proxy says counts when it is trusted. */
-export function createCallerReader({ trustedProxies, trustForwardedHeaders }: ClientIpRules): CallerReader {
-  const trusted = new AddressSet(trustedProxies)
-  const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
-  return (request) => {
-    const { headers, raw } = request
-    const peer = normalizeAddress(raw.socket.remoteAddress ?? '') ?? ''
-    const isProxy = trustForwardedHeaders && peer !== '' && trusted.has(peer)
-    const said = (name: string) => (isProxy ? firstOf(headers[name]) : '')
-    const forwardedPrefix = said('x-forwarded-prefix').replace(/\/+$/, '')
-    const isLocal =
-      peer !== '' &&
-      loopback.has(peer) &&
-      // A page of another site may have led a browser here by a name of its own.
-      localHost.test(headers.host ?? '') &&
-      proxyHeaders.every((name) => headers[name] === undefined)
-    return {
-      clientIp: request.clientIp,
-      userAgent: headers['user-agent'] ?? '',
-      traceId: request.traceId,
-      locale: request.locale,
-      isHttps: 'encrypted' in raw.socket || said('x-forwarded-proto').toLowerCase() === 'https',
-      prefix: safePrefix.test(forwardedPrefix) ? forwardedPrefix : '',
-      isLocal,
-    }
+export function callerOf(request: Request & { readonly principal?: Principal | undefined }): Caller {
+  const { clientIp, traceId, locale, isHttps, headers, principal } = request
+  return {
+    ...{ clientIp, traceId, locale, isHttps },
+    operator: principal?.username ?? installerName,
+    userAgent: headers['user-agent'] ?? '',
+    prefix: request.contextPath,
+    isLocal: isLocal(request),
   }
 }
 
-/** Proxies in a row append; the first is the one that the browser spoke to. */
-function firstOf(value: string | string[] | undefined): string {
-  const [first = ''] = String(value ?? '').split(',')
-  return first.trim()
+/** A page of another site may have led a browser here by a name of its own, so the name has to be this machine's too. */
+function isLocal({ headers, raw }: Request): boolean {
+  const peer = normalizeAddress(raw.socket.remoteAddress ?? '')
+  const isNear = peer !== undefined && loopback.has(peer) && loopbackHost.test(headers.host ?? '')
+  return isNear && proxyHeaders.every((name) => headers[name] === undefined)
 }

@@ -41,6 +41,26 @@ export const RecordRow = defineEntity({
 })
 export type RecordRow = InferEntity<typeof RecordRow>
 
+/** What somebody did to the installation. */
+export const AuditRow = defineEntity({
+  name: 'InstallAudit',
+  tableName: 'install_audit',
+  indexes: [{ properties: ['occurredAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    occurredAt: column.timestamp(),
+    action: column.text(64),
+    status: column.text(16).$type<Outcome>(),
+    sessionId: column.text(64),
+    operator: column.text(128),
+    clientIp: column.text(64),
+    userAgent: column.text(255),
+    traceId: column.text(128),
+    summary: column.json<Record<string, string | number | boolean>>(),
+  },
+})
+export type AuditRow = InferEntity<typeof AuditRow>
+
 /**
  * One row. Whether the product is installed, kept for compatibility and for people: what counts is the key
  * `platform.install.installed`. `holder` is the process that runs an installation.
@@ -62,4 +82,4 @@ export const StateRow = defineEntity({
 })
 export type StateRow = InferEntity<typeof StateRow>
 
-export const entities = [SessionRow, RecordRow, StateRow]
+export const entities = [SessionRow, RecordRow, AuditRow, StateRow]

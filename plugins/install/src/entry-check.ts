@@ -47,12 +47,22 @@ export class EntryCheck {
     return mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
   }
 
+  /** Whether the lock is open. For whoever sits at the server: the other conditions keep out the network. */
+  async mayInstall(): Promise<boolean> {
+    const { name } = await this.#parts.state.read()
+    return name === 'not-installed' || (name === 'installed' && this.#mayReinstall)
+  }
+
+  get #mayReinstall(): boolean {
+    return this.#parts.config.get('platform.install.allow-reinstall')
+  }
+
   /** Why the installation is closed to everybody. */
   closedToAll({ name }: Reading): Closed | undefined {
-    const { config, token } = this.#parts
+    const { token } = this.#parts
     if (!this.isEnabled) return 'disabled'
     if (name === 'unknown') return 'unknown-state'
-    if (name === 'installed' && !config.get('platform.install.allow-reinstall')) return 'installed'
+    if (name === 'installed' && !this.#mayReinstall) return 'installed'
     return token.closedBecause && `token-${token.closedBecause}`
   }
 

@@ -1,10 +1,11 @@
 import type { HttpServer, RouteRequest } from '@plinth/http'
 import { BusinessError, type Kernel } from '@plinth/kernel'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import type { Static, TSchema } from 'typebox'
-import type { Caller, CallerReader } from './caller.ts'
+import { type Caller, callerOf } from './caller.ts'
 import * as view from './contract.ts'
-import type { EntryCheck, Verdict } from './entry-check.ts'
+import type { EntryCheck } from './entry-check.ts'
+import { type Entered, type EntryDoor, entryRefused } from './entry-door.ts'
 import type { EntryService } from './entry-service.ts'
 import type { Status } from './status.ts'
 import type { Say } from './texts.ts'
@@ -13,36 +14,38 @@ export interface EntryRouteParts {
   readonly http: HttpServer
   readonly plugin: string
   readonly kernel: Pick<Kernel, 'requestRestart'>
-  readonly callerOf: CallerReader
+  readonly door: EntryDoor
   readonly entry: EntryCheck
   readonly service: EntryService
   readonly status: Status
   readonly say: Say
 }
 
+interface Schemas {
+  readonly params?: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+}
+
+interface GuardedRoute<S extends Schemas, R extends TSchema> {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly summary: string
+  readonly request?: S
+  readonly response: R
+  /** Answer to who may not enter (decision B54); without one it is a failure. */
+  readonly refused?: (caller: Caller, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
+  /** Answers nothing when the installation was closed meanwhile. */
+  handle(request: RouteRequest<S>, entered: Entered, reply: FastifyReply): Promise<Static<R> | undefined>
+}
+
 const root = '/api/v1/install'
 const tags = ['install']
+const form = { body: view.installForm }
 
-/** The install entry. Every route but two asks the entry check itself: no step trusts an earlier one. */
-export function addEntryRoutes(parts: EntryRouteParts): void {
-  const { http, plugin, kernel, callerOf, entry, service, status, say } = parts
-  const admit = async (request: Pick<FastifyRequest, 'headers'>) => {
-    const caller = callerOf(request as FastifyRequest)
-    const given = request.headers[view.tokenHeader]
-    return { caller, verdict: await entry.check(caller, typeof given === 'string' ? given : undefined) }
-  }
-  type Entered = { readonly caller: Caller; readonly verdict: Verdict }
-
-  /** A route behind the entry check. `refused` is the answer to who may not enter; without one it is a failure. */
-  const guarded = <const S extends { params?: TSchema; query?: TSchema; body?: TSchema }, R extends TSchema>(route: {
-    readonly method: 'GET' | 'POST'
-    readonly path: string
-    readonly summary: string
-    readonly request?: S
-    readonly response: R
-    readonly refused?: (caller: Caller, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
-    handle(request: RouteRequest<S>, entered: Entered, reply: FastifyReply): Promise<Static<R> | undefined>
-  }) => {
+/** The install entry. Every route but the first two asks the entry check itself: no step trusts an earlier one. */
+export function addEntryRoutes({ http, plugin, kernel, door, entry, service, status, say }: EntryRouteParts): void {
+  const guarded = <const S extends Schemas, R extends TSchema>(route: GuardedRoute<S, R>) => {
     const { path, refused, handle, ...declaration } = route
     http.route<S, R>(plugin, {
       ...declaration,
@@ -50,8 +53,7 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
       tags,
       access: 'public',
       async handler(request, reply) {
-        reply.header('cache-control', 'no-store')
-        const entered = await admit(request)
+        const entered = await door.enter(request, reply)
         const { authorized, reason } = entered.verdict
         const answer = authorized ? await handle(request, entered, reply) : undefined
         if (answer !== undefined) return answer
@@ -61,6 +63,18 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     })
   }
   const refusedMessage = ({ locale }: Caller) => say(locale, 'entry.refused')
+  const noChecks = () => ({ authorized: false, passed: false, checks: [] })
+  const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
+  const notExecuted = (caller: Caller): view.ExecuteView => ({
+    ...{ authorized: false, passed: false, restartRequired: false, configWritten: false, administratorReady: false },
+    ...{ locked: false, message: refusedMessage(caller), sessionId: '', retriedSessionId: '', records: [] },
+  })
+  /** The answer leaves before the product stops. */
+  const restartAfter = (reply: FastifyReply, answer: view.ExecuteView | undefined) => {
+    if (answer?.restartRequired)
+      reply.raw.once('close', () => kernel.requestRestart('another connection was configured'))
+    return answer
+  }
 
   http.route(plugin, {
     method: 'GET',
@@ -71,10 +85,9 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     response: view.statusView,
     handler: (request, reply) => {
       reply.header('cache-control', 'no-store')
-      return status.snapshot(callerOf(request as FastifyRequest).prefix)
+      return status.snapshot(callerOf(request).prefix)
     },
   })
-
   http.route(plugin, {
     method: 'POST',
     path: `${root}/token/verify`,
@@ -84,13 +97,13 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     request: { body: view.tokenBody },
     response: view.verifyView,
     async handler(request, reply) {
-      reply.header('cache-control', 'no-store')
-      const caller = callerOf(request as unknown as FastifyRequest)
-      const { authorized, reason, state } = await entry.check(caller, request.body.token)
-      const { installed, installAllowed } = await status.snapshot(caller.prefix, state)
+      const { caller, verdict } = await door.check(request, reply, request.body.token)
+      if (verdict.authorized) await service.noteEntry(caller, verdict)
+      const { installed, installAllowed } = await status.snapshot(caller.prefix, verdict.state)
       const tokenConfigured = entry.isTokenConfigured
-      const expiresAt = authorized && tokenConfigured ? entry.expiresAt() : ''
-      return { valid: authorized, tokenConfigured, installed, installAllowed, reason, expiresAt }
+      const expiresAt = verdict.authorized && tokenConfigured ? entry.expiresAt() : ''
+      const { authorized: valid, reason } = verdict
+      return { valid, tokenConfigured, installed, installAllowed, reason, expiresAt }
     },
   })
 
@@ -109,8 +122,6 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     response: view.schemaView,
     handle: async (_request, { caller }) => service.schema(caller),
   })
-
-  const noChecks = () => ({ authorized: false, passed: false, checks: [] })
   guarded({
     method: 'POST',
     path: 'preflight',
@@ -123,18 +134,16 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     method: 'POST',
     path: 'config/validate',
     summary: 'Check what the form means',
-    request: { body: view.installForm },
+    request: form,
     response: view.checkResult,
     refused: noChecks,
     handle: ({ body }, { caller }) => service.validate(body, caller),
   })
-
-  const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
   guarded({
     method: 'POST',
     path: 'config/plan',
     summary: 'What writing the configuration would do',
-    request: { body: view.installForm },
+    request: form,
     response: view.planResult,
     refused: noPlan,
     handle: ({ body }, { caller }) => service.plan(body, caller),
@@ -143,7 +152,7 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     method: 'POST',
     path: 'config/write',
     summary: 'Write the configuration',
-    request: { body: view.installForm },
+    request: form,
     response: view.planResult,
     refused: noPlan,
     handle: ({ body }, { caller }) => service.write(body, caller),
@@ -159,21 +168,11 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     }),
     handle: (_request, { caller }) => service.migrate(caller),
   })
-
-  const notExecuted = (caller: Caller): view.ExecuteView => ({
-    ...{ authorized: false, passed: false, restartRequired: false, configWritten: false, administratorReady: false },
-    ...{ locked: false, message: refusedMessage(caller), sessionId: '', retriedSessionId: '', records: [] },
-  })
-  /** The answer leaves before the product stops. */
-  const restartAfter = (reply: FastifyReply, answer: view.ExecuteView | undefined) => {
-    if (answer?.restartRequired) reply.raw.once('close', () => kernel.requestRestart('the connection has changed'))
-    return answer
-  }
   guarded({
     method: 'POST',
     path: 'execute',
     summary: 'Install in one step',
-    request: { body: view.installForm },
+    request: form,
     response: view.executeView,
     refused: notExecuted,
     handle: async ({ body }, { caller }, reply) => restartAfter(reply, await service.execute(body, caller)),
@@ -182,7 +181,7 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     method: 'POST',
     path: 'sessions/:sessionId/retry',
     summary: 'Install in one step, once more',
-    request: { params: view.sessionParams, body: view.installForm },
+    request: { params: view.sessionParams, ...form },
     response: view.executeView,
     refused: notExecuted,
     async handle({ body, params }, { caller }, reply) {
@@ -191,7 +190,6 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
       return restartAfter(reply, answer)
     },
   })
-
   guarded({
     method: 'POST',
     path: 'administrator',
@@ -216,13 +214,12 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
     }),
     handle: (_request, { caller }) => service.writeLock(caller),
   })
-
   guarded({
     method: 'GET',
     path: 'steps',
     summary: 'The step plan',
     response: view.stepsView,
-    handle: async (_request, { caller }) => ({ steps: await service.stepList(caller) }),
+    handle: async (_request, { caller }) => ({ steps: await service.steps(caller) }),
   })
   guarded({
     method: 'GET',
@@ -247,13 +244,7 @@ export function addEntryRoutes(parts: EntryRouteParts): void {
   })
 }
 
-const entryRefused = (reason: view.EntryReason) =>
-  new BusinessError('403', 'The installation is closed to you.', {
-    reason,
-    messageKey: 'messages.install.entry.refused',
-  })
-
-const sessionUnknown = () =>
+export const sessionUnknown = () =>
   new BusinessError('404', 'There is no such session.', {
     reason: 'install.session-unknown',
     messageKey: 'messages.install.failure.session-unknown',

@@ -1,28 +1,16 @@
 import { reasonOf, redact } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
+import { type AuditAction, type AuditTrail, auditActions, type OwnEntry } from './audit.ts'
 import type { Caller } from './caller.ts'
 import { type Configuration, StepFailure } from './configuration.ts'
-import type {
-  AdministratorForm,
-  AdministratorView,
-  CheckResult,
-  DefaultsView,
-  ExecuteView,
-  InstallForm,
-  LockView,
-  MigrateView,
-  Outcome,
-  PlanResult,
-  RecordView,
-  SchemaView,
-  StepView,
-} from './contract.ts'
+import type * as view from './contract.ts'
 import { formDefaults } from './defaults.ts'
-import type { Execution } from './execution.ts'
+import type { Verdict } from './entry-check.ts'
+import type { Execution, ExecutionRequest } from './execution.ts'
 import { type Running, secretsOf } from './form.ts'
 import { hasPassed } from './form-checks.ts'
 import { formSchema } from './form-schema.ts'
-import type { Journal } from './journal.ts'
+import { type Journal, limitOf } from './journal.ts'
 import type { InstallLock } from './lock.ts'
 import type { Migration } from './migration.ts'
 import type { Preflight } from './preflight-run.ts'
@@ -30,7 +18,7 @@ import type { InstallState } from './state.ts'
 import type { Status } from './status.ts'
 import type { StepOverview } from './step-overview.ts'
 import { builtIn, remarks } from './steps.ts'
-import type { Say } from './texts.ts'
+import type { Params, Say } from './texts.ts'
 
 export interface EntryServiceParts {
   readonly configuration: Configuration
@@ -42,7 +30,8 @@ export interface EntryServiceParts {
   readonly state: InstallState
   readonly status: Status
   readonly journal: Journal
-  readonly steps: StepOverview
+  readonly audit: AuditTrail
+  readonly stepOverview: StepOverview
   readonly running: Running
   readonly redact: (text: string) => string
   readonly isOpen: () => Promise<boolean>
@@ -50,11 +39,7 @@ export interface EntryServiceParts {
   readonly say: Say
 }
 
-const defaultLimit = 100
-const largestLimit = 500
-
-/** `limit` of a list of records (decision B59). */
-export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
+type Form = view.InstallForm
 
 /**
  * The operations of the install entry. Whoever calls has passed the entry check. What writes does so one after another
@@ -68,124 +53,147 @@ export class EntryService {
     this.#parts = parts
   }
 
-  defaults(caller: Caller, showsSecrets: boolean): DefaultsView {
+  noteEntry(caller: Caller, { reason }: Verdict): Promise<void> {
+    return this.#audit(caller, { action: auditActions.entryCheck, status: 'passed', summary: { reason } })
+  }
+
+  defaults(caller: Caller, showsSecrets: boolean): view.DefaultsView {
     return formDefaults(this.#parts.running, showsSecrets, caller)
   }
 
-  schema({ locale }: Caller): SchemaView {
+  schema({ locale }: Caller): view.SchemaView {
     return formSchema(locale, this.#parts.say)
   }
 
-  async preflight(caller: Caller): Promise<CheckResult> {
+  async preflight(caller: Caller): Promise<view.CheckResult> {
     const checks = [...(await this.#parts.preflight.run(caller, { mayWrite: true }))]
-    const passed = hasPassed(checks)
-    const warns = checks.some(({ status }) => status === 'warning')
-    await this.#note(caller, builtIn.preflight, passed ? (warns ? 'warning' : 'passed') : 'failed', 'alone.checked')
-    return { authorized: true, passed, checks }
+    await this.#noteChecks(caller, auditActions.preflight, builtIn.preflight, checks)
+    return { authorized: true, passed: hasPassed(checks), checks }
   }
 
-  async validate(form: InstallForm, caller: Caller): Promise<CheckResult> {
+  async validate(form: Form, caller: Caller): Promise<view.CheckResult> {
     const checks = [...this.#parts.configuration.check(form, caller.locale)]
-    const passed = hasPassed(checks)
-    await this.#note(caller, builtIn.validation, passed ? 'passed' : 'failed', 'alone.checked')
-    return { authorized: true, passed, checks }
+    await this.#noteChecks(caller, auditActions.validate, builtIn.validation, checks)
+    return { authorized: true, passed: hasPassed(checks), checks }
   }
 
-  async plan(form: InstallForm, { locale }: Caller): Promise<PlanResult> {
+  async plan(form: Form, caller: Caller): Promise<view.PlanResult> {
     const { configuration } = this.#parts
-    const plan = await configuration.plan(form, locale)
-    const { passed, restartRequired } = plan
-    const entries = configuration.entries(form, plan, locale)
-    return { authorized: true, passed, checks: [...plan.checks], entries, restartRequired }
+    const plan = await configuration.plan(form, caller.locale)
+    const { passed, restartRequired, checks } = plan
+    const entries = configuration.entries(form, plan, caller.locale)
+    await this.#audit(caller, { action: auditActions.plan, status: outcomeOf(checks), summary: { restartRequired } })
+    return { authorized: true, passed, checks: [...checks], entries, restartRequired }
   }
 
-  write(form: InstallForm, caller: Caller): Promise<PlanResult | undefined> {
+  write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
     return this.#oneByOne(async () => {
-      const { configuration, migration } = this.#parts
+      const { configuration } = this.#parts
       const plan = await configuration.plan(form, caller.locale)
-      const { passed, restartRequired } = plan
-      const view = (own: PlanResult['checks']): PlanResult => ({
+      const { passed, restartRequired, checks } = plan
+      const failure = passed ? await this.#tryToWrite(plan, form, caller) : undefined
+      const status = failure === undefined ? outcomeOf(checks) : 'failed'
+      const message = failure ?? this.#say(caller, `alone.written.${status === 'failed' ? 'failed' : 'passed'}`)
+      await this.#record(builtIn.write, status, message)
+      const summary = { restartRequired, message }
+      await this.#audit(caller, { action: auditActions.write, status, summary, secrets: secretsOf(form) })
+      const own = failure === undefined ? [] : [failedCheck(builtIn.write, failure)]
+      return {
         authorized: true,
-        passed: passed && own.length === 0,
-        checks: [...plan.checks, ...own],
+        passed: status !== 'failed',
+        checks: [...checks, ...own],
         entries: configuration.entries(form, plan, caller.locale),
         restartRequired,
-      })
-      if (!passed) return view([])
-      try {
-        const settings = await configuration.probe(plan)
-        await configuration.writeFile(settings, plan.allowed)
-        // With another connection the rest belongs into another database.
-        if (!restartRequired && !(await migration.isPending())) {
-          await configuration.store(settings, { name: 'install', traceId: caller.traceId })
-        }
-      } catch (error) {
-        const message = this.#messageOf(error, caller, form)
-        await this.#record(builtIn.write, 'failed', message)
-        return view([this.#failedCheck(builtIn.write, message)])
       }
-      await this.#note(caller, builtIn.write, 'passed', 'alone.written')
-      return view([])
     })
   }
 
-  migrate(caller: Caller): Promise<MigrateView | undefined> {
-    return this.#oneByOne(() => this.forceMigration(caller))
-  }
-
-  /** Also for the administration, which needs no open installation. */
-  async forceMigration(caller: Caller): Promise<MigrateView> {
-    const { migration, say, signal } = this.#parts
+  async #tryToWrite(plan: Awaited<ReturnType<Configuration['plan']>>, form: Form, caller: Caller) {
+    const { configuration, migration } = this.#parts
     try {
-      const { pendingBefore, applied } = await migration.run(signal)
-      const upToDate = pendingBefore === 0
-      const message = say(caller.locale, upToDate ? 'result.up-to-date' : 'result.migrated', { count: applied })
-      await this.#record(builtIn.migration, 'passed', message)
-      return { authorized: true, migrated: true, pendingBefore, applied, upToDate, message }
+      const settings = await configuration.probe(plan)
+      await configuration.writeFile(settings, plan.allowed)
+      // With another connection the rest belongs into another database.
+      if (plan.restartRequired || (await migration.isPending())) return undefined
+      await configuration.store(settings, { name: caller.operator, traceId: caller.traceId })
+      return undefined
     } catch (error) {
-      const message = this.#messageOf(error, caller)
-      await this.#record(builtIn.migration, 'failed', message)
-      return { authorized: true, migrated: false, pendingBefore: 0, applied: 0, upToDate: false, message }
+      return this.#messageOf(error, caller, form)
     }
   }
 
-  createAdministrator(form: AdministratorForm, caller: Caller): Promise<AdministratorView | undefined> {
+  migrate(caller: Caller): Promise<view.MigrateView | undefined> {
+    return this.#oneByOne(() => this.runMigration(caller, auditActions.migrate))
+  }
+
+  /** Also for the administration, which needs no open installation. */
+  async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
+    const { migration, signal } = this.#parts
+    const none = { migrated: false, pendingBefore: 0, applied: 0, upToDate: false }
+    let result = none
+    let message: string
+    try {
+      const { pendingBefore, applied } = await migration.run(signal)
+      result = { migrated: true, pendingBefore, applied, upToDate: pendingBefore === 0 }
+      message = this.#say(caller, result.upToDate ? 'result.up-to-date' : 'result.migrated', { count: applied })
+    } catch (error) {
+      message = this.#messageOf(error, caller)
+    }
+    const status = result.migrated ? 'passed' : 'failed'
+    await this.#record(builtIn.migration, status, message)
+    await this.#audit(caller, { action, status, summary: { ...result, message } })
+    return { authorized: true, ...result, message }
+  }
+
+  createAdministrator(form: view.AdministratorForm, caller: Caller): Promise<view.AdministratorView | undefined> {
     return this.#oneByOne(async () => {
-      const { administrator, say } = this.#parts
+      const secrets = secretsOf({ administrator: form })
+      const none = { ready: false, created: false, userId: null as number | null, username: '' }
+      let result = none
+      let message: string
       try {
-        const { created, userId, username } = await administrator.create(form, caller)
-        const text = created ? 'result.administrator-created' : 'result.administrator-exists'
-        const message = say(caller.locale, text, { username })
-        await this.#record(builtIn.administrator, 'passed', message)
-        return { authorized: true, ready: true, created, userId, username, message }
+        result = { ready: true, ...(await this.#parts.administrator.create(form, caller)) }
+        const text = result.created ? 'result.administrator-created' : 'result.administrator-exists'
+        message = this.#say(caller, text, { username: result.username })
       } catch (error) {
-        const message = this.#messageOf(error, caller, { administrator: form })
-        await this.#record(builtIn.administrator, 'failed', message)
-        return { authorized: true, ready: false, created: false, userId: null, username: '', message }
+        message = this.#messageOf(error, caller, { administrator: form })
       }
+      const status = result.ready ? 'passed' : 'failed'
+      await this.#record(builtIn.administrator, status, message)
+      const summary = { created: result.created, username: result.username, message }
+      await this.#audit(caller, { action: auditActions.administrator, status, summary, secrets })
+      return { authorized: true, ...result, message }
     })
   }
 
-  writeLock(caller: Caller): Promise<LockView | undefined> {
+  writeLock(caller: Caller): Promise<view.LockView | undefined> {
     return this.#oneByOne(async () => {
-      const { administrator, lock, state, status, say } = this.#parts
+      const { administrator, lock, state, status } = this.#parts
+      let lockedAt = ''
+      let locked = false
+      let message: string
       try {
-        const lockedAt = await lock.write(await state.read(), { caller, sessionId: '' })
-        const message = say(caller.locale, (await administrator.exists()) ? 'result.locked' : 'result.locked-empty')
-        await this.#record(builtIn.lock, 'passed', message)
-        return { authorized: true, locked: true, lockedAt, status: await status.snapshot(caller.prefix), message }
+        lockedAt = await lock.write(await state.read(), { caller, sessionId: '' })
+        locked = true
+        const hasUsers = await administrator.exists().catch(() => true)
+        message = this.#say(caller, hasUsers ? 'result.locked' : 'result.locked-empty')
       } catch (error) {
-        const message = this.#messageOf(error, caller)
-        await this.#record(builtIn.lock, 'failed', message)
-        const snapshot = await status.snapshot(caller.prefix)
-        return { authorized: true, locked: false, lockedAt: '', status: snapshot, message }
+        message = this.#messageOf(error, caller)
       }
+      await this.#record(builtIn.lock, locked ? 'passed' : 'failed', message)
+      const entry = { action: auditActions.lock, status: locked ? 'passed' : 'failed', summary: { message } } as const
+      await this.#audit(caller, entry)
+      return { authorized: true, locked, lockedAt, status: await status.snapshot(caller.prefix), message }
     })
   }
 
-  execute(form: InstallForm, caller: Caller, retriedSessionId = ''): Promise<ExecuteView | undefined> {
-    const { execution, signal } = this.#parts
-    return execution.execute({ form, caller, retriedSessionId, signal })
+  execute(
+    form: Form,
+    caller: Caller,
+    options: Partial<Pick<ExecutionRequest, 'retriedSessionId' | 'onRecord'>> = {},
+  ): Promise<view.ExecuteView | undefined> {
+    const { execution, signal, isOpen } = this.#parts
+    return execution.execute({ form, caller, retriedSessionId: '', signal, isOpen, ...options })
   }
 
   /**
@@ -193,19 +201,19 @@ export class EntryService {
    *
    * @returns `unknown` when there is no such session
    */
-  async retry(sessionId: string, form: InstallForm, caller: Caller): Promise<ExecuteView | 'unknown' | undefined> {
-    const { journal, say } = this.#parts
-    if ((await journal.newest(1, sessionId)).length === 0) return 'unknown'
-    const message = say(caller.locale, 'result.retry-requested')
-    await journal.append({ sessionId, stepCode: remarks.retryRequested, status: 'passed', message })
-    return this.execute(form, caller, sessionId)
+  async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {
+    if ((await this.#parts.journal.newest(1, sessionId)).length === 0) return 'unknown'
+    const message = this.#say(caller, 'result.retry-requested')
+    await this.#record(remarks.retryRequested, 'passed', message, sessionId)
+    await this.#audit(caller, { action: auditActions.retry, status: 'passed', sessionId })
+    return this.execute(form, caller, { retriedSessionId: sessionId })
   }
 
-  stepList(caller: Caller): Promise<StepView[]> {
-    return this.#parts.steps.list(caller.locale)
+  steps({ locale }: Caller): Promise<view.StepView[]> {
+    return this.#parts.stepOverview.list(locale)
   }
 
-  async records(limit: number | undefined, sessionId?: string): Promise<RecordView[]> {
+  async records(limit: number | undefined, sessionId?: string): Promise<view.RecordView[]> {
     return [...(await this.#parts.journal.newest(limitOf(limit), sessionId))]
   }
 
@@ -215,24 +223,38 @@ export class EntryService {
     return result
   }
 
-  #messageOf(error: unknown, { locale }: Caller, form: InstallForm = {}): string {
-    const { say } = this.#parts
+  #say({ locale }: Caller, text: string, params: Params = {}): string {
+    return this.#parts.say(locale, text, params)
+  }
+
+  #messageOf(error: unknown, caller: Caller, form: Form = {}): string {
     const text =
       error instanceof StepFailure
-        ? say(locale, error.text, error.params)
-        : say(locale, 'failure.step', { reason: reasonOf(error) })
+        ? this.#say(caller, error.text, error.params)
+        : this.#say(caller, 'failure.step', { reason: reasonOf(error) })
     return redact(this.#parts.redact(text), secretsOf(form))
   }
 
-  #failedCheck(code: string, message: string): CheckResult['checks'][number] {
-    return { code, finding: 'failed', group: 'write', field: '', status: 'failed', message, fix: '' }
+  async #noteChecks(caller: Caller, action: AuditAction, stepCode: string, checks: readonly view.Check[]) {
+    const status = outcomeOf(checks)
+    await this.#record(stepCode, status, this.#say(caller, `alone.checked.${status}`))
+    await this.#audit(caller, { action, status, summary: { checks: checks.length } })
   }
 
-  #note({ locale }: Caller, stepCode: string, status: Outcome, text: string): Promise<void> {
-    return this.#record(stepCode, status, this.#parts.say(locale, `${text}.${status}`))
+  async #record(stepCode: string, status: view.Outcome, message: string, sessionId = ''): Promise<void> {
+    await this.#parts.journal.append({ sessionId, stepCode, status, message })
   }
 
-  async #record(stepCode: string, status: Outcome, message: string): Promise<void> {
-    await this.#parts.journal.append({ sessionId: '', stepCode, status, message })
+  #audit(caller: Caller, entry: OwnEntry): Promise<void> {
+    return this.#parts.audit.note(caller, entry)
   }
 }
+
+function outcomeOf(checks: readonly view.Check[]): view.Outcome {
+  if (!hasPassed(checks)) return 'failed'
+  return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'
+}
+
+const failedCheck = (code: string, message: string): view.Check => ({
+  ...{ code, finding: 'failed', group: 'write', field: '', status: 'failed', message, fix: '' },
+})

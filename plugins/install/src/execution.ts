@@ -2,6 +2,7 @@ import type { Database } from '@plinth/database'
 import { type BoundInstallTask, type Clock, type Kernel, type Logger, localize, reasonOf, redact } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import type { Announcements } from './announcements.ts'
+import { type AuditTrail, auditActions } from './audit.ts'
 import type { Caller } from './caller.ts'
 import { type Configuration, type ConfigurationPlan, StepFailure } from './configuration.ts'
 import type { ExecuteView, InstallForm, Outcome, RecordView } from './contract.ts'
@@ -29,10 +30,10 @@ export interface ExecutionParts {
   readonly runLock: RunLock
   readonly state: InstallState
   readonly journal: Journal
+  readonly audit: AuditTrail
   readonly sessions: Sessions
   readonly announcements: Announcements
   readonly restartNote: RestartNote
-  readonly isOpen: () => Promise<boolean>
   readonly say: Say
   readonly clock: Clock
   readonly log: Logger
@@ -44,6 +45,8 @@ export interface ExecutionRequest {
   /** Session that this one repeats; empty for none. */
   readonly retriedSessionId: string
   readonly signal: AbortSignal
+  /** Asked when the run has the lock: another one may have been faster. */
+  readonly isOpen: () => Promise<boolean>
   /** Told of each record as it is written. */
   readonly onRecord?: (record: RecordView) => void
 }
@@ -96,6 +99,10 @@ export class Execution {
     ]
   }
 
+  get stepCount(): number {
+    return this.#steps.length
+  }
+
   /**
    * Runs all steps and stops at the first that fails. Whoever calls has checked the entry; it is closed again if
    * another run was faster.
@@ -104,10 +111,10 @@ export class Execution {
    * @throws BusinessError "409", reason `install.running`
    */
   execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
-    const { runLock, sessions, isOpen } = this.#parts
+    const { runLock, sessions } = this.#parts
     return runLock.run(async (takeDatabase) => {
       await takeDatabase()
-      if (!(await isOpen())) return undefined
+      if (!(await request.isOpen())) return undefined
       const session = sessions.begin(request.caller.clientIp, request.retriedSessionId)
       const run: Run = {
         ...{ ...request, session, takeDatabase },
@@ -121,7 +128,7 @@ export class Execution {
   }
 
   async #runSteps(run: Run): Promise<ExecuteView> {
-    const { sessions, announcements, log, say } = this.#parts
+    const { sessions, announcements, audit, log, say } = this.#parts
     const { locale } = run.caller
     const records: RecordView[] = []
     let failed: RecordView | undefined
@@ -138,6 +145,13 @@ export class Execution {
     const outcome = failed !== undefined ? 'failed' : run.restartRequired ? 'restart-required' : 'passed'
     const message = say(locale, `execute.${outcome}`, { step: failed?.stepCode ?? '', reason: failed?.message ?? '' })
     await sessions.end(run.session, { status: outcome, failedStep: failed?.stepCode ?? '', message })
+    await audit.note(run.caller, {
+      action: auditActions.execute,
+      status: failed === undefined ? 'passed' : 'failed',
+      sessionId: run.session.id,
+      summary: { outcome, failedStep: failed?.stepCode ?? '', records: records.length, message },
+      secrets: secretsOf(run.form),
+    })
     const about = { session: run.session, logCount: records.length, message }
     if (failed !== undefined) await announcements.failed({ ...about, step: failed })
     else if (run.locked) await announcements.completed({ ...about, restartSuggested: run.fileChanged })

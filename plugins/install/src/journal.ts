@@ -22,6 +22,12 @@ export interface JournalParts {
 }
 
 const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
+const defaultLimit = 100
+const largestLimit = 500
+
+/** `limit` of a list of records (decision B59). */
+export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
+
 /** How much of the end of the file is read for its last records. */
 const tailBytes = 1_048_576
 /** Records that wait for a database. */

@@ -1,30 +1,39 @@
-import { definePlugin } from '@plinth/kernel'
+import { definePlugin, installAudit } from '@plinth/kernel'
+import { accessProtection } from './access-protection.ts'
+import { addAdminRoutes } from './admin-routes.ts'
+import { AdminService } from './admin-service.ts'
 import { AdministratorCreation } from './administrator.ts'
 import { Announcements } from './announcements.ts'
-import { createCallerReader } from './caller.ts'
+import { AuditTrail } from './audit.ts'
+import { commandCaller } from './caller.ts'
 import { keys } from './config.ts'
 import { Configuration } from './configuration.ts'
+import { crossSiteGuard } from './cross-site.ts'
 import { entities } from './entities.ts'
 import { EntryCheck } from './entry-check.ts'
+import { EntryDoor } from './entry-door.ts'
 import { addEntryRoutes } from './entry-routes.ts'
 import { EntryService } from './entry-service.ts'
 import { Execution } from './execution.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import { installFiles } from './files.ts'
 import { runningValues } from './form.ts'
+import { installCommand } from './install-command.ts'
 import { installToken } from './install-token.ts'
+import { installer } from './installer.ts'
 import { Journal } from './journal.ts'
 import { InstallLock } from './lock.ts'
 import { Migration } from './migration.ts'
 import { changeSets } from './migrations/index.ts'
 import { NoteFile } from './note-file.ts'
+import { addPageRoutes } from './page-routes.ts'
 import { permissions } from './permissions.ts'
 import { Preflight } from './preflight-run.ts'
 import { requires } from './requires.ts'
 import { RestartNote } from './restart-note.ts'
 import { RunLock } from './run-lock.ts'
 import { Sessions } from './sessions.ts'
-import { InstallState } from './state.ts'
+import { InstallState, installedKey } from './state.ts'
 import { Status } from './status.ts'
 import { StepOverview } from './step-overview.ts'
 import { tasks } from './tasks.ts'
@@ -36,14 +45,17 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires,
+  provides: [installAudit, installer],
   config: keys,
   permissions,
   migrations: changeSets,
   entities,
   messages,
   installTasks: tasks,
-  setup({ plugin, services, config, clock, log, root, onReady, onDrain }) {
+  commands: [installCommand],
+  setup({ plugin, services, config, clock, log, root, roles, provide, onReady, onDrain }) {
     const { kernel, database, http, accounts, passwords, configCentre, events } = services
+    const redact = (text: string) => kernel.config.redact(text)
     const isProduction = process.env['NODE_ENV'] === 'production'
     const say = createSay(services.i18n)
     const files = installFiles(config, kernel, root)
@@ -80,23 +92,47 @@ export default definePlugin({
     })
     const administrator = new AdministratorCreation(accounts)
     const lock = new InstallLock(state)
-    const steps = new StepOverview({ kernel, accounts, journal, migration, state, say })
+    const audit = new AuditTrail({ database, redact, clock, log })
+    const stepOverview = new StepOverview({ kernel, accounts, journal, migration, state, say })
     const execution = new Execution({
       ...{ kernel, database, configuration, preflight, migration, administrator, lock, state, journal, sessions },
-      ...{ isOpen, say, clock, log },
+      ...{ audit, say, clock, log },
       runLock: new RunLock({ database, clock, log }),
       announcements: new Announcements({ events, clock, log }),
       restartNote: new RestartNote(new NoteFile(files.restartNote)),
     })
-    const service = new EntryService({
-      ...{ configuration, preflight, migration, administrator, lock, execution, state, status, journal, steps },
-      ...{ running, isOpen, say },
-      redact: (text) => kernel.config.redact(text),
+    const entryService = new EntryService({
+      ...{ configuration, preflight, migration, administrator, lock, execution, state, status, journal, audit },
+      ...{ stepOverview, running, isOpen, redact, say },
       signal: draining.signal,
     })
-    const callerOf = createCallerReader(http.clientIpRules)
-    addEntryRoutes({ http, plugin: plugin.id, kernel, callerOf, entry, service, status, say })
+    const adminService = new AdminService({
+      ...{ kernel, config, state, status, stepOverview, preflight, sessions, journal, audit, administrator },
+      ...{ entryService, say },
+    })
+    provide(installAudit, audit)
+    provide(installer, {
+      stepCount: execution.stepCount,
+      defaults: () => entryService.defaults(commandCaller('en'), true),
+      install: (form, options) =>
+        execution.execute({ ...options, form, retriedSessionId: '', isOpen: () => entry.mayInstall() }),
+    })
 
+    const { id } = plugin
+    const door = new EntryDoor({ entry, audit, clock })
+    http.guard(crossSiteGuard(id))
+    addEntryRoutes({ http, plugin: id, kernel, door, entry, service: entryService, status, say })
+    addAdminRoutes({ http, plugin: id, service: adminService, redact, now: () => clock.now() })
+    addPageRoutes({ http, plugin: id, kernel, config, state, status, page: services.page, say })
+    if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {
+      let isInstalled = config.get(installedKey)
+      config.onChange(installedKey, (value) => {
+        isInstalled = value
+      })
+      const takesRoot = config.get('platform.view.root.enabled') && config.get('platform.install.root-route.enabled')
+      http.everyRequest(accessProtection({ isInstalled: () => isInstalled, takesRoot, say }))
+    }
+    if (!roles.has('web') && !roles.has('worker')) return
     onReady(() => state.repair())
     onDrain(() => draining.abort(new Error('the product stops')))
   },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { SessionRow, type SessionStatus } from './entities.ts'
+import { holdsText } from './text-search.ts'
 
 export interface Session {
   readonly id: string
@@ -30,6 +31,9 @@ export interface SessionParts {
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
+
+/** Columns that a keyword is looked for in. */
+const searched = ['id', 'message', 'failed_step', 'client_ip']
 
 /** The executions of the installation. Rows are written as soon as there is a database. */
 export class Sessions {
@@ -74,13 +78,12 @@ export class Sessions {
 
   /** The newest first. */
   async list({ status, keyword = '', page, size }: SessionFilter) {
-    const like = { $like: `%${keyword.replace(/[\\%_]/g, '\\$&')}%` }
     const where = {
       ...(status === undefined ? {} : { status }),
-      ...(keyword === '' ? {} : { $or: [{ id: like }, { message: like }, { failedStep: like }, { clientIp: like }] }),
+      ...(keyword === '' ? {} : holdsText(this.#parts.database, searched, keyword)),
     }
     const options = { orderBy: { startedAt: 'desc', id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [items, total] = await this.#parts.database.fork().findAndCount(SessionRow, where, options)
+    const [items, total] = await this.#parts.database.fork().findAndCount(SessionRow, where as object, options)
     return { items, total }
   }
 

@@ -30,6 +30,20 @@ export const createInstall = defineChangeSet({
     schema.createIndex('install_record_occurred_at_index').on('install_record').column('occurred_at'),
 
     schema
+      .createTable('install_audit')
+      .addColumn('id', type.id, (c) => c.primaryKey())
+      .addColumn('occurred_at', type.timestamp, (c) => c.notNull())
+      .addColumn('action', type.text(64), (c) => c.notNull())
+      .addColumn('status', type.text(16), (c) => c.notNull())
+      .addColumn('session_id', type.text(64), (c) => c.notNull())
+      .addColumn('operator', type.text(128), (c) => c.notNull())
+      .addColumn('client_ip', type.text(64), (c) => c.notNull())
+      .addColumn('user_agent', type.text(255), (c) => c.notNull())
+      .addColumn('trace_id', type.text(128), (c) => c.notNull())
+      .addColumn('summary', type.json, (c) => c.notNull()),
+    schema.createIndex('install_audit_occurred_at_index').on('install_audit').column('occurred_at'),
+
+    schema
       .createTable('install_state')
       .addColumn('id', type.id, (c) => c.primaryKey())
       .addColumn('installed', type.boolean, (c) => c.notNull())

@@ -1,0 +1,72 @@
+import { BusinessError, type Clock } from '@plinth/kernel'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type AuditTrail, auditActions } from './audit.ts'
+import { type Caller, callerOf } from './caller.ts'
+import { type EntryReason, tokenHeader } from './contract.ts'
+import type { EntryCheck, Verdict } from './entry-check.ts'
+
+export interface EntryDoorParts {
+  readonly entry: EntryCheck
+  readonly audit: AuditTrail
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
+/** A caller with what was decided about it. */
+export interface Entered {
+  readonly caller: Caller
+  readonly verdict: Verdict
+}
+
+/** Refusals a minute that are audited: strangers must not be able to fill the database. */
+const mostRefusals = 60
+const windowMs = 60_000
+
+/** Asks the entry check for requests, and audits whom it turned away. */
+export class EntryDoor {
+  readonly #parts: EntryDoorParts
+  #window = { startedAt: Number.NEGATIVE_INFINITY, refusals: 0 }
+
+  constructor(parts: EntryDoorParts) {
+    this.#parts = parts
+  }
+
+  /** The token of the header alone counts, not one in the body or in the query (decision D26). */
+  enter(request: Parameters<typeof callerOf>[0], reply: FastifyReply): Promise<Entered> {
+    const given = request.headers[tokenHeader]
+    return this.check(request, reply, typeof given === 'string' ? given : undefined)
+  }
+
+  /** @throws BusinessError "429" with the header `Retry-After` */
+  async check(
+    request: Pick<FastifyRequest, 'headers'> & Parameters<typeof callerOf>[0],
+    reply: FastifyReply,
+    token: string | undefined,
+  ): Promise<Entered> {
+    reply.header('cache-control', 'no-store')
+    const caller = callerOf(request)
+    try {
+      const verdict = await this.#parts.entry.check(caller, token)
+      if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
+      return { caller, verdict }
+    } catch (error) {
+      const seconds = error instanceof BusinessError ? error.data?.['retryAfterSeconds'] : undefined
+      if (typeof seconds === 'number') reply.header('retry-after', seconds)
+      throw error
+    }
+  }
+
+  async #auditRefusal(caller: Caller, { reason, closed }: Verdict): Promise<void> {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, refusals: 0 }
+    this.#window.refusals++
+    if (this.#window.refusals > mostRefusals) return
+    const summary = { reason, ...(closed === undefined ? {} : { closed }) }
+    await this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'failed', summary })
+  }
+}
+
+export const entryRefused = (reason: EntryReason) =>
+  new BusinessError('403', 'The installation is closed to you.', {
+    reason,
+    messageKey: 'messages.install.entry.refused',
+  })

@@ -1,0 +1,21 @@
+import { service } from '@plinth/kernel'
+import type { Caller } from './caller.ts'
+import type { DefaultsView, ExecuteView, InstallForm, RecordView } from './contract.ts'
+
+/** The whole installation for the command of this plugin. */
+export interface Installer {
+  readonly stepCount: number
+  /** The running configuration with its secrets: whoever runs a command on the server can read the file. */
+  defaults(): DefaultsView
+  /** Answers nothing when the product is installed, or when nobody can tell. */
+  install(
+    form: InstallForm,
+    options: {
+      readonly caller: Caller
+      readonly signal: AbortSignal
+      readonly onRecord: (record: RecordView) => void
+    },
+  ): Promise<ExecuteView | undefined>
+}
+
+export const installer = service<Installer>('install.installer', { from: '@plinth/install' })

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import type { HttpServer } from '@plinth/http'
+import type { Kernel } from '@plinth/kernel'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { InstallConfig } from './config.ts'
+import type { InstallPage } from './contract.ts'
+import { ownPath } from './own-path.ts'
+import { fallbackPage, rootPage } from './plain-page.ts'
+import type { InstallState } from './state.ts'
+import { installPath, type Status } from './status.ts'
+import type { Say } from './texts.ts'
+
+export interface PageRouteParts {
+  readonly http: HttpServer
+  readonly plugin: string
+  readonly kernel: Pick<Kernel, 'product'>
+  readonly config: InstallConfig
+  readonly state: InstallState
+  readonly status: Status
+  readonly page: InstallPage | undefined
+  readonly say: Say
+}
+
+const html = 'text/html; charset=utf-8'
+const noStore = 'no-store'
+
+/** What a page may load: what we serve, and what carries the nonce of this one answer. */
+const policy = (nonce: string) =>
+  [
+    `default-src 'self'`,
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    `img-src 'self' data:`,
+    `connect-src 'self'`,
+    `object-src 'none'`,
+    `base-uri 'self'`,
+    `frame-ancestors 'none'`,
+    `form-action 'self'`,
+  ].join('; ')
+
+/** The install page, the way to it, and the root path (document 3, "Access protection, root route and pages"). */
+export function addPageRoutes({ http, plugin, kernel, config, state, status, page, say }: PageRouteParts): void {
+  const route = (path: string, summary: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown) => {
+    http.rawRoute(plugin, { method: 'GET', path, summary, access: 'public', hidden: true, produces: [html], handler })
+  }
+  const hasPage = config.get('platform.install.page.enabled')
+  const notFound = (reply: FastifyReply) => reply.header('cache-control', noStore).callNotFound()
+  const redirect = (reply: FastifyReply, target: string) => reply.header('cache-control', noStore).redirect(target, 302)
+  const sendPage = (reply: FastifyReply, body: string) =>
+    reply.header('cache-control', noStore).header('vary', 'accept-language').type(html).send(body)
+
+  /** Whether the page has nothing to do any more. What cannot be read counts as installed. */
+  const isOver = async () => {
+    const { name } = await state.read()
+    return name !== 'not-installed' && !(name === 'installed' && config.get('platform.install.allow-reinstall'))
+  }
+  /** The product's entry; the install page must not lead to itself. */
+  const productEntry = ({ contextPath }: FastifyRequest) => {
+    const target = status.productPath(contextPath)
+    return /\/install\/?$/.test(target) ? `${contextPath}/` : target
+  }
+  /** @param base where relative addresses of the page start, when it is shown under another path */
+  const sendInstallPage = async (request: FastifyRequest, reply: FastifyReply, base?: string) => {
+    const nonce = randomBytes(16).toString('base64')
+    const { locale } = request
+    const body = (await page?.html({ nonce, locale })) ?? fallbackPage(locale, say)
+    reply.header('content-security-policy', policy(nonce))
+    return sendPage(reply, base === undefined ? body : withBase(body, base))
+  }
+
+  if (hasPage) {
+    route('/install', 'Way to the install page', async (request, reply) => {
+      if (await isOver()) return redirect(reply, productEntry(request))
+      return redirect(reply, `${request.contextPath}${installPath}${queryOf(request.url)}`)
+    })
+    route('/install/', 'Install page', async (request, reply) => {
+      if (await isOver()) return redirect(reply, productEntry(request))
+      return sendInstallPage(request, reply)
+    })
+    route('/install/*', 'Files of the install page', async (request, reply) => {
+      const path = String((request.params as Readonly<Record<string, string>>)['*'])
+      const asset = await page?.asset(path, encodingsOf(request.headers['accept-encoding']))
+      if (asset === undefined) return notFound(reply)
+      if (asset.encoding !== undefined) reply.header('content-encoding', asset.encoding)
+      return reply
+        .header('cache-control', asset.immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
+        .header('vary', 'accept-encoding')
+        .type(asset.contentType)
+        .send(Buffer.from(asset.body))
+    })
+  }
+
+  if (!config.get('platform.view.root.enabled')) return
+  const mayTakeRoot =
+    config.get('platform.install.enabled') &&
+    config.get('platform.install.root-route.enabled') &&
+    config.get('platform.install.mode') !== 'disabled'
+  route('/', 'Entry of the product, or of its installation', async (request, reply) => {
+    const { contextPath: prefix, locale } = request
+    const isTaken = mayTakeRoot && (await state.read()).name === 'not-installed'
+    const key = isTaken ? 'platform.install.root-route.target' : 'platform.view.root.target'
+    const target = ownPath(config.get(key))
+    if (target === '/') {
+      return sendPage(reply, rootPage(locale, say, { product: kernel.product.name, prefix, isOpen: isTaken }))
+    }
+    if (!isTaken || config.get('platform.install.root-route.mode') === 'redirect') {
+      return redirect(reply, prefix + target)
+    }
+    if (hasPage && target === installPath) return sendInstallPage(request, reply, prefix + target)
+    return forward(request, reply, target)
+  })
+
+  /** Answers with what stands at another path of this product, under the root path. */
+  async function forward(request: FastifyRequest, reply: FastifyReply, target: string) {
+    const { statusCode, headers, rawPayload } = await http.inject({
+      method: 'GET',
+      url: target,
+      headers: request.headers as Record<string, string>,
+      remoteAddress: request.raw.socket.remoteAddress ?? '',
+    })
+    const isHtml = String(headers['content-type']).startsWith('text/html')
+    const base = request.contextPath + target.slice(0, target.lastIndexOf('/') + 1)
+    for (const name of ['content-type', 'content-security-policy', 'content-encoding', 'location'] as const) {
+      const value = headers[name]
+      if (value !== undefined) reply.header(name, value)
+    }
+    const isText = isHtml && headers['content-encoding'] === undefined
+    const body = isText ? withBase(rawPayload.toString('utf8'), base) : rawPayload
+    return reply.code(statusCode).header('cache-control', noStore).send(body)
+  }
+}
+
+const withBase = (page: string, base: string) =>
+  page.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">`)
+
+function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at)
+}
+
+/** Encodings of a header, best first; those that are refused are left out. */
+function encodingsOf(header: string | string[] | undefined): string[] {
+  const offers = String(header ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((offer) => {
+      const [name = '', ...parameters] = offer.split(';').map((part) => part.trim())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))
+      return { name, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+    })
+  return offers
+    .filter(({ name, weight }) => name !== '' && weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ name }) => name)
+}

@@ -1,0 +1,361 @@
+/** Who may enter the installation, and what strangers learn. */
+import { createDatabase } from '@plinth/database/testing'
+import sharedStorePlugin from '@plinth/shared-store'
+import t, { type Test } from 'tap'
+import { FailedAttempts } from '../src/failed-attempts.ts'
+import { type StartSettings, secrets, startInstall } from './fixtures/product.ts'
+
+const token = 'correct-horse-battery-staple-4711'
+const tokenOf = { 'platform.install.token': token }
+
+async function start(t: Test, settings: StartSettings = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  return startInstall(t, db, settings)
+}
+
+t.test('I-005 I-006 I-014 I-209 the status snapshot', async (t) => {
+  const { look, execute, clock } = await start(t)
+  const before = await look('status')
+  t.equal(before.code, '200')
+  t.same(before.data, {
+    enabled: true,
+    mode: 'auto',
+    installed: false,
+    installAllowed: true,
+    allowReinstall: false,
+    locked: false,
+    installPath: '/install/',
+    productPath: '/',
+    rootRouteMode: 'redirect',
+    rootRouteTarget: '/install/',
+    snapshotAt: '2026-01-01T00:00:00.000Z',
+  })
+  t.equal(before.headers['cache-control'], 'no-store')
+  await execute()
+  await clock.advance(1500)
+  const after = await look('status')
+  t.match(after.data, { installed: true, installAllowed: false, locked: true, snapshotAt: /T00:00:01\.500Z$/ })
+})
+
+t.test('I-010 I-013 mode and switch', async (t) => {
+  const cases = [
+    { mode: 'auto', enabled: true, allowed: true },
+    { mode: 'auto', enabled: false, allowed: false },
+    { mode: 'disabled', enabled: true, allowed: false },
+    { mode: 'forced', enabled: false, allowed: true },
+  ]
+  for (const { mode, enabled, allowed } of cases) {
+    const config = { 'platform.install.mode': mode, 'platform.install.enabled': enabled }
+    const { look, install, execute, accounts } = await start(t, { config })
+    const about = `mode ${mode}, enabled ${enabled}`
+    t.match((await look('status')).data, { mode, enabled, installAllowed: allowed }, about)
+    const reason = allowed ? 'install.token.not-required' : 'install.token.not-allowed'
+    t.match((await install('token/verify', { body: {} })).data, { valid: allowed, reason }, about)
+    t.match((await execute()).data, { authorized: allowed, passed: allowed }, about)
+    t.equal(await accounts.hasUsers(), allowed, about)
+    // B55: forcing never opens what is installed.
+    if (mode === 'forced') t.match((await look('status')).data, { installed: true, installAllowed: false })
+  }
+})
+
+t.test('I-011 I-012 I-019 installed, with and without leave to install again', async (t) => {
+  const { look, execute, install } = await start(t, { config: { 'platform.install.allow-reinstall': true } })
+  await execute()
+  t.match((await look('status')).data, { installed: true, allowReinstall: true, installAllowed: true, locked: true })
+  t.match((await install('token/verify', { body: {} })).data, { valid: true, installed: true })
+  const again = await execute()
+  t.match(again.data, { passed: true, locked: true, restartRequired: false })
+  const administrator = again.data.records.find(({ stepCode }: { stepCode: string }) => stepCode === 'administrator')
+  t.match(administrator, { status: 'passed', message: /already/ }, 'D63 the administrator is there already')
+})
+
+t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token configured, or blanks alone', async (t) => {
+  for (const configured of ['', '  \t ']) {
+    const { install, look } = await start(t, { config: { 'platform.install.token': configured } })
+    for (const body of [{}, { token: '' }, { token: 'whatever' }]) {
+      const { code, data } = await install('token/verify', { body })
+      t.equal(code, '200')
+      t.same(data, {
+        valid: true,
+        tokenConfigured: false,
+        installed: false,
+        installAllowed: true,
+        reason: 'install.token.not-required',
+        expiresAt: '',
+      })
+    }
+    t.equal((await look('steps')).code, '200')
+  }
+})
+
+t.test('I-023 I-089 I-090 I-094 token check', async (t) => {
+  const { install, clock } = await start(t, { config: tokenOf })
+  const verify = async (body: object, sent?: string) =>
+    (await install('token/verify', { body, ...(sent === undefined ? {} : { token: sent }) })).data
+  const good = await verify({ token })
+  t.match(good, { valid: true, tokenConfigured: true, reason: 'install.token.valid' })
+  t.equal(Date.parse(good.expiresAt) - clock.now(), 30 * 60_000, 'I-023 30 minutes')
+  for (const [body, sent] of [
+    [{}, undefined],
+    [{ token: '' }, undefined],
+    [{ token: `${token}x` }, undefined],
+    [{}, token],
+  ] as const) {
+    t.match(await verify(body, sent), { valid: false, reason: 'install.token.invalid', expiresAt: '' })
+  }
+  t.equal((await install('token/verify', { body: { token: 5 } })).code, '400')
+})
+
+t.test('I-023 the validity is configured', async (t) => {
+  const { install, clock } = await start(t, { config: { ...tokenOf, 'platform.install.token-ttl': '90s' } })
+  const { data } = await install('token/verify', { body: { token } })
+  t.equal(Date.parse(data.expiresAt) - clock.now(), 90_000)
+})
+
+/** Every operation behind the entry check, with what it answers to who may not enter. */
+const guarded = [
+  ['GET', 'config/defaults', undefined],
+  ['GET', 'config/schema', undefined],
+  ['GET', 'steps', undefined],
+  ['POST', 'preflight', { authorized: false, passed: false, checks: [] }],
+  ['POST', 'config/validate', { authorized: false, passed: false, checks: [] }],
+  ['POST', 'config/plan', { authorized: false, passed: false, checks: [], entries: [], restartRequired: false }],
+  ['POST', 'config/write', { authorized: false, passed: false, checks: [], entries: [], restartRequired: false }],
+  ['POST', 'migrate', { authorized: false, migrated: false, pendingBefore: 0, applied: 0, upToDate: false }],
+  ['POST', 'execute', { authorized: false, passed: false, sessionId: '', records: [] }],
+  ['POST', 'sessions/none/retry', { authorized: false, passed: false, sessionId: '', records: [] }],
+  ['POST', 'administrator', { authorized: false, ready: false, created: false, userId: null, username: '' }],
+  ['POST', 'lock', { authorized: false, locked: false, lockedAt: '', status: { installed: Boolean } }],
+  ['GET', 'execution-logs', { authorized: false, records: [] }],
+  ['GET', 'sessions/none', { authorized: false, sessionId: 'none', records: [] }],
+] as const
+
+t.test('I-042 I-093 I-097 I-149 nothing is done without the token in the header', async (t) => {
+  const { call, form, accounts, look, db } = await start(t, { config: tokenOf })
+  const elsewhere = { 'x-installtoken': token, authorization: `Bearer ${token}`, cookie: `token=${token}` }
+  for (const [method, path, refused] of guarded) {
+    const body = { ...form, ...form.administrator, token }
+    const url = `/api/v1/install/${path}?token=${token}&x-install-token=${token}`
+    const answer = await call(method, url, { headers: elsewhere, ...(method === 'POST' ? { body } : {}) })
+    if (refused === undefined) t.match(answer, { code: '403', data: { reason: 'install.token.invalid' } }, path)
+    else t.match(answer, { code: '200', data: refused }, path)
+  }
+  t.equal(await accounts.hasUsers(), false)
+  t.match((await look('status')).data, { installed: false })
+  const [{ count } = { count: -1 }] = await db.query<{ count: number }>('select count(*) as count from install_record')
+  t.equal(Number(count), 0, 'I-042 no check was run')
+  for (const [method, path] of guarded) {
+    const body = method === 'POST' ? { body: {} } : {}
+    const { code, data } = await call(method, `/api/v1/install/${path}`, { token, ...body })
+    t.notMatch(data, { authorized: false }, path)
+    if (path === 'lock') break
+    if (!path.endsWith('retry')) t.equal(code, '200', path)
+  }
+})
+
+t.test('I-073 I-091 after the installation everything is closed', async (t) => {
+  const { call, install, execute, form, accounts } = await start(t, { config: tokenOf })
+  t.match((await execute({ token })).data, { passed: true })
+  t.match((await install('token/verify', { body: { token } })).data, {
+    valid: false,
+    installed: true,
+    reason: 'install.token.not-allowed',
+    expiresAt: '',
+  })
+  for (const [method, path, refused] of guarded) {
+    const body = { ...form, ...form.administrator, username: 'intruder' }
+    const answer = await call(method, `/api/v1/install/${path}`, { token, ...(method === 'POST' ? { body } : {}) })
+    if (refused === undefined) t.match(answer, { code: '403', data: { reason: 'install.token.not-allowed' } }, path)
+    else t.match(answer.data, refused, path)
+  }
+  t.equal(await accounts.findByUsername('intruder'), undefined)
+})
+
+t.test('I-024 I-025 I-026 source networks', async (t) => {
+  const { install, look, running } = await start(t, {
+    config: {
+      'platform.install.cidr-check-enabled': true,
+      'platform.rate-limit.annotation.client-ip.trusted-proxies': ['10.0.0.0/8'],
+    },
+  })
+  const verdict = async (remoteAddress: string, headers: Record<string, string> = {}) =>
+    (await install('token/verify', { body: {}, remoteAddress, headers })).data.valid
+  t.equal(await verdict('127.0.0.1'), true)
+  t.equal(await verdict('::1'), true)
+  t.equal(await verdict('::ffff:127.0.0.1'), true, 'I-026')
+  t.equal(await verdict('192.0.2.7'), false, 'I-025')
+  t.equal(
+    await verdict('192.0.2.7', { 'x-forwarded-for': '127.0.0.1' }),
+    false,
+    'P35 D11 a forged header opens nothing',
+  )
+  t.equal(await verdict('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }), true, 'a trusted proxy speaks for its client')
+  t.equal(await verdict('10.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), false)
+  t.match((await look('status', { remoteAddress: '192.0.2.7' })).data, { installAllowed: true })
+  t.same(running.config.explain('platform.install.allowed-cidrs')?.effective.value, ['127.0.0.1/32', '::1/128'])
+  const open = await start(t)
+  t.equal((await open.install('token/verify', { body: {}, remoteAddress: '192.0.2.7' })).data.valid, true, 'I-024 off')
+})
+
+t.test('I-027 HTTPS', async (t) => {
+  const { install } = await start(t, { config: { 'platform.install.require-https': true } })
+  const verdict = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
+    (await install('token/verify', { body: {}, headers, remoteAddress })).data
+  t.match(await verdict({}), { valid: false, reason: 'install.token.not-allowed', installAllowed: true })
+  t.match(await verdict({ 'x-forwarded-proto': 'https' }), { valid: true }, 'P33 a trusted proxy speaks HTTPS')
+  t.match(await verdict({ 'x-forwarded-proto': 'https' }, '203.0.113.5'), { valid: false }, 'anybody else does not')
+})
+
+t.test('I-095 five wrong tokens a minute and address', async (t) => {
+  const { install, look, clock } = await start(t, { config: tokenOf })
+  const from = { remoteAddress: '203.0.113.9' }
+  const wrong = () => look('steps', { token: 'wrong', ...from })
+  for (let attempt = 0; attempt < 5; attempt++) t.equal((await wrong()).code, '403')
+  const refused = await wrong()
+  t.match(refused, { status: 200, code: '429', data: { reason: 'install.token.too-many-failures' } })
+  t.equal(refused.headers['retry-after'], '60')
+  t.equal((await look('steps', { token, ...from })).code, '429', 'the right one is no hint either')
+  t.equal((await install('token/verify', { body: { token }, ...from })).code, '429')
+  t.equal((await look('steps', { token, remoteAddress: '203.0.113.10' })).code, '200', 'others are not held up')
+  await clock.advance(60_000)
+  t.equal((await look('steps', { token, ...from })).code, '200')
+  for (let attempt = 0; attempt < 9; attempt++) await install('token/verify', { body: {}, ...from })
+  t.equal((await look('steps', { token, ...from })).code, '200', 'asking without a token is no guess')
+})
+
+t.test('I-095 guesses at the same time gain nothing', async (t) => {
+  const { look } = await start(t, { config: tokenOf })
+  const answers = await Promise.all(Array.from({ length: 40 }, () => look('steps', { token: 'wrong' })))
+  t.equal(answers.filter(({ code }) => code === '403').length, 5)
+  t.equal(answers.filter(({ code }) => code === '429').length, 35)
+})
+
+t.test('I-095 addresses of one IPv6 network count together, and memory has a bound', async (t) => {
+  let now = 0
+  const attempts = new FailedAttempts({ monotonic: () => now })
+  for (let host = 1; host <= 5; host++) attempts.record(`2001:db8:0:7::${host}`)
+  t.ok(attempts.waitMs('2001:db8:0:7:ffff::9') > 0)
+  t.equal(attempts.waitMs('2001:db8:0:8::1'), 0)
+  for (let host = 0; host < 20_000; host++) attempts.record(`10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`)
+  t.equal(attempts.waitMs('2001:db8:0:7::1'), 0, 'the oldest was forgotten')
+  now = 60_000
+  t.equal(attempts.waitMs('10.0.78.31'), 0)
+})
+
+t.test('I-096 I-098 secrets of the defaults go to who may see them alone', async (t) => {
+  const environment = {
+    PLATFORM_CACHE_PASSWORD: secrets.cache,
+    PLATFORM_DATABASE_PASSWORD: secrets.database,
+  }
+  const { look } = await start(t, { environment, plugins: [sharedStorePlugin] })
+  const cacheOf = async (options: object) => (await look('config/defaults', options)).data.cache
+  const local = await look('config/defaults', { headers: { host: 'localhost:3000' } })
+  t.equal(local.headers['cache-control'], 'no-store')
+  t.match(local.data, {
+    site: { name: '', title: '', url: '', defaultLocale: 'en', timeZone: 'UTC' },
+    database: { type: 'h2', url: /^sqlite:/, host: '', port: null, database: 'test', username: '', password: '' },
+    cache: { enabled: false, host: '127.0.0.1', port: 6379, database: 0, password: secrets.cache, passwordSet: true },
+    storage: { publicDisk: 'public', localDisk: 'local' },
+  })
+  const strangers = [
+    { remoteAddress: '192.0.2.1' },
+    { headers: { host: 'localhost', 'x-forwarded-for': '127.0.0.1' } },
+    { headers: { host: 'evil.example' } },
+    { remoteAddress: '10.0.0.5', headers: { host: 'localhost', 'x-real-ip': '127.0.0.1' } },
+  ]
+  for (const options of strangers) {
+    t.match(await cacheOf(options), { password: '', passwordSet: true }, JSON.stringify(options))
+  }
+  t.notMatch(JSON.stringify((await look('status')).data), secrets.cache)
+
+  const withToken = await start(t, { environment, plugins: [sharedStorePlugin], config: tokenOf })
+  const far = { remoteAddress: '192.0.2.1' }
+  t.equal((await withToken.look('config/defaults', { token, ...far })).data.cache.password, secrets.cache)
+  t.equal((await withToken.look('config/defaults', far)).code, '403')
+})
+
+t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
+  const { call, install, look, form, accounts, server } = await start(t)
+  const evil = [
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+    { origin: 'http://localhost:81' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
+  ]
+  for (const [method, path] of guarded) {
+    if (method !== 'POST') continue
+    for (const headers of evil) {
+      const answer = await call('POST', `/api/v1/install/${path}`, { body: form, headers })
+      t.match(answer, { code: '403', data: { reason: 'install.cross-site' } }, `${path} ${JSON.stringify(headers)}`)
+    }
+  }
+  const bare = {
+    method: 'POST',
+    url: '/api/v1/install/lock',
+    headers: { 'content-type': 'text/plain', ...evil[0] },
+  } as const
+  t.match((await server.inject(bare)).json(), { code: '403' }, 'P37 no body, text/plain')
+  t.match((await look('status')).data, { installed: false })
+
+  for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data']) {
+    const payload = type.startsWith('application') ? 'site.name=x' : JSON.stringify(form)
+    const request = {
+      method: 'POST',
+      url: '/api/v1/install/execute',
+      headers: { 'content-type': type },
+      payload,
+    } as const
+    t.match(await server.inject(request), { statusCode: 415 }, `P38 ${type}`)
+  }
+  t.equal(await accounts.hasUsers(), false)
+
+  const headers = { origin: 'https://evil.example', 'access-control-request-headers': 'x-install-token' }
+  const preflight = await server.inject({ method: 'OPTIONS', url: '/api/v1/install/execute', headers })
+  t.equal(preflight.statusCode, 404, 'P39')
+  for (const answer of [preflight, await server.inject({ url: '/api/v1/install/status', headers })]) {
+    t.notOk(
+      Object.keys(answer.headers).some((name) => name.startsWith('access-control-')),
+      'P39',
+    )
+  }
+
+  const own = [
+    {},
+    { origin: 'http://localhost:80' },
+    { origin: 'http://localhost' },
+    { 'sec-fetch-site': 'same-origin', origin: 'https://shop.example', host: '127.0.0.1:3000' },
+    { 'sec-fetch-site': 'none' },
+    { origin: 'https://shop.example', 'x-forwarded-host': 'shop.example' },
+  ]
+  for (const headers of own) {
+    t.equal((await install('token/verify', { body: {}, headers })).code, '200', JSON.stringify(headers))
+  }
+})
+
+t.test('the guard covers the whole prefix, however the address is written', async (t) => {
+  const { server, accounts, form, look } = await start(t, { config: tokenOf })
+  const paths = [
+    '',
+    '/',
+    '//',
+    '/execute/',
+    '/execute/x',
+    '//execute',
+    '/./execute',
+    '/%65xecute',
+    '/execute%2f',
+    '/EXECUTE',
+    '/execute;x',
+  ]
+  for (const path of paths) {
+    for (const prefix of ['/api/v1/install', '//api/v1/install', '/api//v1/install', '/API/v1/install']) {
+      const answer = await server.inject({ method: 'POST', url: `${prefix}${path}`, payload: form })
+      t.ok(answer.statusCode === 404 || answer.json().data.authorized === false, `${prefix}${path}`)
+    }
+  }
+  t.equal(await accounts.hasUsers(), false)
+  t.match((await look('status')).data, { installed: false })
+})
