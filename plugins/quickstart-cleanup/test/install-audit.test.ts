@@ -1,0 +1,44 @@
+import { onEachDatabase } from '@plinth/database/testing'
+import eventsPlugin from '@plinth/events'
+import installPlugin from '@plinth/install'
+import systemConfigPlugin from '@plinth/system-config'
+import t, { type Test } from 'tap'
+import { allPhrase, startCleanup } from './fixtures/products.ts'
+
+const auditLogs = '/api/v1/admin/install/audit-logs?action=quickstart-cleanup'
+
+onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', async (t: Test, db) => {
+  const { call, left, confirm } = await startCleanup(t, db, {
+    modules: { forum: {}, mall: { removeItems: () => Promise.reject(new Error('no')) } },
+    audit: false,
+    plugins: [eventsPlugin, systemConfigPlugin, installPlugin],
+    config: { 'platform.install.enabled': false },
+  })
+  await call('POST', '/forum', { ...confirm('forum'), confirmation: 'wrong-phrase' })
+  const { data: run } = await call('POST', '', { confirmation: allPhrase })
+  t.match(run, { passed: false, cleanedCount: 1, failedCount: 1 }, 'the switch of the installation does not count')
+  t.same(
+    [await left('forum'), await left('mall')],
+    [
+      [0, 0],
+      [1, 2],
+    ],
+  )
+
+  const { data: page } = await call('GET', auditLogs)
+  t.equal(page.total, 3)
+  t.match(page.items, [
+    {
+      action: 'quickstart-cleanup',
+      status: 'failed',
+      sourceIp: '127.0.0.1',
+      userAgent: 'tap',
+      summary: { module: 'mall' },
+    },
+    { action: 'quickstart-cleanup', status: 'passed' },
+    { action: 'quickstart-cleanup', status: 'failed' },
+  ])
+  const told = JSON.stringify(page)
+  for (const word of ['forum', 'mall', 'demo-items', 'removal-failed', 'confirmation-mismatch']) t.match(told, word)
+  t.notMatch(told, /wrong-phrase|CLEAN-|一键清理/)
+})
