@@ -24,6 +24,11 @@ export interface RateLimitDecision {
 export interface StoreContext {
   /** The caller's deadline. A store that cannot decide before it aborts must throw. */
   readonly signal: AbortSignal
+  /**
+   * True when the deadline has passed. Given by a caller that stops waiting then by itself, so that a store which asks
+   * here before it acts can leave the signal alone: making one for every call costs more than deciding.
+   */
+  isOver?(): boolean
 }
 
 type Awaitable<T> = T | Promise<T>

@@ -29,20 +29,18 @@ export class SharedQuotaStore implements RateLimitStore {
   }
 
   async consumeAll(requests: readonly RateLimitRequest[], context?: StoreContext): Promise<RateLimitDecision[]> {
-    const decisions = await this.#quota.decideAll(this.#algorithm, requests, context?.signal)
-    return decisions.map((decision) => this.#shown(decision))
+    return (await this.#quota.decideAll(this.#algorithm, requests, context)).map(this.#shown)
   }
 
   async reset(key: string): Promise<void> {
     await this.#quota.reset(this.#algorithm, key)
   }
 
-  async #decide(request: RateLimitRequest, take: boolean, context?: StoreContext): Promise<RateLimitDecision> {
-    const options = context === undefined ? { take } : { take, signal: context.signal }
-    return this.#shown(await this.#quota.decide(this.#algorithm, request, options))
+  #decide(request: RateLimitRequest, take: boolean, patience?: StoreContext): Promise<RateLimitDecision> {
+    return this.#quota.decide(this.#algorithm, request, { take, patience }).then(this.#shown)
   }
 
-  #shown({ allowed, remaining, resetInMs, retryAfterMs }: QuotaDecision): RateLimitDecision {
+  readonly #shown = ({ allowed, remaining, resetInMs, retryAfterMs }: QuotaDecision): RateLimitDecision => {
     return { allowed, remaining, resetAtMs: this.#clock.now() + resetInMs, retryAfterMs }
   }
 }

@@ -1,4 +1,5 @@
 import { key } from '@plinth/kernel'
+import { failurePolicies } from './request-rules.ts'
 
 export const config = {
   'platform.rate-limit.enabled': key.boolean({
@@ -37,11 +38,31 @@ export const config = {
   'platform.rate-limit.store-deadline': key.duration({
     title: { en: 'Deadline of a store', 'zh-CN': '存储的时限' },
     description: {
-      en: 'A store that has not answered by then counts as failed, and the call is refused.',
-      'zh-CN': '存储在此时限内未应答即视为失败，调用被拒绝。',
+      en: 'A store that has not answered by then counts as failed; the failure policy decides.',
+      'zh-CN': '存储在此时限内未应答即视为故障，由故障策略决定。',
     },
     default: '250ms',
     minimum: '1ms',
+    reload: 'live',
+  }),
+  'platform.rate-limit.failure-policy': key.enum({
+    title: { en: 'When a store fails', 'zh-CN': '存储故障策略' },
+    description: {
+      en: 'insurance: count in the memory of each process; closed: refuse; open: let pass uncounted. For limits that name none.',
+      'zh-CN': 'insurance：在各进程内存中计数；closed：拒绝；open：不计数直接放行。用于未指定策略的限流。',
+    },
+    values: failurePolicies,
+    default: 'insurance',
+    reload: 'live',
+  }),
+  'platform.rate-limit.deny-cache.ttl': key.duration({
+    title: { en: 'Remembering denials', 'zh-CN': '拒绝记忆时间' },
+    description: {
+      en: 'So long a process answers a caller whom a shared store has denied by itself. A reset by another process counts after that. 0s: always ask.',
+      'zh-CN': '共享存储拒绝后，进程在此时间内直接拒绝同一调用方；其他进程的重置在此之后生效。0s 表示每次都查询。',
+    },
+    default: '1s',
+    maximum: '1h',
     reload: 'live',
   }),
   'platform.rate-limit.annotation.enabled': key.boolean({
@@ -53,5 +74,32 @@ export const config = {
     title: { en: 'Prefix of declarative keys', 'zh-CN': '声明式键前缀' },
     default: 'web',
     minLength: 1,
+  }),
+  'platform.rate-limit.annotation.shadow': key.boolean({
+    title: { en: 'Shadow mode', 'zh-CN': '影子模式' },
+    description: {
+      en: 'Limits of routes count and report but deny nothing.',
+      'zh-CN': '路由上的限流只计数和上报，不拒绝请求。',
+    },
+    default: false,
+    reload: 'live',
+  }),
+  'platform.rate-limit.annotation.draft-headers': key.boolean({
+    title: { en: 'RateLimit header fields', 'zh-CN': 'RateLimit 响应头' },
+    description: {
+      en: 'Also send RateLimit and RateLimit-Policy of the IETF draft.',
+      'zh-CN': '同时发送 IETF 草案的 RateLimit 和 RateLimit-Policy 响应头。',
+    },
+    default: false,
+  }),
+  'platform.rate-limit.annotation.client-ip.ipv6-prefix': key.integer({
+    title: { en: 'IPv6 prefix', 'zh-CN': 'IPv6 前缀长度' },
+    description: {
+      en: 'Leading bits of an IPv6 address that make one caller, 64 for a usual network. 128: every address is a caller of its own.',
+      'zh-CN': 'IPv6 地址中用于识别调用方的前缀位数，常见网络为 64。128 表示每个地址单独计数。',
+    },
+    default: 128,
+    minimum: 16,
+    maximum: 128,
   }),
 }

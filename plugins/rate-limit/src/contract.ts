@@ -1,6 +1,12 @@
 import type { GuardHandler, RouteAnnotation } from '@plinth/http'
 import { service } from '@plinth/kernel'
 
+/**
+ * What becomes of a request while its store fails: `insurance` counts in the memory of this process (each instance then
+ * has the whole limit to give), `closed` refuses it, `open` lets it pass uncounted. Logins and codes are `closed`.
+ */
+export type FailurePolicy = 'insurance' | 'closed' | 'open'
+
 /** What a caller asks (document 1, "Rate-limit request and result"). */
 export interface ConsumeRequest {
   /** Must hold a business dimension (account, address, application), hashed when it is personal. The prefix is added. */
@@ -13,6 +19,10 @@ export interface ConsumeRequest {
   readonly cost?: number
   /** Store name; absent or empty: the default store. */
   readonly store?: string
+  /** Absent: the default, `platform.rate-limit.failure-policy`. */
+  readonly failurePolicy?: FailurePolicy
+  /** True counts and reports but never denies: to try a limit out. */
+  readonly shadow?: boolean
 }
 
 export interface RateLimitResult {
@@ -26,6 +36,8 @@ export interface RateLimitResult {
   readonly resetAt: number
   /** Milliseconds; 0 when allowed. */
   readonly retryAfter: number
+  /** Present when a limit in shadow mode would have denied. */
+  readonly shadowed?: true
 }
 
 export interface JointResult {
@@ -41,7 +53,8 @@ export interface RateLimiter {
    *
    * @throws RangeError for arguments out of range
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
-   * @throws BusinessError `503`, reason `rate-limit.store-unavailable`, when the store fails or misses its deadline
+   * @throws BusinessError `503`, reason `rate-limit.store-unavailable`, when the store fails or misses its deadline and
+   *   the failure policy is `closed`
    */
   consume(request: ConsumeRequest): Promise<RateLimitResult>
   /** Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`. */
@@ -61,7 +74,15 @@ export interface RateLimiter {
   assertAllAllowed(requests: readonly ConsumeRequest[]): Promise<readonly RateLimitResult[]>
   /** What `consume` would answer, taking nothing. */
   peek(request: ConsumeRequest): Promise<RateLimitResult>
+  /** Forgets the key. @throws as `consume` does, whatever the failure policy */
   reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>
+  /**
+   * A client address as it may stand in a key: SHA-256 in lower-case hex, of IPv6 addresses only the prefix that
+   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` keeps.
+   *
+   * @param address as `request.clientIp` has it
+   */
+  addressKey(address: string): string
 }
 
 /** Business-level rate limiting. */
@@ -104,7 +125,14 @@ export interface RateLimited {
   readonly store?: string
   /** Whose quota it is; default `IP_ROUTE`. */
   readonly keyStrategy?: KeyStrategy
-  /** A denied request gets 204 without a body. Only for heartbeats, tracking and log reports. */
+  /** Absent: the default, `platform.rate-limit.failure-policy`. */
+  readonly failurePolicy?: FailurePolicy
+  /** True counts and reports but never denies: to try a limit out. */
+  readonly shadow?: boolean
+  /**
+   * A denied request gets 204 without a body. Only for heartbeats, tracking and log reports: on routes of logins, orders,
+   * payments and gateways it is refused at start.
+   */
   readonly silent?: boolean
 }
 
@@ -117,3 +145,17 @@ export const rateLimitedAnnotation = 'rate-limit.limited'
 export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
   return { id: rateLimitedAnnotation, value: limit }
 }
+
+/** Limits for all routes under a path, as of a whole controller. */
+export interface RouteLimits {
+  /**
+   * Limits the routes at and under a path that have no limit of their own. Of several paths the longest counts. Each route
+   * has its own quota unless the limit names a business key. Only during set-up; a path without routes stops the start.
+   *
+   * @param path such as `/api/v1/admin/notification`, without parameters of its own
+   * @throws PlinthError `PLINTH_RATE_LIMIT_DECLARATION` for a bad path or limit, or a path that has a limit
+   */
+  under(path: string, limit: RateLimited): void
+}
+
+export const routeLimits = service<RouteLimits>('rate-limit.routes', { from: '@plinth/rate-limit' })

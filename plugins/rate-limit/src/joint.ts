@@ -1,6 +1,6 @@
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
 
-/** A request to a store, with its place among those that are decided together. */
+/** A request to a store, among those that are decided together. */
 export interface JointMember {
   readonly storeName: string
   readonly store: RateLimitStore
@@ -8,7 +8,11 @@ export interface JointMember {
 }
 
 /** Asks one store, under its deadline. */
-export type AskStore = <T>(name: string, ask: (context: StoreContext) => T | Promise<T>) => Promise<T>
+export type AskStore = <T>(
+  name: string,
+  store: RateLimitStore,
+  call: (context: StoreContext) => T | Promise<T>,
+) => Promise<T>
 
 /**
  * Takes the costs of all members or of none. Answers in their order; nothing was taken unless all are allowed, but for the
@@ -16,11 +20,10 @@ export type AskStore = <T>(name: string, ask: (context: StoreContext) => T | Pro
  */
 export async function decideJointly(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const groups = Map.groupBy(members, ({ storeName }) => storeName)
-  const atomic = groups.size === 1 && isAtomic(members)
-  if (atomic) return takeGroup(members, ask)
+  if (groups.size <= 1 && isAtomic(members)) return takeGroup(members, ask)
 
   const looked = await Promise.all(
-    members.map(({ storeName, store, request }) => ask(storeName, (context) => store.peek(request, context))),
+    members.map(({ storeName, store, request }) => ask(storeName, store, (context) => store.peek(request, context))),
   )
   const decisions = looked.map((decision, index) => untouched(decision, members[index]?.request.cost ?? 0))
   if (!looked.every(({ allowed }) => allowed)) return decisions
@@ -32,25 +35,26 @@ export async function decideJointly(members: readonly JointMember[], ask: AskSto
   return decisions
 }
 
-const isAtomic = (members: readonly JointMember[]) => members.length === 1 || members[0]?.store.consumeAll !== undefined
+const isAtomic = (members: readonly JointMember[]) => members.length <= 1 || members[0]?.store.consumeAll !== undefined
 
-/** Takes members of one store; one that is denied ends it, so that the answer may be shorter. */
+/** Takes members of one store. One that is denied ends it, so that the answer may be shorter. */
 async function takeGroup(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const [first] = members
   if (first === undefined) return []
   const { store, storeName } = first
   const requests = members.map(({ request }) => request)
   if (members.length > 1 && store.consumeAll !== undefined) {
-    return [...(await ask(storeName, (context) => store.consumeAll?.(requests, context) ?? []))]
+    return [...(await ask(storeName, store, (context) => store.consumeAll?.(requests, context) ?? []))]
   }
   const decisions: RateLimitDecision[] = []
   for (const request of requests) {
-    const decision = await ask(storeName, (context) => store.consume(request, context))
+    const decision = await ask(storeName, store, (context) => store.consume(request, context))
     decisions.push(decision)
     if (!decision.allowed) break
   }
   return decisions
 }
 
+/** What is left when a request that could have passed was not taken. */
 const untouched = (decision: RateLimitDecision, cost: number): RateLimitDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision

@@ -1,12 +1,21 @@
 import { http, metrics } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
+import { addressKeys } from './caller-key.ts'
 import { config } from './config.ts'
-import { type IdentityResolver, identityResolvers, rateLimiter } from './contract.ts'
+import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
+import { Deadlines } from './deadlines.ts'
+import { DenyCache } from './deny-cache.ts'
+import { insuranceStore } from './failover.ts'
 import { rateLimitGuard } from './guard.ts'
+import { StoreRateLimiter } from './limiter.ts'
+import { limiterMetrics, noCounts } from './limiter-metrics.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { requestCounter } from './request-counter.ts'
-import { StoreRateLimiter } from './service.ts'
+import { addOperations } from './operations.ts'
+import { permissions } from './permissions.ts'
+import { RouteLimitBook } from './route-limits.ts'
+import { liveSettings } from './settings.ts'
+import { StoreWatch } from './store-watch.ts'
 
 /** Business-level rate limiting over the stores that other plugins bring, and the limits that routes declare. */
 export default definePlugin({
@@ -14,49 +23,53 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http: optional(http), metrics: optional(metrics) },
-  provides: [rateLimiter, identityResolvers],
+  provides: [rateLimiter, identityResolvers, routeLimits],
   extensionPoints: [rateLimitStore],
   config,
+  permissions,
   messages: { en, 'zh-CN': zhCN },
-  setup({ services, config, clock, log, provide, contributions, onStop }) {
-    const settings = {
-      enabled: config.get('platform.rate-limit.enabled'),
-      defaultStore: config.get('platform.rate-limit.default-store'),
-      defaultWindowMs: config.get('platform.rate-limit.default-window'),
-      defaultMaxAttempts: config.get('platform.rate-limit.default-max-attempts'),
-      keyPrefix: config.get('platform.rate-limit.key-prefix'),
-      storeDeadlineMs: config.get('platform.rate-limit.store-deadline'),
-    }
-    const counter = services.metrics === undefined ? undefined : requestCounter(services.metrics)
+  setup({ plugin, services, config, clock, log, provide, contributions, onReady, onStop }) {
+    const stores = contributions(rateLimitStore)
+    let deadlines = new Deadlines(clock, config.get('platform.rate-limit.store-deadline'))
+    const settings = liveSettings(config, {
+      checkStore: (name) => void limiter.storeNamed(name),
+      onDeadline: (ms) => {
+        deadlines = new Deadlines(clock, ms)
+      },
+    })
+    onStop(() => deadlines.stop())
+    const watch = new StoreWatch({ clock, log, deadlines: () => deadlines, keyPrefix: settings.keyPrefix })
+    onStop(() => watch.stop())
+    const counter = services.metrics === undefined ? undefined : limiterMetrics(services.metrics)
     if (counter !== undefined) onStop(counter.stop)
-    const count = counter?.count ?? (() => {})
-    const limiter = new StoreRateLimiter({ stores: contributions(rateLimitStore), settings, clock, log, count })
-    if (settings.enabled) limiter.storeNamed(settings.defaultStore)
 
-    config.onChange('platform.rate-limit.enabled', (enabled) => {
-      if (enabled) limiter.storeNamed(settings.defaultStore)
-      settings.enabled = enabled
+    const limiter = new StoreRateLimiter({
+      ...{ stores, settings, clock, watch },
+      counts: counter ?? noCounts,
+      deadlines: () => deadlines,
+      denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
+      addressKey: addressKeys(config.get('platform.rate-limit.annotation.client-ip.ipv6-prefix')),
     })
-    config.onChange('platform.rate-limit.default-store', (name) => {
-      limiter.storeNamed(name)
-      settings.defaultStore = name
-    })
-    config.onChange('platform.rate-limit.default-window', (windowMs) => {
-      settings.defaultWindowMs = windowMs
-    })
-    config.onChange('platform.rate-limit.default-max-attempts', (maxAttempts) => {
-      settings.defaultMaxAttempts = maxAttempts
-    })
-    config.onChange('platform.rate-limit.store-deadline', (deadlineMs) => {
-      settings.storeDeadlineMs = deadlineMs
-    })
+    if (settings.enabled) limiter.storeNamed(settings.defaultStore)
+    const hasShared = [...stores.values()].some(({ traits }) => traits.shared)
+    if (settings.failurePolicy === 'insurance' && hasShared && !stores.has(insuranceStore)) {
+      log.warn({ store: insuranceStore }, 'without this store a shared store that fails refuses all that it limits')
+    }
 
     const resolvers: IdentityResolver[] = []
+    const limits = new RouteLimitBook((name) => limiter.storeNamed(name))
     provide(rateLimiter, limiter)
     provide(identityResolvers, { add: (resolver) => resolvers.push(resolver) })
-    if (config.get('platform.rate-limit.annotation.enabled')) {
-      const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')
-      services.http?.guard(rateLimitGuard({ limiter, keyPrefix, resolvers }))
-    }
+    provide(routeLimits, limits)
+
+    const server = services.http
+    if (server === undefined) return
+    const annotationEnabled = config.get('platform.rate-limit.annotation.enabled')
+    const metricsAvailable = counter !== undefined
+    addOperations(server, plugin.id, { stores, settings, annotationEnabled, metricsAvailable, watch })
+    if (!annotationEnabled) return
+    const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')
+    server.guard(rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }))
+    onReady(() => limits.checkUsed(server.routes))
   },
 })

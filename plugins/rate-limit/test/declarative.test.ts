@@ -1,109 +1,10 @@
-import { createHash } from 'node:crypto'
-import http, { http as httpRef } from '@plinth/http'
-import i18n from '@plinth/i18n'
-import { definePlugin, defineProduct, type Plugin, rateLimitStore } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
-import rateLimit, {
-  type IdentityResolver,
-  identityResolvers,
-  type KeyStrategy,
-  type RateLimited,
-  rateLimited,
-  rateLimiter,
-} from '@plinth/rate-limit'
-import { MemoryStore } from '@plinth/rate-limit-stores/memory'
-import t, { type Test } from 'tap'
-import Type from 'typebox'
-
-interface Asked {
-  readonly method?: 'GET' | 'POST'
-  readonly from?: string
-  readonly headers?: Record<string, string>
-  readonly payload?: object
-}
-
-interface Setup {
-  readonly limits?: Readonly<Record<string, RateLimited | readonly RateLimited[]>>
-  readonly resolvers?: readonly IdentityResolver[]
-  readonly set?: Readonly<Record<string, string>>
-  readonly plugins?: readonly Plugin[]
-}
-
-const hex = (text: string) => createHash('sha256').update(text).digest('hex')
-
-/** A product whose routes (`GET /api/v1/x/...`) carry the given limits, over a store that remembers its keys. */
-async function start(t: Test, { limits = {}, resolvers = [], set = {}, plugins = [] }: Setup) {
-  const clock = manualClock()
-  const keys: string[] = []
-  const handled: string[] = []
-  const store = definePlugin({
-    id: 'test.store',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    contributes: [rateLimitStore],
-    setup({ contribute }) {
-      const inner = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1000 })
-      const traits = inner.traits
-      const consume: MemoryStore['consume'] = (request) => {
-        keys.push(request.key)
-        return inner.consume(request)
-      }
-      const broken = () => Promise.reject(new Error('no connection'))
-      contribute(rateLimitStore, 'memory', {
-        traits,
-        consume,
-        peek: inner.peek.bind(inner),
-        reset: inner.reset.bind(inner),
-      })
-      contribute(rateLimitStore, 'broken', { traits, consume: broken, peek: broken, reset: broken })
-    },
-  })
-  const routes = definePlugin({
-    id: 'test.routes',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    requires: { http: httpRef, resolvers: identityResolvers },
-    setup({ services, plugin }) {
-      for (const resolver of resolvers) services.resolvers.add(resolver)
-      for (const [route, limit] of Object.entries(limits)) {
-        const [method = 'GET', path = ''] = route.includes(' ') ? route.split(' ') : ['GET', route]
-        services.http.route(plugin.id, {
-          method: method as 'GET' | 'POST',
-          path: `/api/v1/x/${path}`,
-          summary: 'A limited route',
-          access: 'public',
-          annotations: [limit].flat().map(rateLimited),
-          ...(method === 'POST'
-            ? { request: { body: Type.Object({ mobile: Type.String({ pattern: '^1\\d{10}$' }) }) } }
-            : {}),
-          response: Type.Object({ path: Type.String() }),
-          handler: () => {
-            handled.push(path)
-            return { path }
-          },
-        })
-      }
-    },
-  })
-  const product = defineProduct({
-    name: 'limits',
-    plugins: [http, i18n, rateLimit, store, routes, ...plugins],
-    config: { 'platform.http.port': 0 },
-  })
-  const running = await startForTest(product, { clock, set })
-  t.teardown(() => running.stop('test ended'))
-  const call = async (path: string, { method = 'GET', from = '203.0.113.1', headers = {}, payload }: Asked = {}) => {
-    const url = `/api/v1/x/${path}`
-    const body = payload === undefined ? {} : { payload }
-    const response = await running.service(httpRef).inject({ method, url, remoteAddress: from, headers, ...body })
-    const { code, message, data } = response.body === '' ? {} : response.json()
-    return { status: response.statusCode, headers: response.headers, body: response.body, code, message, data }
-  }
-  return { clock, keys, handled, call, running }
-}
+import { http } from '@plinth/http'
+import { type IdentityResolver, type KeyStrategy, type RateLimited, rateLimiter } from '@plinth/rate-limit'
+import t from 'tap'
+import { hex, startRoutes } from './fixtures/limited-routes.ts'
 
 t.test('C-022 C-023 C-024 R-043 R-048 R-060 R-061 R-062 R-063 R-064 a denial is code "429" at HTTP 200', async (t) => {
-  const { call, clock, handled } = await start(t, { limits: { things: { maxAttempts: 2, windowSeconds: 30 } } })
+  const { call, clock, handled } = await startRoutes(t, { limits: { things: { maxAttempts: 2, windowSeconds: 30 } } })
   const resetSeconds = Math.ceil((clock.now() + 30_000) / 1000)
   const first = await call('things')
   t.match(first, { status: 200, code: '200', data: { path: 'things' } })
@@ -132,7 +33,7 @@ t.test('C-022 C-023 C-024 R-043 R-048 R-060 R-061 R-062 R-063 R-064 a denial is 
 })
 
 t.test('R-047 R-048 a silent denial is 204 without a body', async (t) => {
-  const { call, handled } = await start(t, { limits: { beat: { maxAttempts: 1, silent: true } } })
+  const { call, handled } = await startRoutes(t, { limits: { beat: { maxAttempts: 1, silent: true } } })
   t.equal((await call('beat')).code, '200')
   const denied = await call('beat')
   t.match(denied, { status: 204, body: '' })
@@ -141,7 +42,7 @@ t.test('R-047 R-048 a silent denial is 204 without a body', async (t) => {
 })
 
 t.test('R-024 R-040 R-045 R-051 the default key is route pattern and hashed address', async (t) => {
-  const { call, keys } = await start(t, {
+  const { call, keys } = await startRoutes(t, {
     limits: { 'items/:id': { maxAttempts: 1 }, 'POST items/:id': { maxAttempts: 1 } },
   })
   t.equal((await call('items/1')).code, '200')
@@ -168,7 +69,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async 
   ]
   for (const [keyStrategy, shared] of cases) {
     const limit: RateLimited = { key: 'group', maxAttempts: 1, keyStrategy }
-    const { call, keys } = await start(t, { limits: { a: limit, b: limit }, resolvers: [() => ' ', user] })
+    const { call, keys } = await startRoutes(t, { limits: { a: limit, b: limit }, resolvers: [() => ' ', user] })
     const isShared = async (...other: Parameters<typeof call>) => (await call(...other)).code === '429'
     await call('a', { headers: { 'x-user': 'ada' } })
     t.equal(await isShared('a', { headers: { 'x-user': 'ada' } }), true, `${keyStrategy}: the same caller`)
@@ -185,7 +86,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async 
     )
     if (keyStrategy === 'USER') t.equal(keys[0], `rate-limit:web:group:${hex('ada')}`)
   }
-  const { call, keys } = await start(t, {
+  const { call, keys } = await startRoutes(t, {
     limits: { mine: { maxAttempts: 1, keyStrategy: 'USER' }, all: { maxAttempts: 1, keyStrategy: 'GLOBAL' } },
     resolvers: [user],
   })
@@ -197,7 +98,7 @@ t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async 
 })
 
 t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of a route counts', async (t) => {
-  const { call, clock } = await start(t, {
+  const { call, clock } = await startRoutes(t, {
     limits: {
       plain: { maxAttempts: 0, windowSeconds: -1, store: '' },
       nearest: [{ maxAttempts: 7 }, { maxAttempts: 100 }],
@@ -210,7 +111,7 @@ t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of
 })
 
 t.test('R-103 input that fails validation burns no quota', async (t) => {
-  const { call } = await start(t, { limits: { 'POST codes': { maxAttempts: 1 } } })
+  const { call } = await startRoutes(t, { limits: { 'POST codes': { maxAttempts: 1 } } })
   const send = (mobile: string) => call('codes', { method: 'POST', payload: { mobile } })
   for (let attempt = 0; attempt < 3; attempt++) t.equal((await send('12')).code, '400')
   t.equal((await send('13800138000')).code, '200')
@@ -224,7 +125,7 @@ t.test('R-020 R-022 R-023 unlimited and switched off write no headers and deny n
     { 'platform.rate-limit.annotation.enabled': 'false' },
   ] as const) {
     const limit = 'platform.rate-limit.default-max-attempts' in set ? {} : { maxAttempts: 1 }
-    const { call, running } = await start(t, { limits: { things: limit }, set })
+    const { call, running } = await startRoutes(t, { limits: { things: limit }, set })
     for (let attempt = 0; attempt < 3; attempt++) {
       const { code, headers } = await call('things')
       t.equal(code, '200')
@@ -235,8 +136,8 @@ t.test('R-020 R-022 R-023 unlimited and switched off write no headers and deny n
   }
 })
 
-t.test('a store that fails lets no request through', async (t) => {
-  const { call, handled } = await start(t, { limits: { things: { store: 'broken' } } })
+t.test('a store that fails lets no request through where the policy is closed', async (t) => {
+  const { call, handled } = await startRoutes(t, { limits: { things: { store: 'broken', failurePolicy: 'closed' } } })
   t.match(await call('things'), { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
   t.same(handled, [])
 })
@@ -248,15 +149,16 @@ t.test('R-015 a wrong declaration stops the start, not a request', async (t) => 
     [{ maxAttempts: 1.5 }, /"maxAttempts"/],
     [{ windowSeconds: 0.0001 }, /"windowMs"/],
     [{ keyStrategy: 'EVERYBODY' as KeyStrategy }, /EVERYBODY/],
+    [{ failurePolicy: 'maybe' as 'open' }, /"failurePolicy".*insurance, closed, open.*maybe/],
   ]
-  for (const [limit, message] of wrong) await t.rejects(start(t, { limits: { things: limit } }), { message })
+  for (const [limit, message] of wrong) await t.rejects(startRoutes(t, { limits: { things: limit } }), { message })
 })
 
 t.test('R-066 R-068 the counter is on the metrics page', async (t) => {
-  const { call, running } = await start(t, { limits: { things: { maxAttempts: 1 } } })
+  const { call, running } = await startRoutes(t, { limits: { things: { maxAttempts: 1 } } })
   await call('things')
   await call('things')
-  const { body } = await running.service(httpRef).inject({ method: 'GET', url: '/metrics', remoteAddress: '127.0.0.1' })
+  const { body } = await running.service(http).inject({ method: 'GET', url: '/metrics', remoteAddress: '127.0.0.1' })
   t.match(body, /platform_rate_limit_requests_total\{store="memory",outcome="allowed"\} 1/)
   t.match(body, /platform_rate_limit_requests_total\{store="memory",outcome="rejected"\} 1/)
   t.notMatch(body, /203\.0\.113/)

@@ -1,65 +1,12 @@
-import { metrics } from '@plinth/http'
-import {
-  type BusinessError,
-  definePlugin,
-  defineProduct,
-  type Plugin,
-  type RateLimitDecision,
-  type RateLimitRequest,
-  type RateLimitStore,
-  rateLimitStore,
-  type StoreContext,
-} from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
-import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
+import { definePlugin, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
+import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
-import { pino } from 'pino'
-import { Registry } from 'prom-client'
 import t from 'tap'
-
-type Consume = (request: RateLimitRequest, context?: StoreContext) => RateLimitDecision | Promise<RateLimitDecision>
-
-/** A plugin that brings one store and remembers what it was asked. */
-function storePlugin(name: string, consume: Consume) {
-  const asked: RateLimitRequest[] = []
-  const store: RateLimitStore = {
-    traits: { shared: true, algorithm: 'fixed-window' },
-    consume: (request, context) => {
-      asked.push(request)
-      return consume(request, context)
-    },
-    peek: consume,
-    reset: () => {},
-  }
-  const plugin = definePlugin({
-    id: `test.${name}`,
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    contributes: [rateLimitStore],
-    setup: ({ contribute }) => contribute(rateLimitStore, name, store),
-  })
-  return { plugin, asked }
-}
-const allow: Consume = ({ limit, cost, windowMs }) => ({
-  allowed: true,
-  remaining: limit - cost,
-  resetAtMs: 1_000_000 + windowMs,
-  retryAfterMs: 0,
-})
-
-async function start(plugins: readonly Plugin[] = [memory], set: Record<string, string> = {}) {
-  const clock = manualClock()
-  const lines: string[] = []
-  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
-  const product = defineProduct({ name: 'limits', plugins: [rateLimit, ...plugins] })
-  const running = await startForTest(product, { clock, set, logger })
-  return { clock, running, lines, limiter: running.service(rateLimiter), stop: () => running.stop('test ended') }
-}
+import { allow, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 t.test('R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and answers, also when it denies', async (t) => {
-  const { limiter, clock, stop } = await start()
-  t.teardown(stop)
+  const { limiter, clock } = await startLimiter(t)
   const request = { key: 'login:account', maxAttempts: 2, windowMs: 30_000 }
   const resetAt = clock.now() + 30_000
   const key = 'rate-limit:login:account'
@@ -72,8 +19,7 @@ t.test('R-001 R-003 R-004 R-005 R-007 R-010 R-021 consume takes quota and answer
 })
 
 t.test('R-011 R-013 R-043 cost is 1 by default; a denied cost takes nothing', async (t) => {
-  const { limiter, stop } = await start()
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t)
   const costing = (cost: number) => limiter.consume({ key: 'export', maxAttempts: 10, cost })
   t.match(await costing(5), { allowed: true, remaining: 5 })
   t.match(await costing(6), { allowed: false, remaining: 5 })
@@ -82,8 +28,7 @@ t.test('R-011 R-013 R-043 cost is 1 by default; a denied cost takes nothing', as
 })
 
 t.test('R-012 C-022 assertAllowed throws the too-many-requests error', async (t) => {
-  const { limiter, stop } = await start()
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t)
   const request = { key: 'sms', maxAttempts: 1, windowMs: 1500 }
   t.equal((await limiter.assertAllowed(request)).allowed, true)
   await t.rejects(limiter.assertAllowed(request), {
@@ -113,8 +58,7 @@ t.test('R-104 joint limits take all or nothing', async (t) => {
       })
     },
   })
-  const { limiter, stop } = await start([memory, plain])
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t, [memory, plain])
   for (const stores of [
     ['memory', 'memory'],
     ['plain', 'plain'],
@@ -150,8 +94,7 @@ t.test('R-104 joint limits take all or nothing', async (t) => {
 })
 
 t.test('peek takes nothing, reset gives everything back', async (t) => {
-  const { limiter, stop } = await start()
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t)
   const request = { key: 'k', maxAttempts: 1 }
   t.match(await limiter.peek(request), { allowed: true, remaining: 0, key: 'rate-limit:k' })
   t.match(await limiter.consume(request), { allowed: true })
@@ -163,8 +106,7 @@ t.test('peek takes nothing, reset gives everything back', async (t) => {
 t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and picks the store', async (t) => {
   const spy = storePlugin('spy', allow)
   const other = storePlugin('other', async (request) => allow(request))
-  const { limiter, stop, running } = await start([spy.plugin, other.plugin, memory])
-  t.teardown(stop)
+  const { limiter, running } = await startLimiter(t, [spy.plugin, other.plugin, memory])
   await limiter.consume({ key: 'a' })
   t.same(spy.asked, [], 'the default store is memory')
   await limiter.consume({ key: 'a', store: 'spy' })
@@ -175,19 +117,14 @@ t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and pi
   t.equal(spy.asked.length + other.asked.length, 2, 'an empty store name means the default')
   await running.stop('done')
 
-  const set = { 'default-store': 'spy', 'default-window': '5m', 'default-max-attempts': '7', 'key-prefix': 'p' }
-  const prefixed = Object.fromEntries(
-    Object.entries(set).map(([name, value]) => [`platform.rate-limit.${name}`, value]),
-  )
-  const changed = await start([spy.plugin], prefixed)
-  t.teardown(changed.stop)
+  const set = { 'default-store': 'spy', 'default-window': '5m', 'default-max-attempts': 7, 'key-prefix': 'p' }
+  const changed = await startLimiter(t, [spy.plugin], set)
   await changed.limiter.consume({ key: 'd' })
   t.same(spy.asked.at(-1), { key: 'p:d', limit: 7, windowMs: 300_000, cost: 1 })
 })
 
 t.test('R-015 an unknown store is a clear error, at start and at call', async (t) => {
-  const { limiter, stop } = await start()
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t)
   const unknown = {
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
     message: /"memmory".*loaded: memory.*Did you mean "memory"/,
@@ -195,37 +132,32 @@ t.test('R-015 an unknown store is a clear error, at start and at call', async (t
   await t.rejects(limiter.consume({ key: 'a', store: 'memmory' }), unknown)
   await t.rejects(limiter.peek({ key: 'a', store: 'memmory', maxAttempts: 0 }), unknown)
   await t.rejects(limiter.reset({ key: 'a', store: 'memmory' }), unknown)
-  await t.rejects(start([memory], { 'platform.rate-limit.default-store': 'memmory' }), { message: unknown.message })
-  await t.rejects(start([]), { message: /loaded: none/ })
-  const off = await start([], { 'platform.rate-limit.enabled': 'false' })
+  await t.rejects(startLimiter(t, [memory], { 'default-store': 'memmory' }), { message: unknown.message })
+  await t.rejects(startLimiter(t, []), { message: /loaded: none/ })
+  const off = await startLimiter(t, [], { enabled: false })
   t.equal((await off.limiter.consume({ key: 'a' })).allowed, true, 'switched off it needs no store')
-  await off.stop()
 })
 
 t.test('R-006 R-017 R-020 unlimited and switched off never ask the store', async (t) => {
   const spy = storePlugin('spy', allow)
-  const spied = { 'platform.rate-limit.default-store': 'spy' }
+  const spied = { 'default-store': 'spy' }
   const unlimited = { allowed: true, key: 'rate-limit:a', limit: 0, remaining: Number.MAX_SAFE_INTEGER, retryAfter: 0 }
-  const on = await start([spy.plugin], spied)
+  const on = await startLimiter(t, [spy.plugin], spied)
   t.match(await on.limiter.consume({ key: 'a', maxAttempts: 0 }), unlimited)
   t.match(await on.limiter.consume({ key: 'a', maxAttempts: -5 }), unlimited, 'not replaced by the default')
-  await on.stop()
-  const noDefault = await start([spy.plugin], { ...spied, 'platform.rate-limit.default-max-attempts': '0' })
+  const noDefault = await startLimiter(t, [spy.plugin], { ...spied, 'default-max-attempts': 0 })
   t.match(await noDefault.limiter.consume({ key: 'a' }), unlimited)
   await noDefault.limiter.consume({ key: 'a', maxAttempts: 3 })
   t.equal(spy.asked.length, 1, 'an own limit still counts')
-  await noDefault.stop()
-  const off = await start([spy.plugin], { ...spied, 'platform.rate-limit.enabled': 'false' })
+  const off = await startLimiter(t, [spy.plugin], { ...spied, enabled: false })
   t.match(await off.limiter.consume({ key: 'a', maxAttempts: 1 }), unlimited)
   t.match(await off.limiter.assertAllowed({ key: 'a', maxAttempts: 1 }), unlimited)
   t.equal(spy.asked.length, 1)
-  await off.stop()
 })
 
 t.test('bad arguments are refused before any store sees them, and change nothing', async (t) => {
   const spy = storePlugin('spy', allow)
-  const { limiter, stop } = await start([spy.plugin], { 'platform.rate-limit.default-store': 'spy' })
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
   const bad = fc.oneof(
     fc.record({
       key: fc.constant('k'),
@@ -251,47 +183,11 @@ t.test('bad arguments are refused before any store sees them, and change nothing
 })
 
 t.test('a key that somebody forgot to hash does not fill the store', async (t) => {
-  const { limiter, stop } = await start()
-  t.teardown(stop)
+  const { limiter } = await startLimiter(t)
   const long = (tail: string) => limiter.consume({ key: 'x'.repeat(100_000) + tail, maxAttempts: 1 })
   t.match((await long('a')).key, /^rate-limit:sha256:[0-9a-f]{64}$/)
   t.equal((await long('b')).allowed, true)
   t.equal((await long('a')).allowed, false)
-})
-
-t.test('a store that fails or hangs refuses the call within the deadline', async (t) => {
-  let signal: AbortSignal | undefined
-  const failing = storePlugin('failing', () => {
-    throw new Error('password s3cr3t refused')
-  })
-  const rejecting = storePlugin('rejecting', () => Promise.reject(new Error('connection lost')))
-  const hanging = storePlugin('hanging', (_, context) => {
-    signal = context?.signal
-    return new Promise(() => {})
-  })
-  const deaf = storePlugin('deaf', () => new Promise(() => {}))
-  const plugins = [failing, rejecting, hanging, deaf].map(({ plugin }) => plugin)
-  const { limiter, clock, lines, stop } = await start([memory, ...plugins])
-  t.teardown(stop)
-  const unavailable = { name: 'BusinessError', code: '503', reason: 'rate-limit.store-unavailable' }
-  for (const store of ['failing', 'rejecting']) {
-    const error: BusinessError = await limiter.consume({ key: 'a', store }).then(
-      () => t.fail('allowed') as never,
-      (e) => e,
-    )
-    t.match(error, unavailable)
-    t.notMatch(error.message, 's3cr3t', 'what the store said is not for callers')
-  }
-  for (const store of ['hanging', 'deaf']) {
-    const refused = t.rejects(limiter.assertAllowed({ key: 'a', store }), unavailable)
-    await clock.advance(249)
-    t.equal(signal?.aborted ?? false, false)
-    await clock.advance(1)
-    await refused
-    signal = undefined
-  }
-  t.equal(lines.filter((line) => line.includes('rate limit store failed')).length, 4, 'each is logged')
-  t.equal(clock.sleepers, 0, 'no timer is left')
 })
 
 t.test('a late answer changes nothing, an answer in time leaves no timer', async (t) => {
@@ -303,33 +199,26 @@ t.test('a late answer changes nothing, an answer in time leaves no timer', async
         answer = resolve
       }),
   )
-  const { limiter, clock, stop } = await start([slow.plugin, memory])
-  t.teardown(stop)
-  const request = { key: 'a', store: 'slow' }
+  const { limiter, clock } = await startLimiter(t, [slow.plugin, memory])
+  const request = { key: 'a', store: 'slow', failurePolicy: 'closed' } as const
   const inTime = limiter.consume(request)
   await clock.advance(200)
   answer({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
   t.equal((await inTime).allowed, true)
-  t.equal(clock.sleepers, 0)
+  t.equal(clock.sleepers, 1, 'one timer watches all calls')
+  await clock.advance(50)
+  t.equal(clock.sleepers, 0, 'and ends with the last of them')
+  for (let call = 0; call < 3; call++) await limiter.consume({ key: 'b' })
+  t.equal(clock.sleepers, 0, 'a store that answers at once needs none')
   const late = t.rejects(limiter.consume(request), { code: '503' })
   await clock.advance(250)
   await late
   answer({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
-  for (let call = 0; call < 3; call++) await limiter.consume({ key: 'b' })
-  t.equal(clock.sleepers, 0, 'a store that answers at once needs none')
 })
 
 t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other tag', async (t) => {
-  const registry = new Registry()
-  const metricsPlugin = definePlugin({
-    id: 'test.metrics',
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    provides: [metrics],
-    setup: ({ provide }) => provide(metrics, registry),
-  })
   const spy = storePlugin('spy', allow)
-  const { limiter, stop } = await start([memory, spy.plugin, metricsPlugin])
+  const { limiter, registry, running } = await startLimiter(t, [memory, spy.plugin])
   const email = 'ada@example.com'
   for (let call = 0; call < 5; call++) await limiter.consume({ key: email, maxAttempts: 3 })
   await limiter.consume({ key: email, maxAttempts: 0 })
@@ -345,13 +234,12 @@ t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other ta
     t.match(counted, { 'memory/allowed': 3, 'memory/rejected': 2, 'memory/unlimited': 1, 'spy/allowed': 1 })
   }
   t.notMatch(await registry.metrics(), email)
-  await stop()
+  await running.stop('done')
   t.equal(registry.getSingleMetric('platform_rate_limit_requests_total'), undefined, 'gone with the plugin')
 })
 
 t.test('R-017 R-020 live keys count at once; a default store that is not loaded is refused', async (t) => {
-  const { limiter, running, stop } = await start()
-  t.teardown(stop)
+  const { limiter, running } = await startLimiter(t)
   const apply = (values: Record<string, string | number | boolean>) =>
     running.config.apply(
       Object.entries(values).map(([name, written]) => {

@@ -49,8 +49,11 @@ export interface SharedStore {
   /**
    * Listens until the returned function is called. A subscriber survives a restart of Redis, but misses what was said
    * meanwhile. A listener that throws is logged.
+   *
+   * @param onGap called when something may have been missed, after the subscriber listens again: who follows a state by
+   *   messages reads all of it then
    */
-  subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<void>>
+  subscribe(channel: string, listener: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
 
   readonly quota: SharedQuota
   /** For engines that need connections of their own, such as queues. Absent on the database driver. */
@@ -84,11 +87,18 @@ export interface QuotaDecision {
   readonly retryAfterMs: number
 }
 
+/** How long a caller waits. A call that was not sent by then takes nothing. */
+export interface Patience {
+  /** The call throws when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /** Of a caller who stops waiting by itself: true when it has. Then the signal, which costs more, is left alone. */
+  isOver?(): boolean
+}
+
 export interface QuotaOptions {
   /** False: only looks. */
   readonly take: boolean
-  /** The call throws when it aborts. A call that was not sent by then takes nothing. */
-  readonly signal?: AbortSignal
+  readonly patience?: Patience | undefined
 }
 
 /**
@@ -98,15 +108,11 @@ export interface QuotaOptions {
 export interface SharedQuota {
   /** The request must be in range; see `RateLimitRequest`. */
   decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision>
-  /**
-   * Takes the costs of all requests, whose keys differ, or of none; see `RateLimitStore.consumeAll`. One atomic step.
-   *
-   * @param signal the call throws when it aborts; a call that was not sent by then takes nothing
-   */
+  /** Takes the costs of all requests, whose keys differ, or of none; see `RateLimitStore.consumeAll`. At most 128. */
   decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    signal?: AbortSignal,
+    patience?: Patience,
   ): Promise<QuotaDecision[]>
   /** Forgets the window, or all buckets of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
-import { Listeners } from './listeners.ts'
+import { type Heard, Listeners } from './listeners.ts'
 
 export interface DatabaseMessagesOptions {
   readonly db: Database
@@ -48,12 +48,12 @@ export class DatabaseMessages {
     db.afterCommit(() => this.#polling?.wake())
   }
 
-  async subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<void>> {
+  async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
     // What was said before is not for this listener, though it may lie in the overlap or wait for the next poll.
     const since = await this.#options.entries.now()
     const before = await this.#read(since)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)
-    const remove = this.#listeners.add(channel, listener)
+    const remove = this.#listeners.add(channel, heard)
     if (this.#polling === undefined) this.#start(since, before)
     return async () => {
       remove()
@@ -85,6 +85,7 @@ export class DatabaseMessages {
 
   async #poll(signal: AbortSignal, polling: { wake: () => void }): Promise<void> {
     const { clock, log, pollIntervalMs } = this.#options
+    let readAt = clock.monotonic()
     while (!signal.aborted) {
       const rest = new AbortController()
       polling.wake = () => rest.abort()
@@ -92,6 +93,9 @@ export class DatabaseMessages {
       if (signal.aborted) return
       try {
         await this.#deliver(signal)
+        // Older messages may have been swept.
+        if (clock.monotonic() - readAt > keptMs - overlapMs) this.#listeners.tellGap()
+        readAt = clock.monotonic()
       } catch (error) {
         log.error({ err: error }, 'messages cannot be read')
       }

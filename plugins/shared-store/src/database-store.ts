@@ -5,6 +5,7 @@ import {
   type Counted,
   type Lease,
   longestMs,
+  type Patience,
   type QuotaAlgorithm,
   type QuotaDecision,
   type QuotaOptions,
@@ -138,24 +139,28 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#messages.publish(nameOf('channel', channel), message)
   }
 
-  async subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<void>> {
-    return this.#messages.subscribe(nameOf('channel', channel), listener)
+  async subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    onGap?: () => void,
+  ): Promise<() => Promise<void>> {
+    return this.#messages.subscribe(nameOf('channel', channel), { listener, onGap })
   }
 
   async decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision> {
-    const [decision] = await this.#questions.ask([question(algorithm, request, options.take)], options.signal)
+    const [decision] = await this.#questions.ask([question(algorithm, request, options.take)], options.patience)
     return decision as QuotaDecision
   }
 
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    signal?: AbortSignal,
+    patience?: Patience,
   ): Promise<QuotaDecision[]> {
     if (requests.length === 0) return []
     return this.#questions.ask(
       requests.map((request) => question(algorithm, request, true)),
-      signal,
+      patience,
     )
   }
 

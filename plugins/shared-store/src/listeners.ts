@@ -1,8 +1,13 @@
 import type { Logger } from '@plinth/kernel'
 
+export interface Heard {
+  readonly listener: (message: string) => void
+  readonly onGap?: (() => void) | undefined
+}
+
 /** Who listens to which channel in this process. */
 export class Listeners {
-  readonly #byChannel = new Map<string, Set<(message: string) => void>>()
+  readonly #byChannel = new Map<string, Set<Heard>>()
   readonly #log: Logger
 
   constructor(log: Logger) {
@@ -13,27 +18,40 @@ export class Listeners {
     return this.#byChannel.size
   }
 
+  channels(): Iterable<string> {
+    return this.#byChannel.keys()
+  }
+
   /** Answers a function that removes the listener and says how many are left on the channel. */
-  add(channel: string, listener: (message: string) => void): () => number {
-    const listeners = this.#byChannel.get(channel) ?? new Set()
-    this.#byChannel.set(channel, listeners)
+  add(channel: string, { listener, onGap }: Heard): () => number {
+    const all = this.#byChannel.get(channel) ?? new Set()
+    this.#byChannel.set(channel, all)
     // One function may listen twice.
-    const own = (message: string) => listener(message)
-    listeners.add(own)
+    const own = { listener, onGap }
+    all.add(own)
     return () => {
-      listeners.delete(own)
-      if (listeners.size === 0 && this.#byChannel.get(channel) === listeners) this.#byChannel.delete(channel)
-      return listeners.size
+      all.delete(own)
+      if (all.size === 0 && this.#byChannel.get(channel) === all) this.#byChannel.delete(channel)
+      return all.size
     }
   }
 
   tell(channel: string, message: string): void {
-    for (const listener of [...(this.#byChannel.get(channel) ?? [])]) {
-      try {
-        listener(message)
-      } catch (error) {
-        this.#log.error({ err: error, channel }, 'a listener failed')
-      }
+    for (const { listener } of [...(this.#byChannel.get(channel) ?? [])]) this.#call(channel, () => listener(message))
+  }
+
+  /** Tells all that they may have missed something. */
+  tellGap(): void {
+    for (const [channel, all] of [...this.#byChannel]) {
+      for (const { onGap } of [...all]) if (onGap !== undefined) this.#call(channel, onGap)
+    }
+  }
+
+  #call(channel: string, tell: () => void): void {
+    try {
+      tell()
+    } catch (error) {
+      this.#log.error({ err: error, channel }, 'a listener failed')
     }
   }
 }

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { definePlugin, healthCheck } from '@plinth/kernel'
+import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { config, type SharedStoreConfig } from './config.ts'
 import { sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
@@ -19,11 +19,14 @@ export default definePlugin({
   async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
     const serves = roles.has('web') || roles.has('worker')
     if (config.get('platform.cache.enabled')) {
-      const { connection, server } = await redisConnection(config, log)
-      onStop(() => connection.close())
+      const { connection, messages, server } = await redisConnections(config, log)
+      onStop(() => {
+        messages.close()
+        connection.close()
+      })
       // A command of the program connects when it needs to.
       if (serves) await connection.connect()
-      const store = new RedisStore(connection, server, log)
+      const store = new RedisStore(connection, messages, server)
       provide(sharedStore, store)
       contribute(healthCheck, 'redis', () => store.ping())
       return
@@ -49,14 +52,19 @@ export default definePlugin({
 })
 
 /** The client of Redis is loaded only where there is one. */
-async function redisConnection(config: SharedStoreConfig, log: ConstructorParameters<typeof RedisStore>[2]) {
+async function redisConnections(config: SharedStoreConfig, log: Logger) {
   const { RedisConnection, connectionOptions } = await import('./redis-connection.ts')
-  const options = connectionOptions(config)
-  const connection = new RedisConnection({
-    server: options,
+  const { RedisMessages } = await import('./redis-messages.ts')
+  const server = connectionOptions(config)
+  const options = {
+    server,
     commandTimeoutMs: config.get('platform.cache.command-timeout'),
     connectTimeoutMs: config.get('platform.cache.connect-timeout'),
     log,
-  })
-  return { connection, server: { options, keyPrefix: config.get('platform.cache.key-prefix') } }
+  }
+  return {
+    connection: new RedisConnection(options),
+    messages: new RedisMessages(options),
+    server: { options: server, keyPrefix: config.get('platform.cache.key-prefix') },
+  }
 }

@@ -1,5 +1,6 @@
 import { type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
-import { Redis } from 'ioredis'
+import { Command, Redis } from 'ioredis'
+import { AnswerWatch } from './answer-watch.ts'
 import type { SharedStoreConfig } from './config.ts'
 import type { RedisServer } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
@@ -25,11 +26,14 @@ export interface RedisConnectionOptions {
   readonly commandTimeoutMs: number
   readonly connectTimeoutMs: number
   readonly log: Logger
+  /** Called whenever the connection stands, also after it was lost. */
+  readonly onReady?: () => void
 }
+
+const noAnswer = 'no answer in time'
 
 /** The client speaks of its own options where an operator wants to know what happened. */
 const plainReasons: readonly (readonly [string, string])[] = [
-  ['Command timed out', 'no answer in time'],
   ['Reached the max retries', 'the connection was lost'],
   ["Stream isn't writeable", 'not connected'],
 ]
@@ -38,33 +42,32 @@ const firstRetryMs = 20
 const longestRetryMs = 1000
 
 /**
- * Connections that answer in time or fail. Only a deadline notices a server that is frozen; the socket is given up with
+ * A connection that answers in time or fails. Only a deadline notices a server that is frozen; the socket is given up with
  * it, so that until Redis is back every call fails at once instead of waiting again. Nothing is queued and nothing is
  * sent twice: a command whose answer is lost may have been carried out.
  */
 export class RedisConnection {
-  readonly #options: RedisConnectionOptions
   readonly #place: string
-  readonly #commands: Redis
+  readonly #client: Redis
+  readonly #watch: AnswerWatch
   #connecting: Promise<void> | undefined
-  #subscriber: { readonly client: Redis; readonly ready: Promise<void> } | undefined
+  #closed = false
 
   constructor(options: RedisConnectionOptions) {
-    this.#options = options
     this.#place = `${options.server.host}:${options.server.port}`
-    this.#commands = this.#client()
+    this.#client = this.#create(options)
+    this.#watch = new AnswerWatch(options.commandTimeoutMs, () => this.#client.stream?.destroy(new Error(noAnswer)))
   }
 
-  #client(): Redis {
-    const { server, commandTimeoutMs, connectTimeoutMs, log } = this.#options
+  #create({ server, connectTimeoutMs, log, onReady }: RedisConnectionOptions): Redis {
     const client = new Redis({
       ...server,
       lazyConnect: true,
       connectTimeout: connectTimeoutMs,
-      commandTimeout: commandTimeoutMs,
-      socketTimeout: commandTimeoutMs,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
+      // It would forget what it listened to when the connection is lost before the answer, and reject a promise of nobody.
+      autoResubscribe: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
     })
@@ -76,6 +79,7 @@ export class RedisConnection {
     client.on('ready', () => {
       if (told) log.info({ place: this.#place }, 'connected to Redis again')
       told = false
+      onReady?.()
     })
     return client
   }
@@ -93,73 +97,54 @@ export class RedisConnection {
     const listen = (error: unknown) => {
       reason = error
     }
-    this.#commands.on('error', listen)
+    this.#client.on('error', listen)
     try {
-      await this.#commands.connect()
+      await this.#client.connect()
     } catch (error) {
-      this.#commands.disconnect()
+      this.#client.disconnect()
       throw this.#failure(reason ?? error)
     } finally {
-      this.#commands.off('error', listen)
+      this.#client.off('error', listen)
     }
   }
 
   /** Sends a command, connecting first where nobody has. */
-  async send<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
-    if (this.#connecting !== undefined || this.#commands.status === 'wait') await this.connect()
-    try {
-      return await command(this.#commands)
-    } catch (error) {
-      throw this.#failure(error)
-    }
+  send<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    const { status } = this.#client
+    const isWaiting = status === 'wait' || (status === 'end' && !this.#closed)
+    return this.#connecting !== undefined || isWaiting
+      ? this.connect().then(() => this.#sent(command))
+      : this.#sent(command)
   }
 
-  /** Runs a script, which Redis forgets when it restarts. */
-  run(script: Script, keys: readonly string[], parameters: readonly (string | number)[]): Promise<unknown> {
-    return this.send(async (redis) => {
-      try {
-        return await redis.evalsha(script.sha, keys.length, ...keys, ...parameters)
-      } catch (error) {
+  #sent<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    this.#watch.sent()
+    return command(this.#client).then(
+      (answer) => {
+        this.#watch.ended()
+        return answer
+      },
+      (error: unknown) => {
+        this.#watch.ended()
+        throw this.#failure(error)
+      },
+    )
+  }
+
+  /** Runs a script, which Redis forgets when it restarts. The parameters begin with the number of keys and the keys. */
+  run(script: Script, parameters: readonly (string | number)[]): Promise<unknown> {
+    return this.send((redis) =>
+      sendTo(redis, 'evalsha', [script.sha, ...parameters]).catch((error: unknown) => {
         if (!reasonOf(error).startsWith('NOSCRIPT')) throw error
-        return redis.eval(script.text, keys.length, ...keys, ...parameters)
-      }
-    })
-  }
-
-  /** A connection that only listens. It subscribes again by itself when it was lost. */
-  async subscribe(channel: string, listener: (channel: string, message: string) => void): Promise<void> {
-    try {
-      this.#subscriber ??= this.#openSubscriber(listener)
-      const { client, ready } = this.#subscriber
-      await ready
-      await client.subscribe(channel)
-    } catch (error) {
-      throw this.#failure(error)
-    }
-  }
-
-  #openSubscriber(listener: (channel: string, message: string) => void) {
-    const client = this.#client()
-    client.on('message', listener)
-    const ready = client.connect().catch((error: unknown) => {
-      this.#subscriber = undefined
-      client.disconnect()
-      throw error
-    })
-    return { client, ready }
-  }
-
-  async unsubscribe(channel: string): Promise<void> {
-    try {
-      await this.#subscriber?.client.unsubscribe(channel)
-    } catch (error) {
-      throw this.#failure(error)
-    }
+        return sendTo(redis, 'eval', [script.text, ...parameters])
+      }),
+    )
   }
 
   close(): void {
-    this.#commands.disconnect()
-    this.#subscriber?.client.disconnect()
+    this.#closed = true
+    this.#watch.stop()
+    this.#client.disconnect()
   }
 
   /** What Redis said no to, or why it said nothing. */
@@ -175,4 +160,11 @@ export class RedisConnection {
     const [, reason = told] = plainReasons.find(([start]) => told.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
   }
+}
+
+/** The same as `redis.evalsha(...)`, without its detour over variable arguments and automatic pipelines. */
+function sendTo(redis: Redis, name: string, parameters: (string | number)[]): Promise<unknown> {
+  const command = new Command(name, parameters, { replyEncoding: 'utf8' })
+  void redis.sendCommand(command)
+  return command.promise
 }

@@ -54,13 +54,13 @@ t.test('a call that is given up before it is sent is not sent; a batch belongs t
   })
   const given = new AbortController()
   const [late, kept] = context.run('transaction of the first', () => [
-    batch.ask('late', given.signal),
+    batch.ask('late', { signal: given.signal }),
     batch.ask('kept'),
   ])
   given.abort(new Error('given up'))
   await t.rejects(late as Promise<string>, { message: 'given up' })
   t.equal(await kept, 'kept')
-  await t.rejects(batch.ask('never', AbortSignal.abort(new Error('before'))), { message: 'before' })
+  await t.rejects(batch.ask('never', { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
   t.same(seen, [undefined, 'kept'])
   const failing = [batch.ask('fails'), batch.ask('with it')]
   for (const call of failing) await t.rejects(call, { message: 'all of it' })

@@ -1,0 +1,134 @@
+import type { Clock, StoreContext } from '@plinth/kernel'
+
+/** One call of a store. The signal is made only for who asks for it. */
+class Call implements StoreContext {
+  /** On the monotonic clock; known when the store has not answered at once. */
+  endsAt = Number.POSITIVE_INFINITY
+  /** The store has answered, or nobody waits any more. */
+  done = false
+  failed: ((reason: unknown) => void) | undefined
+  readonly #clock: Clock
+  #expiry: AbortController | undefined
+  #expired: Error | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get signal(): AbortSignal {
+    if (this.#expired !== undefined) return AbortSignal.abort(this.#expired)
+    this.#expiry ??= new AbortController()
+    return this.#expiry.signal
+  }
+
+  isOver(): boolean {
+    return this.done || this.#clock.monotonic() >= this.endsAt
+  }
+
+  expire(ms: number): void {
+    this.#expired = new Error(`The store did not answer within ${ms} ms`)
+    this.#expiry?.abort(this.#expired)
+    this.failed?.(this.#expired)
+  }
+}
+
+/** Calls that have ended are dropped from the list when there are so many. */
+const longestTail = 1024
+
+/**
+ * Ends calls of stores that have no answer in time, whatever the store does. All have the same time, so that they end in
+ * the order in which they began and one timer is enough: a timer and a signal for each call would cost more than counting.
+ */
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #ms: number
+  readonly #stopped = new AbortController()
+  #calls: Call[] = []
+  /** The first one that may still wait. */
+  #first = 0
+  #watching = false
+
+  /** @param ms time of every call, in milliseconds */
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock
+    this.#ms = ms
+  }
+
+  /** What the store answers. An answer that comes at once costs nothing. */
+  run<T>(ask: (context: StoreContext) => T | Promise<T>): T | Promise<T>
+  /** The same, going on with `settle` or `fail`: one promise for all of it. What `ask` throws at once goes to the caller. */
+  run<T, R>(
+    ask: (context: StoreContext) => T | Promise<T>,
+    settle: (answer: T) => R,
+    fail: (reason: unknown) => R | Promise<R>,
+  ): R | Promise<R>
+  run<T, R>(
+    ask: (context: StoreContext) => T | Promise<T>,
+    settle: (answer: T) => R = itself,
+    fail: (reason: unknown) => R | Promise<R> = rethrow,
+  ): R | Promise<R> {
+    const call = new Call(this.#clock)
+    const answer = ask(call)
+    if (!(answer instanceof Promise)) return settle(answer)
+    return new Promise((resolve, reject) => {
+      const end = <V>(go: (value: V) => R | Promise<R>, value: V) => {
+        if (call.done) return
+        call.done = true
+        try {
+          resolve(go(value))
+        } catch (error) {
+          reject(error)
+        }
+      }
+      call.failed = (reason) => end(fail, reason)
+      this.#add(call)
+      answer.then((value) => end(settle, value), call.failed)
+    })
+  }
+
+  /** No timer is left. Calls under way end with their stores. */
+  stop(): void {
+    this.#stopped.abort()
+  }
+
+  #add(call: Call): void {
+    call.endsAt = this.#clock.monotonic() + this.#ms
+    this.#skipDone()
+    this.#calls.push(call)
+    if (!this.#watching) this.#watch(call)
+  }
+
+  #skipDone(): void {
+    while (this.#calls[this.#first]?.done) this.#first += 1
+    if (this.#first < longestTail) return
+    this.#calls = this.#calls.slice(this.#first)
+    this.#first = 0
+  }
+
+  #watch(next: Call): void {
+    this.#watching = true
+    const waitMs = Math.max(1, Math.ceil(next.endsAt - this.#clock.monotonic()))
+    void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
+      // Where the process was busy, the answer may lie in the socket already.
+      if (!this.#stopped.signal.aborted) setImmediate(() => this.#expire())
+    })
+  }
+
+  #expire(): void {
+    const now = this.#clock.monotonic()
+    for (let next = this.#next(); next !== undefined && next.endsAt <= now; next = this.#next()) next.expire(this.#ms)
+    this.#watching = false
+    const next = this.#next()
+    if (next !== undefined) this.#watch(next)
+  }
+
+  #next(): Call | undefined {
+    this.#skipDone()
+    return this.#calls[this.#first]
+  }
+}
+
+const itself = <T, R>(answer: T) => answer as unknown as R
+const rethrow = (reason: unknown): never => {
+  throw reason
+}

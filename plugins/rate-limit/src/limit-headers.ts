@@ -1,0 +1,37 @@
+import type { GuardHandler } from '@plinth/http'
+import type { RateLimitResult } from './contract.ts'
+import { retryAfterSeconds } from './denial.ts'
+
+type Reply = Parameters<GuardHandler>[1]
+
+/** Names as the operations snapshot shows them. */
+export const limitHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'] as const
+
+/** Of the IETF draft "RateLimit header fields for HTTP", version 10. */
+export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
+
+/** Document 1, "Declarative response headers". An unlimited route has none. */
+export function writeLimitHeaders(
+  reply: Reply,
+  { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult,
+): void {
+  if (limit === 0) return
+  reply.header('X-RateLimit-Limit', limit)
+  reply.header('X-RateLimit-Remaining', remaining)
+  reply.header('X-RateLimit-Reset', Math.ceil(resetAt / 1000))
+  if (!allowed) reply.header('Retry-After', retryAfterSeconds(retryAfter))
+}
+
+/**
+ * The fields of the draft: quota and window of the policy, what remains of it and the seconds until then.
+ *
+ * @param windowMs window of the limit
+ * @param now milliseconds since the epoch
+ */
+export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
+  const { allowed, limit, remaining, resetAt, retryAfter } = result
+  if (limit === 0) return
+  const leftMs = allowed ? Math.max(0, resetAt - now) : retryAfter
+  reply.header('RateLimit-Policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
+  reply.header('RateLimit', `"default";r=${remaining};t=${Math.ceil(leftMs / 1000)}`)
+}

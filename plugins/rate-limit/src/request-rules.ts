@@ -1,0 +1,40 @@
+import { hash } from 'node:crypto'
+import type { ConsumeRequest, FailurePolicy } from './contract.ts'
+
+/** SHA-256 in lower-case hex: how addresses, accounts and other personal data enter a key. */
+export const sha256 = (text: string): string => hash('sha256', text)
+
+export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfies readonly FailurePolicy[]
+
+/** A key that a caller forgot to hash must not fill a store. */
+const longestKey = 256
+
+/** The key as a store may hold it. */
+export const boundedKey = (key: string): string => (key.length > longestKey ? `sha256:${sha256(key)}` : key)
+
+export function checkKey(key: string): void {
+  if (typeof key !== 'string' || key.trim() === '') {
+    throw new RangeError('Rate limit "key" must not be empty: it names whose quota it is')
+  }
+}
+
+/**
+ * Stores disagree about bad numbers (some add quota for a negative cost, some never limit again after NaN), so none of
+ * them gets to see one.
+ */
+export function checkRequest({ key, maxAttempts, windowMs, cost, failurePolicy }: ConsumeRequest): void {
+  checkKey(key)
+  checkWhole('maxAttempts', maxAttempts, Number.MIN_SAFE_INTEGER)
+  checkWhole('windowMs', windowMs, 1)
+  checkWhole('cost', cost, 1)
+  if (failurePolicy !== undefined && !failurePolicies.includes(failurePolicy)) {
+    const known = failurePolicies.join(', ')
+    throw new RangeError(`Rate limit "failurePolicy" must be one of ${known}, not ${String(failurePolicy)}`)
+  }
+}
+
+function checkWhole(name: string, value: number | undefined, least: number): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return
+  const range = least === 1 ? ' from 1' : ''
+  throw new RangeError(`Rate limit "${name}" must be a whole number${range} up to 2^53 - 1, not ${String(value)}`)
+}

@@ -1,0 +1,106 @@
+import type { RouteInfo } from '@plinth/http'
+import { PlinthError, reasonOf } from '@plinth/kernel'
+import type { ConsumeRequest, KeyStrategy, RateLimited, RouteLimits } from './contract.ts'
+import { rateLimitedAnnotation } from './contract.ts'
+import { checkRequest } from './request-rules.ts'
+
+export const defaultStrategy: KeyStrategy = 'IP_ROUTE'
+
+/** What distinguishes the callers of one quota. */
+export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean; readonly caller?: 'ip' | 'user' }>> = {
+  GLOBAL: { route: false },
+  IP: { route: false, caller: 'ip' },
+  USER: { route: false, caller: 'user' },
+  ROUTE: { route: true },
+  IP_ROUTE: { route: true, caller: 'ip' },
+  USER_ROUTE: { route: true, caller: 'user' },
+}
+
+/** Words of paths where a denial must be told (document 1, "Usage rules" 7). */
+const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
+
+/** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+type CheckStore = (name: string) => unknown
+
+interface PathLimit {
+  readonly path: string
+  readonly limit: RateLimited
+  used: boolean
+}
+
+/** Which limit a route has: its own, or that of the longest path above it. */
+export class RouteLimitBook implements RouteLimits {
+  readonly #checkStore: CheckStore
+  readonly #paths: PathLimit[] = []
+
+  constructor(checkStore: CheckStore) {
+    this.#checkStore = checkStore
+  }
+
+  under(path: string, limit: RateLimited): void {
+    const isPlain = /^(\/[A-Za-z0-9._~-]+)+$/.test(path)
+    if (!isPlain) throw declarationError(`of the path ${path}`, 'it must look like /api/v1/things, without parameters')
+    if (this.#paths.some((one) => one.path === path))
+      throw declarationError(`of the path ${path}`, 'it is declared twice')
+    this.#check(`of the path ${path}`, limit)
+    this.#paths.push({ path, limit, used: false })
+    this.#paths.sort((one, other) => other.path.length - one.path.length)
+  }
+
+  /** The limit of a route. A wrong declaration stops the start, so that no request finds it. */
+  of(route: RouteInfo): RateLimited | undefined {
+    const above = this.#paths.filter(({ path }) => route.path === path || route.path.startsWith(`${path}/`))
+    for (const one of above) one.used = true
+    const own = route.annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
+    const limit = own ?? above[0]?.limit
+    if (limit === undefined) return undefined
+    const place = `of ${route.method} ${route.path} (plugin "${route.plugin}")`
+    this.#check(place, limit)
+    if (limit.silent === true && neverSilent.test(route.path)) {
+      throw declarationError(place, '"silent" is not for logins, orders, payments and gateways')
+    }
+    return limit
+  }
+
+  /** Throws for a path that limits nothing: most likely it is misspelt. */
+  checkUsed(routes: readonly RouteInfo[]): void {
+    for (const route of routes) this.of(route)
+    const unused = this.#paths.find(({ used }) => !used)
+    if (unused !== undefined) throw declarationError(`of the path ${unused.path}`, 'no route lies at or under it')
+  }
+
+  #check(place: string, limit: RateLimited): void {
+    try {
+      const strategy = limit.keyStrategy ?? defaultStrategy
+      if (!Object.hasOwn(dimensions, strategy)) {
+        throw new RangeError(`"keyStrategy" must be one of ${Object.keys(dimensions).join(', ')}, not ${strategy}`)
+      }
+      checkRequest(consumeRequest('checked', limit))
+      if (limit.store) this.#checkStore(limit.store)
+    } catch (cause) {
+      throw declarationError(place, reasonOf(cause), cause)
+    }
+  }
+}
+
+/** In a declaration 0 or less means the default; asked of the limiter it would mean unlimited. */
+export function consumeRequest(key: string, limit: RateLimited): ConsumeRequest {
+  const { maxAttempts = 0, windowSeconds = 0, cost, store, failurePolicy, shadow } = limit
+  return {
+    key,
+    ...(maxAttempts <= 0 ? {} : { maxAttempts }),
+    ...(windowSeconds <= 0 ? {} : { windowMs: windowSeconds * 1000 }),
+    ...(cost === undefined ? {} : { cost }),
+    ...(store ? { store } : {}),
+    ...(failurePolicy === undefined ? {} : { failurePolicy }),
+    ...(shadow === undefined ? {} : { shadow }),
+  }
+}
+
+const declarationError = (place: string, reason: string, cause?: unknown) =>
+  new PlinthError(
+    'PLINTH_RATE_LIMIT_DECLARATION',
+    `The rate limit ${place} cannot be used: ${reason}.`,
+    'Correct the rateLimited() annotation, or the routeLimits.under() call, of that plugin.',
+    { cause },
+  )

@@ -1,0 +1,144 @@
+import type { RateLimited } from '@plinth/rate-limit'
+import t from 'tap'
+import { ipv6Network } from '../src/caller-key.ts'
+import { hex, startRoutes } from './fixtures/limited-routes.ts'
+
+t.test('R-046 a limit on a path holds for all routes under it; their own wins, then the longest path', async (t) => {
+  const { call, keys } = await startRoutes(t, {
+    limits: { a: [], 'a/b': [], 'a/b/:id': [], 'a/own': { maxAttempts: 9 }, ab: [], 'POST a': [] },
+    under: { '/api/v1/x/a': { maxAttempts: 2 }, '/api/v1/x/a/b': { maxAttempts: 5 } },
+  })
+  const limitOf = async (path: string, asked = {}) => (await call(path, asked)).headers['x-ratelimit-limit']
+  t.equal(await limitOf('a'), '2')
+  t.equal(await limitOf('a', { method: 'POST', payload: { mobile: '13800138000' } }), '2')
+  t.equal(await limitOf('a/b'), '5')
+  t.equal(await limitOf('a/b/7'), '5')
+  t.equal(await limitOf('a/own'), '9')
+  t.equal(await limitOf('ab'), undefined, 'a path ends at a slash')
+  t.same(
+    keys.map((key) => key.replace(hex('203.0.113.1'), 'me')),
+    ['GET:/api/v1/x/a', 'POST:/api/v1/x/a', 'GET:/api/v1/x/a/b', 'GET:/api/v1/x/a/b/:id', 'GET:/api/v1/x/a/own'].map(
+      (route) => `rate-limit:web:${route}:me`,
+    ),
+    'each route has a quota of its own',
+  )
+  const shared = await startRoutes(t, {
+    limits: { a: [], b: [] },
+    under: { '/api/v1/x': { key: 'x', maxAttempts: 1, keyStrategy: 'IP' } },
+  })
+  t.equal((await shared.call('a')).code, '200')
+  t.equal((await shared.call('b')).code, '429', 'a business key makes it one')
+})
+
+t.test('R-046 a wrong limit on a path stops the start', async (t) => {
+  const wrong: [string, RateLimited, RegExp][] = [
+    ['/api/v1/y', {}, /\/api\/v1\/y.*no route/],
+    ['api/v1/x', {}, /must look like/],
+    ['/api/v1/x/:id', {}, /without parameters/],
+    ['/api/v1/x', { cost: -1 }, /"cost"/],
+    ['/api/v1/x', { store: 'memroy' }, /"memroy"/],
+  ]
+  for (const [path, limit, message] of wrong) {
+    await t.rejects(startRoutes(t, { limits: { a: [] }, under: { [path]: limit } }), { message }, path)
+  }
+})
+
+t.test('R-047 R-049 R-050 silent is refused at start where a denial must be told', async (t) => {
+  const silent: RateLimited = { maxAttempts: 1, silent: true }
+  for (const path of [
+    '/api/v1/auth/login',
+    '/api/v1/auth/verify/sms-codes',
+    '/api/v1/orders',
+    '/api/v1/mall/orders/:id',
+    '/api/v1/money/payments',
+    '/api/v1/cashier/refunds',
+    '/api/v1/ai/gateway/openai/v1/messages',
+  ]) {
+    await t.rejects(startRoutes(t, { limits: { [path]: silent } }), { message: /"silent" is not for/ }, path)
+  }
+  await t.rejects(startRoutes(t, { limits: { '/api/v1/orders': [] }, under: { '/api/v1': silent } }), {
+    message: /"silent"/,
+  })
+  for (const path of ['/api/v1/x/heartbeat', '/api/v1/tracking/events', '/api/v1/client-logs']) {
+    const { call } = await startRoutes(t, { limits: { [path]: silent } })
+    await call(path)
+    t.equal((await call(path)).status, 204, path)
+  }
+})
+
+t.test('the fields of the IETF draft are an option', async (t) => {
+  const limits = { things: { maxAttempts: 2, windowSeconds: 30 }, plain: {} }
+  const off = await startRoutes(t, { limits })
+  t.notOk('ratelimit' in (await off.call('things')).headers)
+  const set = { 'platform.rate-limit.annotation.draft-headers': 'true' }
+  const { call, clock } = await startRoutes(t, { limits, set })
+  t.match((await call('things')).headers, {
+    'ratelimit-policy': '"default";q=2;w=30',
+    ratelimit: '"default";r=1;t=30',
+    'x-ratelimit-limit': '2',
+  })
+  await call('things')
+  await clock.advance(10_500)
+  t.match((await call('things')).headers, { ratelimit: '"default";r=0;t=20', 'retry-after': '20' })
+  t.match((await call('plain')).headers, { 'ratelimit-policy': '"default";q=60;w=60' })
+})
+
+t.test('an IPv6 prefix makes one caller of a network, and is off by default', async (t) => {
+  const limits = { things: { maxAttempts: 1 } }
+  const code = async (call: Awaited<ReturnType<typeof startRoutes>>['call'], from: string) =>
+    (await call('things', { from })).code
+  const off = await startRoutes(t, { limits })
+  t.equal(await code(off.call, '2001:db8::1'), '200')
+  t.equal(await code(off.call, '2001:db8::2'), '200')
+  t.equal(await code(off.call, '2001:DB8:0:0::1'), '429', 'one address in two spellings')
+  t.equal(off.keys[0], `rate-limit:web:GET:/api/v1/x/things:${hex('2001:db8::1')}`)
+  const set = { 'platform.rate-limit.annotation.client-ip.ipv6-prefix': '64' }
+  const { call, keys } = await startRoutes(t, { limits, set })
+  t.equal(await code(call, '2001:db8::1'), '200')
+  t.equal(await code(call, '2001:db8::ffff:1:2'), '429')
+  t.equal(await code(call, '2001:db8:0:1::1'), '200')
+  t.equal(await code(call, '203.0.113.1'), '200')
+  t.equal(await code(call, '203.0.113.2'), '200', 'IPv4 addresses stay apart')
+  t.equal(await code(call, '::ffff:203.0.113.1'), '429', 'an IPv4 address inside IPv6 is that address')
+  t.ok(
+    keys.every((key) => !/2001|203/.test(key)),
+    'no address in a key',
+  )
+})
+
+t.test('networks of IPv6 addresses', async (t) => {
+  const cases: [string, number, string][] = [
+    ['2001:db8:1:2:3:4:5:6', 64, '2001:db8:1:2:0:0:0:0/64'],
+    ['2001:db8:1:2:3:4:5:6', 56, '2001:db8:1:0:0:0:0:0/56'],
+    ['2001:db8:1:2ff:3:4:5:6', 60, '2001:db8:1:2f0:0:0:0:0/60'],
+    ['::1', 64, '0:0:0:0:0:0:0:0/64'],
+    ['::', 127, '0:0:0:0:0:0:0:0/127'],
+    ['fe80::1', 16, 'fe80:0:0:0:0:0:0:0/16'],
+    ['1::', 48, '1:0:0:0:0:0:0:0/48'],
+    ['::1.2.3.4', 128, '0:0:0:0:0:0:102:304/128'],
+    ['::1.2.3.4', 112, '0:0:0:0:0:0:102:0/112'],
+  ]
+  for (const [address, prefix, network] of cases) t.equal(ipv6Network(address, prefix), network, address)
+})
+
+t.test('R-026 R-052 R-053 R-055 proxies, ports and spellings make one caller of one client', async (t) => {
+  const limits = { things: { maxAttempts: 1 } }
+  /** True when the second request shares the quota of the first. */
+  const shares = async (first: [string, string?], second: [string, string?], set: Record<string, string> = {}) => {
+    const { call } = await startRoutes(t, { limits, set })
+    const ask = async ([from, chain]: [string, string?]) =>
+      (await call('things', { from, headers: chain === undefined ? {} : { 'x-forwarded-for': chain } })).code
+    await ask(first)
+    return (await ask(second)) === '429'
+  }
+  t.equal(await shares(['203.0.113.9', '1.2.3.4'], ['203.0.113.9', '1.2.3.5']), true, 'a stranger names nobody')
+  t.equal(await shares(['127.0.0.1', '9.9.9.9, 1.2.3.4, 10.0.0.1'], ['127.0.0.1', '8.8.8.8, 1.2.3.4']), true)
+  t.equal(await shares(['127.0.0.1', '1.2.3.4'], ['127.0.0.1', '1.2.3.5']), false)
+  t.equal(await shares(['127.0.0.1', '1.2.3.4:5555'], ['127.0.0.1', '1.2.3.4:6666']), true)
+  t.equal(await shares(['127.0.0.1', '[2001:db8::1]:443'], ['127.0.0.1', '2001:DB8:0::1']), true)
+  t.equal(await shares(['::ffff:1.2.3.4'], ['1.2.3.4']), true)
+  t.equal(await shares(['127.0.0.1', '1.2.3.4, garbage, 10.0.0.1'], ['10.0.0.1']), true)
+  for (const chain of ['', ',', ' , ,']) t.equal(await shares(['127.0.0.1', chain], ['127.0.0.1']), true, `"${chain}"`)
+  const distrust = { 'platform.rate-limit.annotation.client-ip.trust-forwarded-headers': 'false' }
+  t.equal(await shares(['127.0.0.1', '1.2.3.4'], ['127.0.0.1', '1.2.3.5'], distrust), true)
+})

@@ -1,0 +1,264 @@
+import { manualClock } from '@plinth/kernel/testing'
+import type { ConsumeRequest, FailurePolicy } from '@plinth/rate-limit'
+import memory from '@plinth/rate-limit-stores/memory'
+import t, { type Test } from 'tap'
+import { allow, remoteStore, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
+
+const unavailable = { name: 'BusinessError', code: '503', reason: 'rate-limit.store-unavailable' }
+
+/** A product whose default store is far away; it denies the third call of a key. */
+async function startRemote(t: Test, set: Record<string, string | boolean> = {}, isInsured = true) {
+  const clock = manualClock()
+  const remote = remoteStore('remote', clock)
+  const plugins = isInsured ? [remote.plugin, memory] : [remote.plugin]
+  const started = await startLimiter(t, plugins, { 'default-store': 'remote', ...set }, clock)
+  const consume = (changes: Partial<ConsumeRequest> = {}) =>
+    started.limiter.consume({ key: 'login:ada', maxAttempts: 2, ...changes })
+  return { ...started, remote, consume }
+}
+
+t.test('a store that fails is replaced by the memory of the process, by default', async (t) => {
+  const { consume, remote, counted } = await startRemote(t)
+  t.match(await consume(), { allowed: true, remaining: 1, key: 'rate-limit:login:ada' })
+  remote.become('failing')
+  t.match(await consume(), { allowed: true, remaining: 1 }, 'the insurance begins a window of its own')
+  t.match(await consume(), { allowed: true, remaining: 0 })
+  t.match(await consume(), { allowed: false, remaining: 0, key: 'rate-limit:login:ada', limit: 2 }, 'and it counts')
+  t.match(await consume({ store: 'memory' }), { allowed: true, remaining: 1 }, 'a quota apart from that of the store')
+  t.same(await counted('degraded'), { 'remote/insurance': 3 }, 'each such decision is counted')
+  t.match(await counted('requests'), { 'remote/allowed': 3, 'remote/rejected': 1 })
+})
+
+t.test('the policy of a limit, and the default, say what becomes of calls', async (t) => {
+  for (const [policy, byDefault] of [
+    ['closed', false],
+    ['closed', true],
+    ['open', false],
+    ['open', true],
+  ] as const) {
+    const { consume, limiter, remote, counted } = await startRemote(t, byDefault ? { 'failure-policy': policy } : {})
+    const own: { failurePolicy?: FailurePolicy } = byDefault ? {} : { failurePolicy: policy }
+    remote.become('failing')
+    for (let call = 0; call < 4; call++) {
+      if (policy === 'closed') await t.rejects(consume(own), unavailable)
+      else t.match(await consume(own), { allowed: true, limit: 2, remaining: 1, retryAfter: 0 })
+    }
+    t.same(await counted('degraded'), { [`remote/${policy}`]: 4 })
+    const look = limiter.peek({ key: 'a', ...own })
+    if (policy === 'closed') await t.rejects(look, unavailable)
+    else t.equal((await look).allowed, true)
+    t.same(await counted('degraded'), { [`remote/${policy}`]: 4 }, 'looking is no decision')
+    await t.rejects(limiter.reset({ key: 'a' }), unavailable, 'a reset that did not happen is an error')
+  }
+})
+
+t.test('without the store memory there is no insurance: calls are refused, and the log says so at start', async (t) => {
+  const { consume, remote, lines, counted } = await startRemote(t, {}, false)
+  t.match(
+    lines.filter(({ level }) => level === 40),
+    [{ store: 'memory', msg: /refuses/ }],
+  )
+  remote.become('failing')
+  await t.rejects(consume(), unavailable)
+  t.same(await counted('degraded'), { 'remote/closed': 1 })
+})
+
+t.test('after its first failure a store is not asked, until a look in the background has an answer', async (t) => {
+  const { consume, remote, clock, lines } = await startRemote(t)
+  await consume()
+  remote.become('failing')
+  await consume()
+  await turn()
+  const asked = remote.calls.length
+  for (let call = 0; call < 50; call++) await consume({ key: `k${call}` })
+  t.equal(remote.calls.length, asked, 'nobody waits for it')
+  await clock.advance(2000)
+  const looks = remote.calls.slice(asked)
+  t.ok(looks.length >= 3 && looks.length <= 5 && looks.every((call) => call === 'peek'), `looks: ${looks.join()}`)
+  remote.become('fine')
+  await consume()
+  t.equal(remote.calls.length, asked + looks.length, 'also when it is fine again, until that is known')
+  await clock.advance(500)
+  const back = remote.calls.length
+  t.match(await consume(), { allowed: true, remaining: 0 }, 'it goes on where it was')
+  t.equal(remote.calls.length, back + 1)
+  t.same(
+    lines.filter(({ store }) => store === 'remote').map(({ level, msg }) => [level, msg]),
+    [
+      [50, 'rate limit store failed: it is not asked until it answers again'],
+      [30, 'rate limit store answers again'],
+    ],
+    'told once when it begins and once when it ends',
+  )
+  remote.become('failing')
+  await consume({ key: 'other' })
+  t.equal(lines.filter(({ level }) => level === 50).length, 2, 'and again for the next time')
+  t.equal(clock.sleepers > 0, true)
+})
+
+t.test('a store that hangs is given up at the deadline, and then at once', async (t) => {
+  for (const policy of ['closed', 'insurance'] as const) {
+    const { consume, remote, clock } = await startRemote(t, { 'failure-policy': policy })
+    remote.become('hanging')
+    let ended = false
+    const first = consume().finally(() => {
+      ended = true
+    })
+    first.catch(() => {})
+    await clock.advance(249)
+    t.equal(ended, false)
+    await clock.advance(1)
+    if (policy === 'closed') await t.rejects(first, unavailable)
+    else t.match(await first, { allowed: true, remaining: 1 })
+    // No time passes any more: an answer is one that comes at once.
+    if (policy === 'closed') await t.rejects(consume(), unavailable)
+    else t.match(await consume(), { allowed: true, remaining: 0 })
+  }
+})
+
+t.test('calls under way end at their own deadlines, and one timer is enough for all', async (t) => {
+  const { consume, remote, clock } = await startRemote(t, { 'failure-policy': 'closed' })
+  remote.become('hanging')
+  const ended: string[] = []
+  const ask = (name: string) => {
+    void consume({ key: name }).catch(() => ended.push(name))
+  }
+  for (let call = 0; call < 2000; call++) ask('early')
+  await clock.advance(100)
+  for (let call = 0; call < 2000; call++) ask('late')
+  t.equal(clock.sleepers, 1)
+  await clock.advance(150)
+  t.same([...new Set(ended)], ['early'])
+  t.equal(ended.length, 2000)
+  await clock.advance(100)
+  t.equal(ended.length, 4000)
+})
+
+t.test('the store gets the signal of the deadline when it asks for it, also too late', async (t) => {
+  const seen: (AbortSignal | undefined)[] = []
+  const over: (boolean | undefined)[] = []
+  const asking = storePlugin(
+    'asking',
+    async (request, context) => {
+      seen.push(context?.signal)
+      over.push(context?.isOver?.())
+      await new Promise((resolve) => clock.sleep(400).then(() => resolve(undefined)))
+      seen.push(context?.signal)
+      over.push(context?.isOver?.())
+      return allow(request)
+    },
+    { peek: allow },
+  )
+  const clock = manualClock()
+  const { limiter } = await startLimiter(t, [asking.plugin], { 'default-store': 'asking' }, clock)
+  const refused = t.rejects(limiter.consume({ key: 'a' }), unavailable)
+  await clock.advance(249)
+  t.same(
+    seen.map((signal) => signal?.aborted),
+    [false],
+  )
+  await clock.advance(1)
+  await refused
+  await clock.advance(150)
+  t.equal(seen.length, 2)
+  t.ok(seen.every((signal) => signal?.aborted))
+  t.match(String(seen[1]?.reason), /did not answer within 250 ms/)
+  t.same(over, [false, true])
+})
+
+t.test('an in-process store that refuses one call is asked for the next, and floods no log', async (t) => {
+  const full = storePlugin(
+    'full',
+    (request) => {
+      if (request.key.endsWith('new')) throw new Error('max-keys')
+      return allow(request)
+    },
+    { traits: { shared: false, algorithm: 'fixed-window' } },
+  )
+  const { limiter, lines, clock } = await startLimiter(t, [full.plugin, memory], { 'default-store': 'full' })
+  for (let call = 0; call < 20; call++) t.equal((await limiter.consume({ key: 'new' })).allowed, true, 'insured')
+  t.equal((await limiter.consume({ key: 'known' })).remaining, 59)
+  t.equal(full.asked.length, 21)
+  t.equal(lines.filter(({ level }) => level === 50).length, 1)
+  await clock.advance(10_000)
+  await limiter.consume({ key: 'new' })
+  t.equal(lines.filter(({ level }) => level === 50).length, 2)
+})
+
+t.test('an insurance that has no room refuses', async (t) => {
+  const clock = manualClock()
+  const remote = remoteStore('remote', clock)
+  const tight = storePlugin(
+    'memory',
+    () => {
+      throw new Error('max-keys')
+    },
+    { traits: { shared: false, algorithm: 'fixed-window' } },
+  )
+  const { limiter } = await startLimiter(t, [remote.plugin, tight.plugin], { 'default-store': 'remote' }, clock)
+  remote.become('failing')
+  await t.rejects(limiter.consume({ key: 'a' }), unavailable)
+  await t.rejects(limiter.consumeAll([{ key: 'a' }, { key: 'b' }]), unavailable)
+  await t.rejects(limiter.consume({ key: 'a', store: 'memory' }), unavailable, 'it cannot insure itself')
+})
+
+t.test('joint limits: stores that fail are replaced, and one closed limit refuses them all', async (t) => {
+  const { limiter, remote, counted, clock } = await startRemote(t)
+  const pair = (policies: readonly (FailurePolicy | undefined)[]) =>
+    policies.map((policy, index) => ({
+      ...{ key: `k${index}`, maxAttempts: 2 },
+      ...(policy === undefined ? {} : { failurePolicy: policy }),
+    }))
+  const local = { key: 'local', maxAttempts: 9, store: 'memory' }
+  remote.become('failing')
+  // Both ways: found out while it is asked, and known before.
+  for (const known of [false, true]) {
+    t.match(await limiter.consumeAll([...pair([undefined, 'open']), local]), {
+      allowed: true,
+      results: [{ remaining: known ? 0 : 1 }, { remaining: 1, limit: 2 }, { remaining: known ? 7 : 8 }],
+    })
+  }
+  t.match(await limiter.consumeAll([...pair([undefined, 'open']), local]), {
+    allowed: false,
+    results: [{ allowed: false }, { allowed: true }, { allowed: true, remaining: 7 }],
+  })
+  t.same(await counted('degraded'), { 'remote/insurance': 3, 'remote/open': 3 })
+  await t.rejects(limiter.consumeAll([...pair(['insurance', 'closed']), local]), unavailable)
+  t.equal((await limiter.peek(local)).remaining, 6, 'nothing was taken')
+  t.match(await counted('degraded'), { 'remote/closed': 2 })
+  remote.become('fine')
+  await clock.advance(500)
+  t.match(await limiter.consumeAll(pair(['closed', 'closed'])), { allowed: true, results: [{ remaining: 1 }, {}] })
+})
+
+t.test('what the store said is for the log alone', async (t) => {
+  const { consume, remote, lines } = await startRemote(t, { 'failure-policy': 'closed' })
+  remote.become('failing')
+  const error: Error = await consume().then(
+    () => t.fail('allowed') as never,
+    (thrown) => thrown,
+  )
+  t.notMatch(`${error.message} ${JSON.stringify(error)}`, 's3cr3t')
+  t.equal(lines.filter(({ err }) => err?.message.includes('refused')).length, 1)
+  t.notMatch(JSON.stringify(lines), 'login:ada', 'no key in the log')
+})
+
+t.test('a live change of policy and deadline counts at once', async (t) => {
+  const { consume, remote, running, clock } = await startRemote(t)
+  const apply = (values: Record<string, string>) =>
+    running.config.apply(
+      Object.entries(values).map(([name, written]) => {
+        const key = `platform.rate-limit.${name}`
+        return { name: key, by: 'key', written, place: key }
+      }),
+    )
+  await apply({ 'failure-policy': 'closed', 'store-deadline': '1s' })
+  remote.become('hanging')
+  const first = t.rejects(consume(), unavailable)
+  await clock.advance(999)
+  t.equal(clock.sleepers, 1)
+  await clock.advance(1)
+  await first
+  await apply({ 'failure-policy': 'open', 'store-deadline': '1s' })
+  t.equal((await consume()).allowed, true)
+})

@@ -1,0 +1,84 @@
+import { http } from '@plinth/http'
+import t from 'tap'
+import { startRoutes } from './fixtures/limited-routes.ts'
+
+const path = '/api/v1/admin/rate-limit/operations'
+const viewer = { 'x-grants': 'rate-limit:view' }
+
+t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', async (t) => {
+  const { call, running } = await startRoutes(t, {})
+  t.equal((await call(path)).code, '403', 'it needs its permission')
+  t.equal((await call(path, { headers: { 'x-grants': 'other:view' } })).code, '403')
+  const { code, data } = await call(path, { headers: viewer })
+  t.equal(code, '200')
+  t.match(data, {
+    defaultStore: 'memory',
+    defaultWindow: '1m',
+    defaultMaxAttempts: 60,
+    annotationEnabled: true,
+    trustedProxies: [
+      '127.0.0.0/8',
+      '10.0.0.0/8',
+      '172.16.0.0/12',
+      '192.168.0.0/16',
+      '169.254.0.0/16',
+      '::1/128',
+      'fe80::/10',
+      'fc00::/7',
+    ],
+    trustForwardedHeaders: true,
+    responseHeaders: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'],
+    metricsAvailable: true,
+    metricName: 'platform.rate.limit.requests',
+  })
+  t.same(data.stores, [
+    { name: 'broken', provider: 'broken', shared: false, algorithm: 'fixed-window', available: true },
+    { name: 'memory', provider: 'memory', shared: false, algorithm: 'fixed-window', available: true },
+  ])
+  t.same(Object.keys(data).sort(), [
+    ...['annotationEnabled', 'defaultMaxAttempts', 'defaultStore', 'defaultWindow', 'metricName', 'metricsAvailable'],
+    ...['responseHeaders', 'runbookHints', 'stores', 'trustForwardedHeaders', 'trustedProxies'],
+  ])
+  t.same((await call(path, { headers: viewer })).data, data, 'asking changes nothing')
+  t.match(await running.service(http).openapi(), { paths: { [path]: { get: {} } } })
+})
+
+t.test('R-105 the hints fit the product and the language of the caller', async (t) => {
+  const hints = async (set: Record<string, string>, language = 'en') => {
+    const { call } = await startRoutes(t, { set })
+    const { data } = await call(path, { headers: { ...viewer, 'accept-language': language } })
+    return (data.runbookHints as string[]).join('\n')
+  }
+  const plain = await hints({})
+  t.match(plain, /default store memory counts for each process alone.*default-store=shared-window/)
+  t.match(plain, /use shared-window, and shared-bucket for costly calls/)
+  t.match(plain, /trusted-proxies/)
+  t.notMatch(plain, /switched off|uncounted|\{\{/)
+  t.match(await hints({}, 'zh-CN'), /默认存储 memory 只在单个进程内计数/)
+  t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /switched off/)
+  t.match(await hints({ 'platform.rate-limit.failure-policy': 'open' }), /uncounted/)
+  t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only watch/)
+})
+
+t.test('R-022 R-071 the snapshot shows what was set, and no secrets', async (t) => {
+  const { call } = await startRoutes(t, {
+    set: {
+      'platform.rate-limit.annotation.enabled': 'false',
+      'platform.rate-limit.annotation.draft-headers': 'true',
+      'platform.rate-limit.default-window': '90s',
+      'platform.rate-limit.default-max-attempts': '0',
+      'platform.rate-limit.annotation.client-ip.trusted-proxies': '["192.0.2.0/24"]',
+      'platform.rate-limit.annotation.client-ip.trust-forwarded-headers': 'false',
+    },
+  })
+  const { data, body } = await call(path, { headers: viewer })
+  t.match(data, {
+    annotationEnabled: false,
+    defaultWindow: '1m30s',
+    defaultMaxAttempts: 0,
+    trustedProxies: ['192.0.2.0/24'],
+    trustForwardedHeaders: false,
+  })
+  t.same(data.responseHeaders.slice(-2), ['RateLimit-Policy', 'RateLimit'])
+  t.notMatch(body, /redis:|password|6379/)
+})

@@ -1,0 +1,69 @@
+import { type Logger, reasonOf } from '@plinth/kernel'
+import { type Heard, Listeners } from './listeners.ts'
+import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
+
+/** A connection that only listens notices by this that nobody speaks any more, milliseconds. */
+const heartbeatMs = 10_000
+
+/**
+ * What is heard on a connection of its own. When that was lost, it listens again to everything as soon as Redis is back,
+ * and says that something may have been missed.
+ */
+export class RedisMessages {
+  readonly #connection: RedisConnection
+  readonly #listeners: Listeners
+  readonly #log: Logger
+  #heartbeat: NodeJS.Timeout | undefined
+  #hasHandler = false
+  #hasStood = false
+
+  constructor(options: Omit<RedisConnectionOptions, 'onReady'>) {
+    this.#log = options.log
+    this.#listeners = new Listeners(options.log)
+    this.#connection = new RedisConnection({ ...options, onReady: () => void this.#listenAgain() })
+  }
+
+  async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
+    const remove = this.#listeners.add(channel, heard)
+    try {
+      await this.#connection.send((redis) => {
+        if (!this.#hasHandler) redis.on('message', (from: string, text: string) => this.#listeners.tell(from, text))
+        this.#hasHandler = true
+        return redis.subscribe(channel)
+      })
+    } catch (error) {
+      remove()
+      throw error
+    }
+    this.#heartbeat ??= setInterval(() => void this.#beat(), heartbeatMs).unref()
+    return async () => {
+      if (remove() === 0) await this.#connection.send((redis) => redis.unsubscribe(channel))
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#heartbeat)
+    this.#connection.close()
+  }
+
+  async #listenAgain(): Promise<void> {
+    // The first time, whoever made it connect listens by itself.
+    const isAgain = this.#hasStood
+    this.#hasStood = true
+    const channels = [...this.#listeners.channels()]
+    if (!isAgain || channels.length === 0) return
+    try {
+      await this.#connection.send((redis) => redis.subscribe(...channels))
+    } catch (error) {
+      // Lost once more: the next connection listens again. What Redis refuses, an operator must know.
+      this.#log.warn({ err: error }, `messages are not heard for now: ${reasonOf(error)}`)
+      return
+    }
+    this.#listeners.tellGap()
+  }
+
+  async #beat(): Promise<void> {
+    // Without an answer the connection is given up and made anew, which is all that is wanted.
+    await this.#connection.send((redis) => redis.ping()).catch(() => {})
+  }
+}
