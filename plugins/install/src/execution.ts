@@ -255,6 +255,7 @@ export class Execution {
       await task.run(signal, note)
       return passed('task-done', { name })
     } catch (error) {
+      if (error instanceof StepFailure) throw error
       if (task.required) throw new StepFailure('failure.task', { name, reason: reasonOf(error) }, error)
       this.#parts.log.warn({ err: error, step: task.code }, 'an optional install task failed')
       return { status: 'warning', text: 'result.task-skipped', params: { name, reason: reasonOf(error) } }
