@@ -1,0 +1,56 @@
+import type { Storage } from '@plinth/storage'
+import type { TaskArtifact } from './contract.ts'
+
+const directory = 'async-task'
+/** Code points. */
+const longestName = 200
+
+const directoryOf = (taskId: number) => `${directory}/${taskId}`
+
+/** True for a name that a file may have for the one who downloads it. */
+export const isArtifactName = (name: string) =>
+  name !== '' && [...name].length <= longestName && !/[\p{Cc}\p{Cs}]/u.test(name)
+
+/**
+ * Files of tasks on the disk for private files: one directory per task and one file per run, so that a run that lost its
+ * task overwrites nothing.
+ */
+export class Artifacts {
+  readonly #storage: Storage
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  async write(
+    task: { readonly id: number; readonly fence: number },
+    name: string,
+    content: AsyncIterable<string | Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<TaskArtifact> {
+    const disk = this.#storage.localDisk
+    const extension = /\.[A-Za-z0-9]{1,16}$/.exec(name)?.[0].toLowerCase() ?? ''
+    const path = `${directoryOf(task.id)}/${task.fence}${extension}`
+    const { size } = await this.#storage.put(disk, path, content, { signal })
+    return { name, size, disk, path }
+  }
+
+  /** Removes what runs of a task wrote, save the file that is its result. */
+  async keepOnly(taskId: number, kept: TaskArtifact | undefined): Promise<void> {
+    const disk = kept?.disk ?? this.#storage.localDisk
+    for await (const { path } of this.#storage.list(disk, directoryOf(taskId))) {
+      if (path !== kept?.path) await this.#storage.delete(disk, path)
+    }
+  }
+
+  /** Removes all files of a task. */
+  async remove(taskId: number, disk: string | null): Promise<void> {
+    const disks = new Set([disk ?? this.#storage.localDisk, this.#storage.localDisk])
+    const known = new Set(this.#storage.disks().map(({ name }) => name))
+    // Of a disk that was taken out of the product nothing can be removed.
+    for (const name of disks) {
+      if (!known.has(name)) continue
+      for await (const { path } of this.#storage.list(name, directoryOf(taskId))) await this.#storage.delete(name, path)
+    }
+  }
+}

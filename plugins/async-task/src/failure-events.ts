@@ -1,0 +1,22 @@
+import type { Events } from '@plinth/events'
+import { asyncTaskFailed, type TaskFailure } from './contract.ts'
+import type { TaskRow } from './entities.ts'
+
+export type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
+
+/**
+ * Tells that a task failed; to be called in the transaction that records it.
+ *
+ * @param error for operators, without secrets
+ */
+export type PublishFailure = (task: FailedTask, failure: TaskFailure, error: string) => Promise<void>
+
+const longestError = 500
+
+/** @param bus `undefined` where there is none: then nobody is told */
+export const failureEvents =
+  (bus: Events | undefined): PublishFailure =>
+  async ({ id, type, ownerId, attempts }, { reason }, error) => {
+    const cut = [...error.toWellFormed()].slice(0, longestError).join('')
+    await bus?.publish(asyncTaskFailed, { taskId: id, type, ownerId, reason, error: cut, attempts })
+  }

@@ -1,0 +1,170 @@
+import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { type Principal, requirePrincipal } from '@plinth/iam'
+import { type Clock, type LocalizedText, localize } from '@plinth/kernel'
+import type { Storage } from '@plinth/storage'
+import { type Static, Type } from 'typebox'
+import { type AsyncTask, type AsyncTasks, taskStates } from './contract.ts'
+import { refusal } from './failures.ts'
+
+const root = '/api/v1/async-tasks'
+const tags = ['async-task']
+const access = 'user'
+const scopeNote = 'Of the caller; with the data scope `all`, of everybody.'
+
+const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const params = Type.Object({ id })
+const count = Type.Integer({ minimum: 0 })
+const moment = Type.String({ format: 'date-time' })
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+const taskView = Type.Object({
+  id,
+  type: Type.String(),
+  displayName: Type.String(),
+  ownerId: id,
+  status: Type.Enum(taskStates),
+  cancelRequested: Type.Boolean({ description: 'It runs and was told to end.' }),
+  progress: Type.Integer({ minimum: 0, maximum: 100 }),
+  note: orNull(Type.String({ description: 'What it does now.' })),
+  attempts: count,
+  error: orNull(Type.Object({ reason: Type.String({ description: 'Stable dotted code.' }), message: Type.String() })),
+  artifact: orNull(Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Bytes.' }) })),
+  createdAt: moment,
+  startedAt: orNull(moment),
+  finishedAt: orNull(moment),
+})
+const listQuery = Type.Object({
+  ...pageQuery.properties,
+  ownerId: Type.Optional(id),
+  type: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9.-]*$' })),
+  status: Type.Optional(Type.Enum(taskStates)),
+})
+
+export interface RouteParts {
+  readonly http: HttpServer
+  readonly plugin: string
+  readonly tasks: AsyncTasks
+  readonly storage: Storage
+  readonly nameOf: (type: string) => LocalizedText
+  readonly translate: (
+    locale: string,
+    key: string,
+    params: Readonly<Record<string, string | number>>,
+  ) => string | undefined
+  /** Milliseconds that a download address lives. */
+  readonly urlLifetimeMs: () => number
+  readonly clock: Clock
+}
+
+/** Tasks of the caller. Those of others do not exist for who has not the data scope `all`. */
+export function addRoutes({ http, plugin, tasks, storage, nameOf, translate, urlLifetimeMs, clock }: RouteParts): void {
+  const viewOf = (task: AsyncTask, locale: string): Static<typeof taskView> => {
+    const { type, note, failure, artifact } = task
+    const { id, ownerId, status, cancelRequested, progress, attempts } = task
+    return {
+      ...{ id, type, ownerId, status, cancelRequested, progress, attempts },
+      displayName: localize(nameOf(type), locale),
+      note: note === null ? null : localize(note, locale),
+      error: failure && {
+        reason: failure.reason,
+        message: (failure.messageKey && translate(locale, failure.messageKey, failure.params)) || failure.message,
+      },
+      artifact: artifact && { name: artifact.name, size: artifact.size },
+      createdAt: task.createdAt.toISOString(),
+      startedAt: task.startedAt?.toISOString() ?? null,
+      finishedAt: task.finishedAt?.toISOString() ?? null,
+    }
+  }
+  const visible = async (id: number, principal: Principal): Promise<AsyncTask> => {
+    const task = await tasks.get(id)
+    if (task.ownerId !== principal.userId && !seesAll(principal)) throw refusal('unknown')
+    return task
+  }
+  const artifactOf = async (id: number, principal: Principal) => {
+    const { artifact } = await visible(id, principal)
+    if (artifact === null) throw refusal('no-artifact')
+    return artifact
+  }
+
+  http.route(plugin, {
+    method: 'GET',
+    path: root,
+    summary: 'Asynchronous tasks, the newest first',
+    description: scopeNote,
+    tags,
+    access,
+    request: { query: listQuery },
+    response: page(taskView),
+    async handler(request) {
+      const principal = requirePrincipal(request)
+      const { query, locale } = request
+      const { page: number, size } = query
+      const ownerId = seesAll(principal) ? query.ownerId : principal.userId
+      const isForeign = query.ownerId !== undefined && query.ownerId !== ownerId
+      const filter = { ...query, page: number, size, ...(ownerId === undefined ? {} : { ownerId }) }
+      const { items, total } = isForeign ? { items: [], total: 0 } : await tasks.list(filter)
+      return { items: items.map((task) => viewOf(task, locale)), page: number, size, total }
+    },
+  })
+
+  http.route(plugin, {
+    method: 'GET',
+    path: `${root}/:id`,
+    summary: 'One task with its progress',
+    description: scopeNote,
+    tags,
+    access,
+    request: { params },
+    response: taskView,
+    handler: async (request) => viewOf(await visible(request.params.id, requirePrincipal(request)), request.locale),
+  })
+
+  http.route(plugin, {
+    method: 'POST',
+    path: `${root}/:id/cancel`,
+    summary: 'End a task',
+    description: 'One that waits ends at once; one that runs is told to end.',
+    tags,
+    access,
+    request: { params },
+    response: taskView,
+    async handler(request) {
+      const { id } = await visible(request.params.id, requirePrincipal(request))
+      return viewOf(await tasks.cancel(id), request.locale)
+    },
+  })
+
+  http.route(plugin, {
+    method: 'GET',
+    path: `${root}/:id/download-url`,
+    summary: 'An address at which the file of a task can be fetched for a short time',
+    tags,
+    access,
+    request: { params },
+    response: Type.Object({ url: Type.String(), expiresAt: moment }),
+    async handler(request) {
+      const { disk, path, name } = await artifactOf(request.params.id, requirePrincipal(request))
+      const expiresInMs = urlLifetimeMs()
+      const expiresAt = new Date(clock.now() + expiresInMs).toISOString()
+      return { url: await storage.resolveUrl(disk, path, { name, expiresInMs }), expiresAt }
+    },
+  })
+
+  http.rawRoute(plugin, {
+    method: 'GET',
+    path: `${root}/:id/artifact`,
+    summary: 'The file of a task',
+    tags,
+    access,
+    produces: ['*/*'],
+    request: { params },
+    async handler(request, reply) {
+      const { id } = request.params as Static<typeof params>
+      reply.header('cache-control', 'private, no-store')
+      const { disk, path, name } = await artifactOf(id, requirePrincipal(request))
+      return storage.send(request, reply, { disk, path, name })
+    },
+  })
+}
+
+const seesAll = ({ isSuperAdmin, dataScope }: Principal) => isSuperAdmin || dataScope === 'all'

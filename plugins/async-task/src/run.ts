@@ -1,0 +1,137 @@
+import { type Clock, type LocalizedText, localize } from '@plinth/kernel'
+import { isArtifactName } from './artifacts.ts'
+import type { TaskArtifact, TaskContext } from './contract.ts'
+import { csvText } from './csv.ts'
+import type { TaskRow } from './entities.ts'
+import { asyncTaskError } from './errors.ts'
+import type { Standing } from './task-rows.ts'
+
+/**
+ * Why a run is told to end: its owner does not want it any more, it took too long, its instance stops and gives it back, or
+ * another instance has it.
+ */
+export type StopCause = 'cancelled' | 'late' | 'released' | 'lost'
+
+const reasons: Readonly<Record<StopCause, string>> = {
+  cancelled: 'The task was cancelled.',
+  late: 'The task ran for too long.',
+  released: 'The instance stops.',
+  lost: 'The lease of the task was lost.',
+}
+
+const progressEveryMs = 1_000
+/** Code points. */
+const longestNote = 200
+
+type WriteFile = (
+  name: string,
+  content: AsyncIterable<string | Uint8Array>,
+  signal: AbortSignal,
+) => Promise<TaskArtifact>
+
+/** One run of a task on this instance, with what its handler shows and does. */
+export class Run {
+  readonly #clock: Clock
+  readonly #abort = new AbortController()
+  readonly #stopped = Promise.withResolvers<void>()
+  #standing: Standing = { progress: 0, note: null }
+  #show: () => void = () => {}
+  #stopCause: StopCause | undefined
+  #isWriting = false
+  artifact: TaskArtifact | undefined
+  /** The handler has ended, or is left to itself; what is left is to record it. */
+  hasEnded = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** What the handler was told to end for, if it was. */
+  get stopCause(): StopCause | undefined {
+    return this.#stopCause
+  }
+
+  /** Resolves when the handler is told to end. */
+  get stopped(): Promise<void> {
+    return this.#stopped.promise
+  }
+
+  get standing(): Standing {
+    return this.#standing
+  }
+
+  /** Tells the handler to end. The first cause counts. */
+  stop(cause: StopCause): void {
+    if (this.#stopCause !== undefined || this.hasEnded) return
+    this.#stopCause = cause
+    this.#abort.abort(new Error(reasons[cause]))
+    this.#stopped.resolve()
+  }
+
+  /** From now on writes how far it is when that changes, at most once a second. */
+  showProgress(write: () => Promise<unknown>, over: AbortSignal): void {
+    let isDirty = false
+    let isShowing = false
+    let shownAt = Number.NEGATIVE_INFINITY
+    const show = async () => {
+      isShowing = true
+      while (isDirty && !over.aborted) {
+        const waitMs = shownAt + progressEveryMs - this.#clock.monotonic()
+        if (waitMs > 0) await this.#clock.sleep(waitMs, over)
+        if (over.aborted) break
+        isDirty = false
+        shownAt = this.#clock.monotonic()
+        // The next sign of life carries it too.
+        await write().catch(() => {})
+      }
+      isShowing = false
+    }
+    this.#show = () => {
+      isDirty = true
+      if (!isShowing) void show()
+    }
+  }
+
+  /** What the handler sees. */
+  context(row: TaskRow, write: WriteFile): TaskContext {
+    const writeArtifact: TaskContext['writeArtifact'] = async ({ name }, content) => {
+      const refuse = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })
+      if (this.hasEnded) throw refuse('it has ended')
+      if (this.#isWriting || this.artifact !== undefined) throw refuse('it has one already')
+      if (!isArtifactName(name)) throw refuse('its name is no file name')
+      this.signal.throwIfAborted()
+      this.#isWriting = true
+      try {
+        this.artifact = await write(name, content, this.signal)
+      } finally {
+        this.#isWriting = false
+      }
+    }
+    return {
+      taskId: row.id,
+      ownerId: row.ownerId,
+      locale: row.locale,
+      attempt: row.attempts + 1,
+      signal: this.signal,
+      progress: (percent, note) => this.#progress(percent, note),
+      writeArtifact,
+      writeCsv: (file, columns, rows) => writeArtifact(file, csvText(columns, rows)),
+    }
+  }
+
+  #progress(percent: number, note: LocalizedText | undefined): void {
+    if (this.hasEnded) return
+    const progress = Number.isNaN(percent) ? 0 : Math.floor(Math.min(100, Math.max(0, percent)))
+    this.#standing = { progress, note: note === undefined ? this.#standing.note : cutNote(note) }
+    this.#show()
+  }
+}
+
+function cutNote(note: LocalizedText): LocalizedText {
+  const cut = (text: string) => [...text.toWellFormed()].slice(0, longestNote).join('')
+  return typeof note === 'string' ? cut(note) : { en: cut(localize(note, 'en')), 'zh-CN': cut(localize(note, 'zh-CN')) }
+}

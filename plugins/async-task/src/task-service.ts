@@ -1,0 +1,108 @@
+import type { Database } from '@plinth/database'
+import type {
+  AsyncTask,
+  AsyncTasks,
+  SubmitOptions,
+  TaskArtifact,
+  TaskFilter,
+  TaskHandler,
+  TaskType,
+} from './contract.ts'
+import { TaskRow } from './entities.ts'
+import { refusal } from './failures.ts'
+import type { TaskRows } from './task-rows.ts'
+import type { TaskTypes } from './task-types.ts'
+
+export interface ServiceParts {
+  readonly db: Database
+  readonly types: TaskTypes
+  readonly rows: TaskRows
+  readonly limits: () => { readonly capacity: number; readonly perOwner: number }
+  /** Called after a commit that queued a task or asked for the end of one. */
+  readonly onChanged: () => void
+}
+
+/** As many characters as a language tag may sensibly have. */
+const longestLocale = 35
+
+/** See `AsyncTasks`. */
+export class TaskService implements AsyncTasks {
+  readonly #parts: ServiceParts
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
+  }
+
+  handle<P>(type: TaskType<P>, handler: TaskHandler<P>): void {
+    this.#parts.types.handle(type, handler)
+  }
+
+  async submit<P>(type: TaskType<P>, params: P, { ownerId, locale = 'en' }: SubmitOptions): Promise<AsyncTask> {
+    const { db, types, rows, limits, onChanged } = this.#parts
+    const text = types.encode(type.id, params)
+    return db.transactional(async () => {
+      const { capacity, perOwner } = limits()
+      const { queued, ofOwner } = await rows.load(ownerId)
+      if (queued >= capacity) throw refusal('queue-full')
+      if (ofOwner >= perOwner) throw refusal('owner-limit', { limit: perOwner })
+      const isTag = locale.length <= longestLocale
+      const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text })
+      db.afterCommit(onChanged)
+      return this.get(id)
+    })
+  }
+
+  async get(id: number): Promise<AsyncTask> {
+    const row = await this.#parts.rows.find(id)
+    if (row === null) throw refusal('unknown')
+    return taskOf(row)
+  }
+
+  async list({ page, size, ownerId, type, status }: TaskFilter) {
+    const where = {
+      ...(ownerId === undefined ? {} : { ownerId }),
+      ...(type === undefined ? {} : { type }),
+      ...(status === undefined ? {} : { status }),
+    }
+    const options = { orderBy: { id: 'desc' }, limit: size, offset: (page - 1) * size } as const
+    const [rows, total] = await this.#parts.db.fork().findAndCount(TaskRow, where, options)
+    return { items: rows.map(taskOf), total }
+  }
+
+  async cancel(id: number): Promise<AsyncTask> {
+    const { rows, onChanged } = this.#parts
+    // It may begin, end or go back to the queue between two looks.
+    for (;;) {
+      const task = await this.get(id)
+      if (task.status === 'cancelled' || task.cancelRequested) return task
+      if (task.status === 'succeeded' || task.status === 'failed') throw refusal('finished')
+      const isDone = task.status === 'queued' ? await rows.cancelQueued(id) : await rows.requestCancel(id)
+      if (!isDone) continue
+      onChanged()
+      return this.get(id)
+    }
+  }
+}
+
+function taskOf(row: TaskRow): AsyncTask {
+  const { id, type, ownerId, status, cancelRequested, progress, attempts, createdAt } = row
+  return {
+    ...{ id, type, ownerId, status, progress, attempts, createdAt },
+    cancelRequested: cancelRequested && status === 'running',
+    note: row.note == null ? null : JSON.parse(row.note),
+    failure: row.failure == null ? null : JSON.parse(row.failure),
+    artifact: artifactOf(row),
+    startedAt: row.startedAt ?? null,
+    finishedAt: row.finishedAt ?? null,
+  }
+}
+
+function artifactOf({
+  artifactDisk: disk,
+  artifactPath: path,
+  artifactName,
+  artifactSize,
+}: TaskRow): TaskArtifact | null {
+  if (disk == null || path == null) return null
+  return { disk, path, name: artifactName ?? '', size: artifactSize ?? 0 }
+}

@@ -1,0 +1,107 @@
+/** Instances that are processes of their own, on the real clock; one is killed while it works, one is stopped. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { type JsonValue, systemClock } from '@plinth/kernel'
+import { skipRedis } from '@plinth/shared-store/testing'
+import t, { type Test } from 'tap'
+import { ownRedisKeys, report, startTasks, until } from './fixtures/product.ts'
+
+const program = new URL('fixtures/worker-process.ts', import.meta.url)
+const lines = 25
+const perRound = 6
+const expected = `\ufeffline\r\n${Array.from({ length: lines }, (_, line) => `${line}\r\n`).join('')}`
+
+interface WorkRun {
+  readonly taskId: number
+  readonly pid: number
+  readonly begunAt: number
+  readonly seenAt: number
+}
+
+async function killingAndStopping(
+  t: Test,
+  db: TestDatabase,
+  engine: Readonly<Record<string, JsonValue>>,
+): Promise<void> {
+  const config = {
+    ...engine,
+    'platform.async-task.lease': '2500ms',
+    'platform.async-task.concurrency': 3,
+    'platform.async-task.queue.per-owner': 1000,
+  }
+  const observer = await startTasks(t, db, {
+    ...{ config, roles: ['web'], clock: systemClock },
+    handle: (tasks) => tasks.handle(report, () => {}),
+  })
+  const { tasks, storage, paths } = observer
+  const children = new Set<ChildProcess>()
+  const whole = { ...db.config, ...config, 'platform.storage.root': observer.root }
+  const start = async () => {
+    const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    children.add(child)
+    child.on('exit', () => children.delete(child))
+    await once(child, 'message')
+    return child
+  }
+  const end = async (child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM') => {
+    child.kill(signal)
+    return (await once(child, 'exit'))[0]
+  }
+  t.teardown(async () => {
+    await Promise.all([...children].map((child) => end(child, 'SIGKILL')))
+  })
+  const runs = async (): Promise<readonly WorkRun[]> => {
+    const rows = await observer.db.query<Record<'task_id' | 'pid' | 'begun_at' | 'seen_at', number | string>>(
+      'select task_id, pid, begun_at, seen_at from work_run order by task_id, begun_at, id',
+    )
+    return rows.map((row) => ({
+      taskId: Number(row.task_id),
+      pid: Number(row.pid),
+      begunAt: Number(row.begun_at),
+      seenAt: Number(row.seen_at),
+    }))
+  }
+  const ids: number[] = []
+  const submit = async () => {
+    for (let count = 0; count < perRound; count++) {
+      ids.push((await tasks.submit(report, { rows: lines }, { ownerId: 7 })).id)
+    }
+  }
+  const works = ({ pid }: ChildProcess) => until(async () => (await runs()).some((run) => run.pid === pid), 'it works')
+
+  const [victim, survivor] = [await start(), await start()]
+  await submit()
+  await works(victim)
+  await submit()
+  await end(victim, 'SIGKILL')
+  const heir = await start()
+  await submit()
+  await works(heir)
+  t.equal(await end(survivor, 'SIGTERM'), 0, 'K-018 a stopped one ends in peace')
+  const areDone = async () => (await tasks.list({ page: 1, size: 1, status: 'succeeded' })).total === ids.length
+  await until(areDone, 'every task succeeds')
+
+  const all = await runs()
+  const overlaps = all.filter((run, index) => {
+    const before = all[index - 1]
+    return before?.taskId === run.taskId && run.begunAt < before.seenAt
+  })
+  t.same(overlaps, [], `no two of ${all.length} runs of one task at once`)
+  t.ok(all.length > ids.length, 'some were begun again')
+  for (const id of ids) {
+    const { artifact } = await tasks.get(id)
+    const { content } = await storage.open('local', artifact?.path ?? '')
+    t.equal(Buffer.concat(await content.toArray()).toString(), expected, `the file of ${id} is whole`)
+  }
+  await until(async () => (await paths()).length === ids.length, 'there is no other file')
+  t.equal(await end(heir, 'SIGTERM'), 0)
+}
+
+t.test('two processes, one killed and one stopped while they work: embedded', async (t) => {
+  onEachDatabase(t, 'embedded', (t, db) => killingAndStopping(t, db, {}))
+})
+
+t.test('two processes, one killed and one stopped while they work: bullmq', { skip: skipRedis }, async (t) => {
+  onEachDatabase(t, 'bullmq', (t, db) => killingAndStopping(t, db, ownRedisKeys(t)))
+})

@@ -1,0 +1,173 @@
+import { asyncTasks } from '@plinth/async-task'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import iamPlugin, { accounts } from '@plinth/iam'
+import { BusinessError, definePlugin } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { Probe, report, startTasks, until } from './fixtures/product.ts'
+
+const root = '/api/v1/async-tasks'
+const password = 'correct horse battery staple'
+const system = { clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap', name: 'test' }
+
+const texts = definePlugin({
+  id: 'texts',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  messages: {
+    en: { shop: { gone: 'The rule {{code}} is gone.' } },
+    'zh-CN': { shop: { gone: '规则 {{code}} 已不存在。' } },
+  },
+})
+
+/** A product with two users and an administrator, all logged in. */
+async function startShop(t: Test, db: TestDatabase) {
+  const probe = new Probe()
+  const started = await startTasks(t, db, {
+    plugins: [httpPlugin, i18nPlugin, iamPlugin, texts],
+    config: {
+      'platform.http.port': 0,
+      'platform.http.response-check': true,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.async-task.lease': '1h',
+    },
+    handle: (tasks) =>
+      tasks.handle(report, async ({ rows }, context) => {
+        if (rows === 0) throw new BusinessError('409', 'gone', { reason: 'shop.gone', params: { code: 'x1' } })
+        if (rows === 9) return probe.handle(undefined, context)
+        context.progress(50, { en: 'writing', 'zh-CN': '写入中' })
+        const numbers = Array.from({ length: rows }, (_, index) => `row ${index}`)
+        await context.writeCsv({ name: '报表.csv' }, [{ title: 'row', value: (row: string) => row }], numbers)
+      }),
+  })
+  const { running } = started
+  const users = running.service(accounts)
+  const ann = await users.create({ username: 'ann', password }, system)
+  const bob = await users.create({ username: 'bob', password }, system)
+  await users.createSuperAdministrator({ username: 'root', password }, system)
+  const server = running.service(http)
+  const login = async (username: string): Promise<string> => {
+    const answer = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
+    return answer.json().data.accessToken
+  }
+  const tokens = { ann: await login('ann'), bob: await login('bob'), root: await login('root'), nobody: undefined }
+  type Who = keyof typeof tokens
+  const raw = (
+    who: Who,
+    url: string,
+    method: 'GET' | 'POST' | 'HEAD' = 'GET',
+    headers: Record<string, string> = {},
+  ) => {
+    const token = tokens[who]
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    return server.inject({ method, url, headers: { ...authorization, ...headers } })
+  }
+  const call = async (who: Who, url: string, method: 'GET' | 'POST' = 'GET', language = 'en') =>
+    (await raw(who, url, method, { 'accept-language': language })).json()
+  const submit = (ownerId: number, rows: number) => running.service(asyncTasks).submit(report, { rows }, { ownerId })
+  return { ...started, ann, bob, raw, call, submit, probe }
+}
+
+onEachDatabase(t, 'N-155 C-008 a result is for its owner and for who sees all', async (t, db) => {
+  const { ann, bob, raw, call, submit, reaches, clock } = await startShop(t, db)
+  const { id } = await submit(ann.id, 2)
+  await reaches(id, 'succeeded')
+
+  const { code, data } = await call('ann', `${root}/${id}`)
+  t.equal(code, '200')
+  const moment = new Date(clock.now()).toISOString()
+  t.same(data, {
+    ...{ id, type: 'shop.report', displayName: 'Report', ownerId: ann.id, status: 'succeeded', cancelRequested: false },
+    ...{ progress: 100, note: 'writing', attempts: 1, error: null },
+    ...{ artifact: { name: '报表.csv', size: 22 }, createdAt: moment, startedAt: moment, finishedAt: moment },
+  })
+  t.match((await call('ann', `${root}/${id}`, 'GET', 'zh-CN')).data, { displayName: '报表', note: '写入中' })
+
+  const file = await raw('ann', `${root}/${id}/artifact`)
+  t.equal(file.body, '\ufeffrow\r\nrow 0\r\nrow 1\r\n')
+  t.equal(file.headers['content-type'], 'text/csv; charset=utf-8')
+  t.equal(file.headers['cache-control'], 'private, no-store')
+  t.equal(file.headers['x-content-type-options'], 'nosniff')
+  t.match(
+    file.headers['content-disposition'],
+    /^attachment; filename="__.csv"; filename\*=UTF-8''%E6%8A%A5%E8%A1%A8.csv$/,
+  )
+  const part = await raw('ann', `${root}/${id}/artifact`, 'GET', { range: 'bytes=3-5' })
+  t.equal(`${part.statusCode} ${part.body}`, '206 row')
+  t.equal((await raw('ann', `${root}/${id}/artifact`, 'HEAD')).headers['content-length'], '22')
+
+  const { data: link } = await call('ann', `${root}/${id}/download-url`)
+  t.equal(link.expiresAt, new Date(clock.now() + 300_000).toISOString())
+  const fetched = await raw('nobody', link.url)
+  t.equal(fetched.body, file.body, 'whoever has the address has the file')
+  t.match(fetched.headers['content-disposition'], /%E6%8A%A5%E8%A1%A8.csv$/)
+  clock.shiftWallClock(300_000)
+  t.match((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })
+  clock.shiftWallClock(-300_000)
+
+  for (const path of ['', '/artifact', '/download-url']) {
+    const url = `${root}/${id}${path}`
+    t.match(await call('bob', url), { code: '404', data: { reason: 'async-task.unknown' } }, `bob, ${path}`)
+    t.match(await call('nobody', url), { code: '401' }, `nobody, ${path}`)
+    t.equal((await raw('bob', url)).statusCode, 200)
+    t.notMatch((await raw('bob', url)).body, /row 0/)
+    t.equal((await raw('root', url)).statusCode, 200)
+    t.notMatch((await raw('root', url)).body, /"code":"40/, `root, ${path}`)
+  }
+  t.match(await call('bob', `${root}/1`), { code: '404', data: { reason: 'async-task.unknown' } }, 'as one that is not')
+  t.match(await call('bob', `${root}/${id}/cancel`, 'POST'), { code: '404' })
+  for (const bad of ['x', '0', '-1', '1.5', '99999999999999999999'])
+    t.equal((await call('ann', `${root}/${bad}`)).code, '400')
+
+  const other = await submit(bob.id, 1)
+  await reaches(other.id, 'succeeded')
+  const ids = async (who: 'ann' | 'bob' | 'root', query = '') => {
+    const { data } = await call(who, `${root}${query}`)
+    return [data.total, ...data.items.map((item: { id: number }) => item.id)]
+  }
+  t.same(await ids('ann'), [1, id])
+  t.same(await ids('bob'), [1, other.id])
+  t.same(await ids('root'), [2, other.id, id])
+  t.same(await ids('root', `?ownerId=${ann.id}`), [1, id])
+  t.same(await ids('ann', `?ownerId=${bob.id}`), [0], 'not even that there are any')
+  t.same(await ids('ann', `?status=queued`), [0])
+  t.same(await ids('root', `?type=shop.report&size=1&page=2`), [2, id])
+  for (const bad of ['status=done', 'type=A', 'page=0', 'size=201', 'ownerId=x']) {
+    t.equal((await call('root', `${root}?${bad}`)).code, '400', bad)
+  }
+  t.equal((await call('nobody', root)).code, '401')
+})
+
+onEachDatabase(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
+  const { ann, call, submit, reaches, probe } = await startShop(t, db)
+  const failed = await submit(ann.id, 0)
+  await reaches(failed.id, 'failed')
+  t.match((await call('ann', `${root}/${failed.id}`)).data, {
+    status: 'failed',
+    error: { reason: 'shop.gone', message: 'The rule x1 is gone.' },
+    artifact: null,
+  })
+  t.match((await call('ann', `${root}/${failed.id}`, 'GET', 'zh-CN')).data.error.message, '规则 x1 已不存在。')
+  for (const path of ['artifact', 'download-url']) {
+    t.match(await call('ann', `${root}/${failed.id}/${path}`), {
+      code: '404',
+      data: { reason: 'async-task.no-artifact' },
+    })
+  }
+  t.match(await call('ann', `${root}/${failed.id}/cancel`, 'POST'), {
+    code: '409',
+    data: { reason: 'async-task.finished' },
+  })
+
+  const long = await submit(ann.id, 9)
+  const run = await probe.begun(1)
+  t.match((await call('ann', `${root}/${long.id}`)).data, { status: 'running', finishedAt: null, progress: 0 })
+  t.match(await call('ann', `${root}/${long.id}/artifact`), { code: '404' })
+  t.match((await call('root', `${root}/${long.id}/cancel`, 'POST')).data, { status: 'running', cancelRequested: true })
+  await until(() => run.signal.aborted, 'the signal aborts')
+  probe.release()
+  await reaches(long.id, 'cancelled')
+  t.match((await call('ann', `${root}/${long.id}`)).data, { status: 'cancelled', cancelRequested: false, error: null })
+})

@@ -1,0 +1,366 @@
+import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
+import { onEachDatabase } from '@plinth/database/testing'
+import { events } from '@plinth/events'
+import { BusinessError, definePlugin, kernel, key } from '@plinth/kernel'
+import t from 'tap'
+import { Type } from 'typebox'
+import { Probe, report, standStill, startTasks, until } from './fixtures/product.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+const owner = { ownerId: 7 }
+
+onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async (t, db) => {
+  const seen: TaskContext[] = []
+  const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+  const { tasks, clock, reaches, storage, paths } = await startTasks(t, db, {
+    handle: (tasks) =>
+      tasks.handle(report, async ({ rows }, context) => {
+        seen.push(context)
+        context.progress(40.9, { en: 'counting', 'zh-CN': '统计中' })
+        await steps[0].promise
+        context.progress(250, 'x'.repeat(300))
+        context.progress(80)
+        await steps[1].promise
+        const lines = Array.from({ length: rows }, (_, index) => index)
+        await context.writeCsv({ name: 'rules "1".CSV' }, [{ title: 'n', value: (n: number) => n }], lines)
+      }),
+  })
+  const queued = await tasks.submit(report, { rows: 3 }, { ...owner, locale: 'zh-CN' })
+  t.match(queued, {
+    ...{ type: 'shop.report', ownerId: 7, status: 'queued', progress: 0, note: null, attempts: 0, failure: null },
+    ...{ artifact: null, startedAt: null, finishedAt: null, cancelRequested: false, createdAt: new Date(clock.now()) },
+  })
+  const { id } = queued
+  await until(async () => (await tasks.get(id)).progress === 40, 'progress is shown')
+  t.match(await tasks.get(id), { status: 'running', attempts: 1, note: { en: 'counting', 'zh-CN': '统计中' } })
+  t.match(seen, [{ taskId: id, ownerId: 7, locale: 'zh-CN', attempt: 1 }])
+
+  steps[0].resolve()
+  await standStill()
+  t.equal((await tasks.get(id)).progress, 40, 'at most once a second')
+  await clock.advance(1000)
+  await until(async () => (await tasks.get(id)).progress === 80, 'the last progress is shown')
+  t.equal((await tasks.get(id)).note, 'x'.repeat(200), 'the note stays, and is cut')
+
+  steps[1].resolve()
+  const done = await reaches(id, 'succeeded')
+  t.match(done, { progress: 100, failure: null, attempts: 1, finishedAt: new Date(clock.now()) })
+  t.match(done.artifact, { name: 'rules "1".CSV', size: 15, disk: 'local', path: `async-task/${id}/1.csv` })
+  t.same(await paths(), [`async-task/${id}/1.csv`])
+  const { content } = await storage.open('local', done.artifact?.path ?? '')
+  t.equal(Buffer.concat(await content.toArray()).toString(), '\ufeffn\r\n0\r\n1\r\n2\r\n')
+  seen[0]?.progress(1)
+  await t.rejects(seen[0]?.writeArtifact({ name: 'late.txt' }, (async function* () {})()) as Promise<void>, {
+    code: 'PLINTH_ASYNC_TASK_ARTIFACT',
+    message: /it has ended/,
+  })
+  await t.rejects(tasks.get(1), { code: '404', reason: 'async-task.unknown' })
+})
+
+onEachDatabase(t, 'a task is queued if and only if the transaction around it commits', async (t, db) => {
+  const probe = new Probe()
+  const {
+    tasks,
+    reaches,
+    db: database,
+  } = await startTasks(t, db, { handle: (tasks) => tasks.handle(report, probe.handle) })
+  const rolledBack = database.transactional(async () => {
+    await tasks.submit(report, { rows: 1 }, owner)
+    throw new Error('no')
+  })
+  await t.rejects(rolledBack, { message: 'no' })
+  t.equal((await tasks.list({ page: 1, size: 10 })).total, 0)
+  const { id } = await database.transactional(async () => {
+    const task = await tasks.submit(report, { rows: 1 }, owner)
+    await standStill()
+    t.equal(probe.runs.length, 0, 'not before the commit')
+    return task
+  })
+  ;(await probe.begun(1)).end.resolve()
+  t.match(await reaches(id, 'succeeded'), { artifact: null })
+})
+
+onEachDatabase(t, 'what a handler throws fails the task; the owner learns what is meant for callers', async (t, db) => {
+  const secret = 'hush-hush-42'
+  const told: object[] = []
+  const listener = definePlugin({
+    id: 'listener',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { events },
+    config: { 'platform.listener.secret': key.string({ title: 'Secret', default: secret, sensitive: true }) },
+    setup: ({ services }) =>
+      services.events.on(asyncTaskFailed, 'listener', ({ payload }) => {
+        told.push(payload)
+      }),
+  })
+  const thrown: unknown[] = [
+    new Error(`no access with ${secret} to /etc/passwd\0 ${'😀'.repeat(600)}`),
+    new BusinessError('409', `The rule {{code}} is gone, ${secret}`, {
+      reason: 'shop.rule-gone',
+      params: { code: 'x' },
+    }),
+    new BusinessError('500', 'Without a reason'),
+    'a text',
+  ]
+  const {
+    tasks,
+    reaches,
+    paths,
+    events: bus,
+  } = await startTasks(t, db, {
+    plugins: [listener],
+    handle: (tasks) =>
+      tasks.handle(report, async (_, context) => {
+        const content = (async function* () {
+          yield 'half a result'
+        })()
+        await context.writeArtifact({ name: 'a.txt' }, content)
+        throw thrown.shift()
+      }),
+  })
+  const failures: unknown[] = []
+  for (let count = thrown.length; count > 0; count--) {
+    const { id } = await tasks.submit(report, { rows: 1 }, owner)
+    const { failure, artifact } = await reaches(id, 'failed')
+    t.equal(artifact, null)
+    failures.push(failure)
+  }
+  t.match(failures, [
+    { reason: 'async-task.failed', message: 'The task failed.', messageKey: 'messages.async-task.failed', params: {} },
+    { reason: 'shop.rule-gone', message: /^The rule/, messageKey: 'messages.shop.rule-gone', params: { code: 'x' } },
+    { reason: 'async-task.failed', message: 'Without a reason', messageKey: undefined },
+    { reason: 'async-task.failed', message: 'The task failed.' },
+  ])
+  t.notMatch(JSON.stringify(failures), secret)
+  await until(async () => (await paths()).length === 0, 'no file of a failed task stays')
+  await bus.idle()
+  t.match(told, [
+    { type: 'shop.report', ownerId: 7, reason: 'async-task.failed', attempts: 1, error: /^no access with (?!hush)/ },
+    { reason: 'shop.rule-gone' },
+    { error: 'Without a reason' },
+    { error: 'a text' },
+  ])
+  t.notMatch(JSON.stringify(told), secret)
+  t.equal([...(told[0] as { error: string }).error].length, 500)
+})
+
+onEachDatabase(t, 'parameters must fit the type, when a task is queued and when it runs', async (t, db) => {
+  const stranger = taskType('shop.stranger', { displayName: 'Stranger', params: Type.Object({}) })
+  const {
+    tasks,
+    reaches,
+    db: database,
+  } = await startTasks(t, db, {
+    handle(tasks) {
+      tasks.handle(report, () => {})
+      t.throws(() => tasks.handle(report, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
+    },
+  })
+  const misfit = { code: 'PLINTH_ASYNC_TASK_PARAMS' }
+  await t.rejects(tasks.submit(report, { rows: -1 }, owner), { ...misfit, message: /\/rows/ })
+  await t.rejects(tasks.submit(report, { rows: 1, large: 'x'.repeat(70_000) } as { rows: number }, owner), misfit)
+  await t.rejects(tasks.submit(report, undefined as never, owner), misfit)
+  await t.rejects(tasks.submit(report, { rows: 1n } as never, owner), misfit)
+  await t.rejects(tasks.submit(stranger, {}, owner), { code: 'PLINTH_ASYNC_TASK_TYPE_UNKNOWN' })
+  t.equal((await tasks.list({ page: 1, size: 10 })).total, 0)
+  for (const id of ['export', 'Shop.export', 'shop.', `shop.${'x'.repeat(60)}`]) {
+    t.throws(() => taskType(id, { displayName: 'x', params: Type.Object({}) }), RangeError)
+  }
+
+  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  await reaches(id, 'succeeded')
+  await database.execute(`update async_task set status = 'queued', params = ? where id = ?`, ['{"rows":"many"}', id])
+  const again = await tasks.submit(report, { rows: 1 }, owner)
+  await reaches(again.id, 'succeeded')
+  t.match(await reaches(id, 'failed'), { failure: { reason: 'async-task.params-outdated' } })
+
+  await database.execute(
+    `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
+       created_at) values (1, 'shop.gone', 7, 'en', '{}', 'queued', ?, 0, 0, 0, 0, ?)`,
+    [false, new Date()],
+  )
+  const last = await tasks.submit(report, { rows: 1 }, owner)
+  await reaches(last.id, 'succeeded')
+  t.match(await tasks.get(1), { status: 'queued', attempts: 0 }, 'a task of a plugin that is not there waits for it')
+  t.match(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
+})
+
+onEachDatabase(t, 'a file has a name, and a task one file', async (t, db) => {
+  const faults: unknown[] = []
+  const content = async function* () {
+    yield 'x'
+  }
+  const attempt = (work: Promise<void>) => work.catch((error: unknown) => faults.push((error as Error).message))
+  const { tasks, reaches } = await startTasks(t, db, {
+    handle: (tasks) =>
+      tasks.handle(report, async (_, context) => {
+        for (const name of ['', 'x'.repeat(201), 'a\nb']) await attempt(context.writeArtifact({ name }, content()))
+        const first = context.writeArtifact({ name: '../../a b/报告' }, content())
+        await attempt(context.writeArtifact({ name: 'second' }, content()))
+        await first
+        await attempt(context.writeArtifact({ name: 'third' }, content()))
+      }),
+  })
+  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  const { artifact } = await reaches(id, 'succeeded')
+  t.match(artifact, { name: '../../a b/报告', path: `async-task/${id}/1`, size: 1 })
+  t.match(faults, [/no file name/, /no file name/, /no file name/, /one already/, /one already/])
+})
+
+onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that runs to end', async (t, db) => {
+  const probe = new Probe()
+  const { tasks, clock, reaches } = await startTasks(t, db, {
+    config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
+    handle: (tasks) => tasks.handle(report, probe.handle),
+  })
+  const first = await tasks.submit(report, { rows: 1 }, owner)
+  const second = await tasks.submit(report, { rows: 2 }, owner)
+  const run = await probe.begun(1)
+  t.match(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
+  t.match(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
+
+  t.match(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  await until(() => run.signal.aborted, 'the signal aborts')
+  t.match(run.signal.reason, { message: 'The task was cancelled.' })
+  t.match(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+  run.end.resolve()
+  t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
+
+  const third = await tasks.submit(report, { rows: 3 }, owner)
+  const stubborn = await probe.begun(2)
+  await tasks.cancel(third.id)
+  await until(() => stubborn.signal.aborted, 'the signal aborts')
+  await standStill()
+  t.equal((await tasks.get(third.id)).status, 'running', 'a handler has time to end')
+  await clock.advance(30_000)
+  await reaches(third.id, 'cancelled')
+  const fourth = await tasks.submit(report, { rows: 4 }, owner)
+  const next = await probe.begun(3)
+  t.pass('a handler that never ends holds up nobody')
+  next.end.resolve()
+  await reaches(fourth.id, 'succeeded')
+  stubborn.end.resolve()
+  await t.rejects(tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
+  await t.rejects(tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
+  await standStill()
+  t.equal((await tasks.get(third.id)).status, 'cancelled')
+})
+
+onEachDatabase(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
+  const probe = new Probe()
+  const { tasks, clock, reaches } = await startTasks(t, db, {
+    config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
+    handle: (tasks) => tasks.handle(report, probe.handle),
+  })
+  const obedient = await tasks.submit(report, { rows: 1 }, owner)
+  const stubborn = await tasks.submit(report, { rows: 1 }, owner)
+  const run = await probe.begun(1)
+  await probe.begun(2)
+  await clock.advance(10 * minute - 1)
+  await standStill()
+  t.notOk(run.signal.aborted)
+  await clock.advance(1)
+  t.match(run.signal.reason, { message: 'The task ran for too long.' })
+  run.end.resolve()
+  t.match(await reaches(obedient.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
+  t.equal((await tasks.get(stubborn.id)).status, 'running')
+  await clock.advance(30_000)
+  t.match(await reaches(stubborn.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
+  probe.runs[1]?.end.resolve()
+})
+
+onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, db) => {
+  const probe = new Probe()
+  const { tasks, reaches } = await startTasks(t, db, {
+    config: {
+      'platform.async-task.concurrency': 1,
+      'platform.async-task.queue.capacity': 4,
+      'platform.async-task.queue.per-owner': 3,
+    },
+    handle: (tasks) => tasks.handle(report, probe.handle),
+  })
+  const submit = (ownerId: number) => tasks.submit(report, { rows: 1 }, { ownerId })
+  const first = await submit(1)
+  const run = await probe.begun(1)
+  await submit(1)
+  await submit(1)
+  await t.rejects(submit(1), { code: '429', reason: 'async-task.owner-limit', message: /3 unfinished/ })
+  await submit(2)
+  await submit(2)
+  await t.rejects(submit(2), { code: '429', reason: 'async-task.queue-full' })
+  t.equal((await tasks.list({ page: 1, size: 10 })).total, 5, 'what was refused is not there')
+  run.end.resolve()
+  await reaches(first.id, 'succeeded')
+  await probe.begun(2)
+  await submit(2)
+  t.equal(probe.mostAtOnce, 1, 'one at a time')
+  probe.release()
+})
+
+onEachDatabase(
+  t,
+  'tasks begin in the order in which they were queued, no more at a time than allowed',
+  async (t, db) => {
+    const begun: number[] = []
+    let atOnce = 0
+    let most = 0
+    const { tasks, reaches } = await startTasks(t, db, {
+      config: { 'platform.async-task.concurrency': 2, 'platform.async-task.queue.per-owner': 100 },
+      handle: (tasks) =>
+        tasks.handle(report, async ({ rows }) => {
+          begun.push(rows)
+          most = Math.max(most, ++atOnce)
+          await standStill()
+          atOnce -= 1
+        }),
+    })
+    const ids: number[] = []
+    for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(report, { rows }, owner)).id)
+    for (const id of ids) await reaches(id, 'succeeded')
+    t.equal(most, 2)
+    // Two that begin together may change places.
+    t.ok(
+      begun.every((rows, place) => Math.abs(rows - place) <= 1),
+      begun.join(),
+    )
+    const page = await tasks.list({ page: 2, size: 5, ownerId: 7, status: 'succeeded', type: 'shop.report' })
+    t.same(
+      [page.total, page.items.map(({ id }) => id)],
+      [12, ids.toReversed().slice(5, 10)],
+      'listed with the newest first',
+    )
+    t.equal((await tasks.list({ page: 1, size: 5, ownerId: 8 })).total, 0)
+  },
+)
+
+onEachDatabase(t, 'finished tasks go with their files when their time is over', async (t, db) => {
+  const { tasks, clock, reaches, paths, running, storage } = await startTasks(t, db, {
+    config: { 'platform.async-task.retention': '1h' },
+    handle: (tasks) =>
+      tasks.handle(report, async ({ rows }, context) => {
+        if (rows > 0) await context.writeCsv({ name: 'a.csv' }, [], [])
+      }),
+  })
+  const purge = async () => {
+    const task = running.service(kernel).scheduledTasks.find(({ name }) => name === 'async-task.purge')
+    await task?.run(new AbortController().signal)
+  }
+  const old = [await tasks.submit(report, { rows: 1 }, owner), await tasks.submit(report, { rows: 0 }, owner)]
+  for (const { id } of old) await reaches(id, 'succeeded')
+  await storage.put('local', `async-task/${old[1]?.id}/9.csv`, 'left by a run that was lost')
+  clock.shiftWallClock(hour)
+  const young = await tasks.submit(report, { rows: 1 }, owner)
+  await reaches(young.id, 'succeeded')
+  await purge()
+  t.equal((await tasks.list({ page: 1, size: 10 })).total, 3, 'not before the time is over')
+  clock.shiftWallClock(1)
+  await purge()
+  const { items } = await tasks.list({ page: 1, size: 10 })
+  t.same(
+    items.map(({ id }) => id),
+    [young.id],
+  )
+  t.same(await paths(), [`async-task/${young.id}/1.csv`])
+})
