@@ -38,6 +38,7 @@ const results = [
   // Without this, the first run on a fresh checkout would still load tap's default plugins.
   step('test runner', 'tap', ['build']),
   step('types', 'tsc', ['--noEmit']),
+  step('types of the pages', 'tsc', ['--noEmit', '-p', 'plugins/console/web']),
   step('lint, format and import boundaries', 'biome', ['check', '--error-on-warnings', '.']),
   step('generated pages are current', 'node', ['scripts/generate.ts', '--check']),
   step('tests', 'tap', ['run', '--reporter=terse', `--output-file=${report}`, ...process.argv.slice(2)]),
