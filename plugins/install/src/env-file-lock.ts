@@ -63,7 +63,7 @@ async function take(path: string, holder: Holder, files: EnvFileOperations): Pro
 
 async function isStale(path: string, files: EnvFileOperations): Promise<boolean> {
   const holder = await holderOf(path, files)
-  if (holder?.host === hostname() && (holder.pid === process.pid ? false : !isAlive(holder.pid))) {
+  if (holder?.host === hostname() && (holder.pid === process.pid ? !own.has(holder.token) : !isAlive(holder.pid))) {
     return true
   }
   const found = await files.lstat(path).catch(() => undefined)
