@@ -14,6 +14,8 @@ export function waitingPage({ nonce, locale }: { readonly nonce: string; readonl
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta http-equiv="refresh" content="2">
     <title>${title}</title>
+    <!-- None, so that the browser asks for none. -->
+    <link rel="icon" href="data:,">
     <style nonce="${nonce}">
       :root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif; }
       main { max-width: 30rem; margin: 20vh auto 0; padding: 0 1.5rem; }

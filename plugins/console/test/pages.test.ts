@@ -155,7 +155,7 @@ t.test(
     while (clock.sleepers < 2) await new Promise(setImmediate)
     await clock.advance(5_000)
     const html = (await waiting) ?? ''
-    t.match(html, /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/)
+    t.match(html, /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<link rel="icon" href="data:,">[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/)
     t.match(lines.at(-1), 'still building the pages (5 s)')
     await build.stop()
     t.notOk(build.isRunning)

@@ -15,13 +15,16 @@ interface FrameProps {
   readonly children?: ReactNode
 }
 
+/** Of this browser page; what comes first takes no focus from anybody. */
+let shownPlace: string | undefined
+
 /** A page: side with brand and navigation, switches, one heading, content, actions at the bottom. */
 export function Frame({ title, lead, navigation, place, actions, children }: FrameProps) {
   const heading = useRef<HTMLHeadingElement>(null)
-  const shownPlace = useRef(place)
   useEffect(() => {
-    if (shownPlace.current === place) return
-    shownPlace.current = place
+    const isMove = shownPlace !== undefined && shownPlace !== place
+    shownPlace = place
+    if (!isMove) return
     window.scrollTo({ top: 0 })
     heading.current?.focus({ preventScroll: true })
   }, [place])

@@ -43,7 +43,7 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
 
   useEffect(() => {
     if (values !== undefined || defaults === undefined) return
-    const url = new URL('..', window.location.href).href.replace(/\/$/, '')
+    const url = new URL('..', document.baseURI).href.replace(/\/$/, '')
     onValues(initialValues(groups, defaults, { url, language }))
   }, [values, defaults, groups, language, onValues])
 

@@ -81,7 +81,7 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
 
 /** A path of the product under the context path that this page was loaded from, which the server may not know. */
 function withinContext(path: string): string {
-  const context = new URL('..', window.location.href).pathname
+  const context = new URL('..', document.baseURI).pathname
   const { pathname } = new URL(path, window.location.origin)
   return pathname.startsWith(context) ? pathname : `${context}${pathname.replace(/^\/+/, '')}`
 }

@@ -1,0 +1,199 @@
+import t from 'tap'
+import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from './fixtures/browser.ts'
+import { signsIn, startProduct } from './fixtures/product.ts'
+import { administrator, leastForm, Wizard } from './fixtures/wizard.ts'
+
+const timeout = 300_000
+
+const token = 'a token of the operator, 2026'
+
+t.test(
+  'I-197 I-199 I-200 I-201 I-202 P04 P30 P41 the whole wizard on the embedded database, every view in both languages and colours',
+  { skip, timeout },
+  async (t) => {
+    const product = await startProduct(t.teardown, { PLATFORM_INSTALL_TOKEN: token })
+    const { page, complaints, elsewhere } = await openPage(t.teardown, `${product.url}/install/`, { locale: 'en-GB' })
+    const wizard = new Wizard(page)
+    const asked: { readonly path: string; readonly language: string; readonly address: string }[] = []
+    page.on('request', (request) => {
+      const path = new URL(request.url()).pathname
+      const language = request.headers()['accept-language'] ?? ''
+      if (path.includes('/api/')) asked.push({ path, language, address: request.url() })
+    })
+
+    const lookAt = async (name: string, english: string, chinese: string) => {
+      for (const [language, heading] of [
+        ['EN', english],
+        ['中文', chinese],
+      ] as const) {
+        await wizard.language(language)
+        await wizard.heading(heading).waitFor()
+        t.equal(await page.locator('html').getAttribute('lang'), language === 'EN' ? 'en' : 'zh-CN')
+        t.equal(await page.title(), `${heading} · Plinth`)
+        t.equal(await page.locator('h1').count(), 1, 'one heading')
+        t.equal(await page.locator('main').count(), 1, 'one main part')
+        for (const [index, scheme] of (['light', 'dark'] as const).entries()) {
+          await wizard.colours(index as 0 | 1)
+          await page.locator(`html[data-mantine-color-scheme="${scheme}"]`).waitFor()
+          await page.waitForLoadState('networkidle')
+          t.same(await barriers(page), [], `${name}, ${heading}, ${scheme}`)
+          await picture(page, `${name}-${language === 'EN' ? 'en' : 'zh'}-${scheme}`)
+        }
+      }
+      await wizard.language('EN')
+      await wizard.colours(2)
+      await wizard.heading(english).waitFor()
+    }
+
+    // The gate.
+    await lookAt('gate', 'Install token', '安装令牌')
+    await page.getByLabel('Token', { exact: true }).fill('wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('This is not the token.').waitFor()
+    t.same(await barriers(page), [])
+    await page.getByLabel('Token', { exact: true }).fill(token)
+    await page.keyboard.press('Enter')
+    await wizard.heading('Environment check').waitFor()
+    await page.reload()
+    await wizard.heading('Install token').waitFor()
+    t.pass('a reload asks for the token again')
+    await page.getByLabel('Token', { exact: true }).fill(token)
+    await page.getByRole('button', { name: 'Continue' }).click()
+
+    // Step 1.
+    await page.getByRole('listitem').filter({ hasText: 'Node' }).first().waitFor()
+    await lookAt('environment', 'Environment check', '环境检查')
+    await wizard.next.click()
+
+    // Step 2.
+    await wizard.heading('Configuration').waitFor()
+    t.equal(await page.evaluate('document.activeElement.tagName'), 'H1', 'the heading takes the focus')
+    await wizard.field('site.name').waitFor()
+    t.equal(await wizard.field('site.url').inputValue(), product.url)
+    await wizard.next.click()
+    await page.getByText('Please fill this in.').first().waitFor()
+    t.equal(
+      await page.evaluate('document.activeElement.id'),
+      'field-site.name',
+      'the first wrong field takes the focus',
+    )
+    await lookAt('form-errors', 'Configuration', '填写配置')
+    await wizard.fill({ ...leastForm, 'site.url': 'ftp://nowhere', 'administrator.confirmPassword': 'other' })
+    await wizard.next.click()
+    await page.getByText('The two passwords differ.').waitFor()
+    await wizard.fill({ 'administrator.confirmPassword': administrator.password })
+    await wizard.next.click()
+    await page.getByText('must be an http or https address').waitFor()
+    t.equal(
+      await page.evaluate('document.activeElement.id'),
+      'field-site.url',
+      "the server's findings stand at the field",
+    )
+    await wizard.fill({ 'site.url': product.url })
+    await wizard.next.click()
+    await wizard.dialog.waitFor()
+    t.notMatch(await wizard.dialog.innerText(), administrator.password)
+    t.same(await barriers(page), [], 'plan')
+    await picture(page, 'plan-en-light')
+    await page.keyboard.press('Escape')
+    await wizard.dialog.waitFor({ state: 'hidden' })
+    t.equal(await wizard.field('administrator.password').inputValue(), administrator.password, 'nothing is lost')
+    await lookAt('form', 'Configuration', '填写配置')
+
+    // Steps 3 and 4.
+    await wizard.next.click()
+    await wizard.dialog.getByRole('button', { name: 'Install now' }).dblclick()
+    await wizard.heading('The product is installed').waitFor()
+    await lookAt('done', 'The product is installed', '产品安装完成')
+    const links = await page.getByRole('main').getByRole('link').all()
+    const targets = await Promise.all(links.map((link) => link.getAttribute('href')))
+    t.same(targets, ['../admin/', '../app/', '../pc/', '../chat/', '/'])
+
+    t.same(await leftovers(page), nothingLeft)
+    t.same(complaints, [], 'no error, no warning, no violation of the policy')
+    t.same(elsewhere, [], 'nothing is fetched from elsewhere')
+    t.equal(page.url(), `${product.url}/install/`)
+    t.equal(asked.filter(({ path }) => path.endsWith('/execute')).length, 1, 'a double click installs once')
+    t.ok(asked.every(({ address }) => !address.includes('token=') && !address.includes(encodeURIComponent(token))))
+    const languages = new Set(asked.map(({ language }) => language))
+    t.same(languages, new Set(['en', 'zh-CN']))
+    t.equal(await signsIn(product.url, administrator), '200')
+
+    const over = await fetch(`${product.url}/install/`, { redirect: 'manual' })
+    t.equal(over.status, 302)
+    t.notMatch(product.output(), administrator.password)
+    t.notMatch(product.output(), token)
+  },
+)
+
+t.test(
+  'I-199 P05 P06 by keyboard alone, on a telephone, in Chinese, below a context path',
+  { skip, timeout },
+  async (t) => {
+    const product = await startProduct(t.teardown, { PLATFORM_HTTP_CONTEXT_PATH: '/ctx' })
+    const options = { locale: 'zh-Hans-SG', viewport: { width: 375, height: 740 }, colorScheme: 'dark' } as const
+    const { page, complaints } = await openPage(t.teardown, `${product.url}/ctx/install/`, options)
+    const wizard = new Wizard(page)
+    const addresses: string[] = []
+    page.on('request', (request) => addresses.push(new URL(request.url()).pathname))
+    const { keyboard } = page
+    /** Goes on with the key for that until something has the focus. */
+    const tabTo = async (selector: string) => {
+      for (let count = 0; count < 60; count++) {
+        if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+        await keyboard.press('Tab')
+      }
+      throw new Error(`the keyboard does not reach ${selector}`)
+    }
+    const fits = async (name: string) => {
+      t.equal(await overhang(page), 0, `${name} fits`)
+      t.same(await barriers(page), [], name)
+      await picture(page, `phone-${name}`)
+    }
+
+    await wizard.heading('环境检查').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Node' }).first().waitFor()
+    await fits('environment')
+    await tabTo('main > div:last-child button:last-of-type:not([data-loading])')
+    await keyboard.press('Enter')
+
+    await wizard.field('site.name').waitFor()
+    await fits('form')
+    t.equal(await wizard.field('site.url').inputValue(), `${product.url}/ctx`)
+    t.ok(await page.getByRole('radio', { name: '中文' }).last().isChecked(), 'the language of the page is proposed')
+    for (const [path, value] of Object.entries(leastForm)) {
+      await tabTo(`[id="field-${path}"]`)
+      await keyboard.type(value)
+    }
+    await tabTo('[type="radio"][name="field-database.type"]')
+    await keyboard.press('ArrowRight')
+    await wizard.field('database.host').waitFor()
+    await fits('form-server')
+    await keyboard.press('ArrowLeft')
+    await wizard.field('database.host').waitFor({ state: 'hidden' })
+    await tabTo('main > div:last-child button[type="submit"]')
+    await keyboard.press('Space')
+    await wizard.dialog.waitFor()
+    await fits('plan')
+    for (let count = 0; count < 30; count++) {
+      t.ok(
+        await page.evaluate(
+          'document.querySelector("dialog").contains(document.activeElement) || document.activeElement === document.body',
+        ),
+        'the focus stays in the dialog',
+      )
+      if (await page.evaluate('document.activeElement.matches("dialog footer button:last-child")')) break
+      await keyboard.press('Tab')
+    }
+    await keyboard.press('Enter')
+    await wizard.heading('产品安装完成').waitFor()
+    await fits('done')
+    t.same(complaints, [])
+    t.same(
+      addresses.filter((path) => !path.startsWith('/ctx/')),
+      [],
+    )
+    t.equal(await page.getByRole('link').last().getAttribute('href'), '/ctx/')
+    t.equal(await signsIn(product.url, administrator), '200')
+  },
+)
