@@ -1,0 +1,210 @@
+/** What is written where, and what never is. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
+import { maskedValue } from '@plinth/kernel'
+import sharedStorePlugin from '@plinth/shared-store'
+import t, { type Test } from 'tap'
+import {
+  databaseWithPassword,
+  exampleFile,
+  type Form,
+  type StartSettings,
+  secrets,
+  startInstall,
+} from './fixtures/product.ts'
+
+async function start(t: Test, settings: StartSettings = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const started = await startInstall(t, db, { plugins: [sharedStorePlugin], ...settings })
+  const file = join(started.root, '.env')
+  return { ...started, old: db, file, text: () => readFileSync(file, 'utf8') }
+}
+const withCache = (form: Form, cache: object = {}) => ({
+  ...form,
+  cache: { enabled: false, host: '', port: null, database: 0, password: '', ...cache },
+})
+
+t.test('I-118 I-119 I-120 I-121 I-125 I-128 the file', async (t) => {
+  const { install, form, file, text } = await start(t)
+  const before = [
+    '# settings of the shop',
+    'OTHER=1 # untouched',
+    "export PLATFORM_I18N_DEFAULT_LOCALE='en' # language",
+    '',
+    'ANOTHER="two words"',
+    '',
+  ].join('\n')
+  writeFileSync(file, before, { mode: 0o644 })
+  const { code, data } = await install('config/write', {
+    body: { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } },
+  })
+  t.match([code, data.passed, data.restartRequired], ['200', true, false])
+  t.equal(text(), before.replace("'en'", 'zh-CN'), 'one value is replaced where it stands')
+  t.equal(statSync(file).mode & 0o777, 0o600, 'I-128')
+  t.match(
+    data.entries.find(({ propertyKey }: { propertyKey: string }) => propertyKey === 'platform.i18n.default-locale'),
+    { target: '.env', maskedValue: 'zh-CN' },
+  )
+})
+
+t.test('I-123 I-124 I-126 I-127 the database configuration', async (t) => {
+  const { install, look, form, centre, accounts, file, db } = await start(t)
+  const { data } = await install('config/write', { body: form })
+  t.match(data, { authorized: true, passed: true, restartRequired: false })
+  const stored = (await centre.list('@stored')).map(({ key, stored }) => [key, stored?.value])
+  t.same(Object.fromEntries(stored), {
+    'platform.site.name': 'Acme',
+    'platform.site.title': 'Acme shop',
+    'platform.site.url': 'https://shop.example.com',
+    'platform.site.time-zone': 'Asia/Shanghai',
+  })
+  t.notOk(existsSync(file), 'nothing changed that belongs into the file')
+  t.equal(await accounts.hasUsers(), false, 'I-127')
+  t.match((await look('status')).data, { installed: false }, 'I-127')
+  const dump = JSON.stringify([
+    await db.query('select * from sys_config'),
+    await db.query('select * from sys_config_history'),
+    await db.query('select * from install_audit'),
+    await db.query('select * from install_record'),
+    data,
+  ])
+  t.notMatch(dump, secrets.administrator, 'I-126')
+})
+
+t.test('I-122 I-129 a fault anywhere writes nothing', async (t) => {
+  const { install, form, centre, file } = await start(t)
+  const server = { type: 'postgresql', host: 'db', port: 5432, database: 'shop', username: 'shop' }
+  for (const password of ['a\nPLATFORM_HTTP_HOST=0.0.0.0', 'a\r\nB=c', 'a\u0000']) {
+    const { data } = await install('config/write', { body: { ...form, database: { ...server, password } } })
+    t.match(data, { passed: false, entries: [] })
+    t.match((await install('execute', { body: { ...form, database: { ...server, password } } })).data, {
+      passed: false,
+    })
+  }
+  await install('config/write', { body: { ...form, administrator: { ...form.administrator, confirmPassword: 'x' } } })
+  t.notOk(existsSync(file))
+  t.equal(centre.version, 0)
+})
+
+t.test('I-121 passwords of every kind survive a restart', async (t) => {
+  const passwords = ['two words', 'a#b', '$HOME', 'say "hi"', "it's", 'back\\slash', '中文 密码', 'a=b;c&d', ' blank ']
+  for (const password of passwords) {
+    const { install, form, file, text } = await start(t)
+    const cache = { enabled: true, host: '127.0.0.1', port: 6379, password }
+    // Redis of this machine knows no password; what is written is looked at without it.
+    const planned = await install('config/plan', { body: withCache(form, cache) })
+    t.match(planned.data, { passed: true, restartRequired: true }, password)
+    const { writeEnvFile } = await import('../src/env-file.ts')
+    await writeEnvFile(file, { PLATFORM_CACHE_PASSWORD: password }, { allowed: ['PLATFORM_CACHE_PASSWORD'] })
+    const { parseEnv } = await import('node:util')
+    t.equal(parseEnv(text())['PLATFORM_CACHE_PASSWORD'], password)
+  }
+})
+
+for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
+  t.test(`I-125 I-135 I-148 D23 another database: sqlite to ${dialect}`, { skip }, async (t) => {
+    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const { install, look, form, accounts, text, running, db, centre, old } = await start(t)
+    const body = { ...form, database: target }
+    const planned = (await install('config/plan', { body })).data
+    t.match(planned, { passed: true, restartRequired: true }, 'I-135')
+    const { data } = await install('execute', { body })
+    t.match(data, {
+      ...{ passed: true, configWritten: true, restartRequired: true, administratorReady: false, locked: false },
+      message: /once more/,
+    })
+    t.match(data.records.at(-1), { stepCode: 'config-write', status: 'passed' }, 'it stops before the migration')
+    t.match(text(), `PLATFORM_DATABASE_PASSWORD=${secrets.database}\n`, 'I-125')
+    t.match(text(), `PLATFORM_DATABASE_TYPE=${dialect}\n`, 'told by the server itself')
+    t.notMatch(JSON.stringify([data, planned]), secrets.database, 'I-125')
+    t.equal(db.dialect, 'sqlite', 'I-148 it never turns to another database')
+    t.equal(running.config.explain('platform.database.type')?.effective.value, 'sqlite')
+    t.equal(await accounts.hasUsers(), false)
+    t.equal(centre.version, 0, 'nothing is made in the old database')
+    t.match((await look('status')).data, { installed: false, installAllowed: true })
+
+    await running.stopped
+    t.pass('it asks for a restart once it has answered')
+
+    const again = await startInstall(t, old, { plugins: [sharedStorePlugin] })
+    const back = (await again.execute()).data
+    t.match(back, { passed: true, restartRequired: false, locked: true }, 'who thinks better of it stays')
+    t.match(text(), 'PLATFORM_DATABASE_TYPE=sqlite\n', 'also after the next start')
+  })
+}
+
+t.test('I-129 a connection that does not work writes nothing', async (t) => {
+  const { install, form, execute, file, accounts } = await start(t)
+  const server = {
+    type: 'postgresql',
+    host: '127.0.0.1',
+    port: 1,
+    database: 'shop',
+    username: 'shop',
+    password: secrets.database,
+  }
+  const body = { ...form, database: server }
+  const written = (await install('config/write', { body })).data
+  t.match(written, { passed: false })
+  t.match(written.checks.at(-1), { code: 'config-write', status: 'failed', message: /127\.0\.0\.1:1\/shop/ })
+  const { data } = await install('execute', { body })
+  t.match(data, { passed: false, configWritten: false, restartRequired: false })
+  t.match(data.records.at(-1), { stepCode: 'config-write', status: 'failed', message: /nothing was written/ })
+  t.notMatch(JSON.stringify([written, data]), secrets.database)
+  t.notOk(existsSync(file))
+  t.equal(await accounts.hasUsers(), false)
+  t.match((await execute()).data, { passed: true, locked: true }, 'the next try ends installed')
+})
+
+t.test('the embedded database under another name', async (t) => {
+  const { install, form, text } = await start(t)
+  const { data } = await install('execute', { body: { ...form, database: { type: 'sqlite', database: 'other' } } })
+  t.match(data, { passed: true, restartRequired: true })
+  t.match(text(), /PLATFORM_DATABASE_SQLITE_FILE=.*other\.sqlite\n/)
+})
+
+t.test('a file that cannot be written stops the run, and the next one ends installed', async (t) => {
+  const { install, execute, form, root, accounts } = await start(t)
+  // A directory stands where the file should be: that holds for root as well.
+  mkdirSync(join(root, '.env'))
+  const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
+  const failed = (await install('execute', { body })).data
+  t.match(failed, { passed: false, administratorReady: false, locked: false })
+  t.equal(await accounts.hasUsers(), false)
+  chmodSync(join(root, '.env'), 0o755)
+  const { rmdirSync } = await import('node:fs')
+  rmdirSync(join(root, '.env'))
+  t.match((await install(`sessions/${failed.sessionId}/retry`, { body })).data, { passed: true, locked: true })
+  t.equal((await accounts.findByRole('super-admin')).length, 1)
+  t.equal((await execute()).data.authorized, false)
+})
+
+t.test('a product that comes back with the old connection says so', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const settings = { plugins: [sharedStorePlugin] }
+  const first = await startInstall(t, db, settings)
+  const body = { ...first.form, database: { type: 'h2', database: 'other' } }
+  t.match((await first.install('execute', { body })).data, { passed: true, restartRequired: true })
+  await first.running.stopped
+  // The same process stands for a fresh one: what tells starts apart is read from the note.
+  const note = join(first.root, 'data/storage/install/restart.json')
+  writeFileSync(note, JSON.stringify({ by: 'an earlier start' }))
+  const second = await startInstall(t, db, settings)
+  const { data } = await second.install('execute', { body })
+  t.match(data, { passed: false, restartRequired: false })
+  t.match(data.records.at(-1).message, /still runs on the old connection.*platform\.database\.sqlite\.file/)
+})
+
+onEachDatabase(t, 'E40 the secret that is there stays when its server stays', async (t, db) => {
+  if (db.dialect === 'sqlite') return
+  const { install, form, running } = await startInstall(t, db)
+  for (const password of ['', maskedValue]) {
+    const { data } = await install('config/plan', { body: { ...form, database: { ...form.database, password } } })
+    t.match(data, { passed: true, restartRequired: false }, JSON.stringify(password))
+  }
+  t.ok(exampleFile.includes('PLATFORM_DATABASE_PASSWORD'))
+  t.equal(running.state, 'ready')
+})
