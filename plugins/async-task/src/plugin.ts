@@ -68,7 +68,7 @@ export default definePlugin({
     provide(asyncTasks, tasks)
     if (services.http !== undefined) {
       addRoutes({
-        ...{ http: services.http, plugin: plugin.id, tasks, storage, clock },
+        ...{ http: services.http, plugin: plugin.id, product, tasks, storage, clock },
         nameOf: (type) => types.find(type)?.type.displayName ?? type,
         translate: (...text) => i18n?.translate(...text),
         urlLifetimeMs: () => config.get('platform.async-task.download-url.lifetime'),

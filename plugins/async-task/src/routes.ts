@@ -1,10 +1,11 @@
 import { type HttpServer, page, pageQuery } from '@plinth/http'
 import { type Principal, requirePrincipal } from '@plinth/iam'
-import { type Clock, type LocalizedText, localize } from '@plinth/kernel'
+import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import { type Static, Type } from 'typebox'
-import { type AsyncTask, type AsyncTasks, taskStates } from './contract.ts'
+import { type AsyncTask, taskStates } from './contract.ts'
 import { refusal } from './failures.ts'
+import type { TaskService } from './task-service.ts'
 
 const root = '/api/v1/async-tasks'
 const tags = ['async-task']
@@ -43,7 +44,8 @@ const listQuery = Type.Object({
 export interface RouteParts {
   readonly http: HttpServer
   readonly plugin: string
-  readonly tasks: AsyncTasks
+  readonly tasks: TaskService
+  readonly product: Kernel
   readonly storage: Storage
   readonly nameOf: (type: string) => LocalizedText
   readonly translate: (
@@ -57,7 +59,17 @@ export interface RouteParts {
 }
 
 /** Tasks of the caller. Those of others do not exist for who has not the data scope `all`. */
-export function addRoutes({ http, plugin, tasks, storage, nameOf, translate, urlLifetimeMs, clock }: RouteParts): void {
+export function addRoutes({
+  product,
+  http,
+  plugin,
+  tasks,
+  storage,
+  nameOf,
+  translate,
+  urlLifetimeMs,
+  clock,
+}: RouteParts): void {
   const viewOf = (task: AsyncTask, locale: string): Static<typeof taskView> => {
     const { type, note, failure, artifact } = task
     const { id, ownerId, status, cancelRequested, progress, attempts } = task
@@ -129,8 +141,13 @@ export function addRoutes({ http, plugin, tasks, storage, nameOf, translate, url
     request: { params },
     response: taskView,
     async handler(request) {
-      const { id } = await visible(request.params.id, requirePrincipal(request))
-      return viewOf(await tasks.cancel(id), request.locale)
+      const principal = requirePrincipal(request)
+      const { id, ownerId } = await visible(request.params.id, principal)
+      const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
+      const record = () => audit(product, entry)
+      // What somebody does with tasks of his own is his own business.
+      const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
+      return viewOf(cancelled, request.locale)
     },
   })
 

@@ -24,6 +24,7 @@ export interface ServiceParts {
 
 /** As many characters as a language tag may sensibly have. */
 const longestLocale = 35
+const cancelAttempts = 20
 
 /** See `AsyncTasks`. */
 export class TaskService implements AsyncTasks {
@@ -69,18 +70,24 @@ export class TaskService implements AsyncTasks {
     return { items: rows.map(taskOf), total }
   }
 
-  async cancel(id: number): Promise<AsyncTask> {
-    const { rows, onChanged } = this.#parts
+  /** @param together done in the same transaction when this call is the one that cancels */
+  async cancel(id: number, together: () => Promise<void> = async () => {}): Promise<AsyncTask> {
+    const { db, rows, onChanged } = this.#parts
     // It may begin, end or go back to the queue between two looks.
-    for (;;) {
+    for (let left = cancelAttempts; left > 0; left--) {
       const task = await this.get(id)
       if (task.status === 'cancelled' || task.cancelRequested) return task
       if (task.status === 'succeeded' || task.status === 'failed') throw refusal('finished')
-      const isDone = task.status === 'queued' ? await rows.cancelQueued(id) : await rows.requestCancel(id)
+      const isDone = await db.transactional(async () => {
+        const isCancelled = task.status === 'queued' ? await rows.cancelQueued(id) : await rows.requestCancel(id)
+        if (isCancelled) await together()
+        return isCancelled
+      })
       if (!isDone) continue
-      onChanged()
+      db.afterCommit(onChanged)
       return this.get(id)
     }
+    throw new Error(`Task ${id} changes faster than it can be cancelled`)
   }
 }
 

@@ -80,13 +80,13 @@ export class OutboxAdmin {
       [new Date(this.#clock.now()), id],
     )
     if (skipped === 0) await this.#refuse(id)
-    this.#replayed()
+    this.#db.afterCommit(this.#replayed)
   }
 
   async #replay(where: object): Promise<number> {
     const values = { status: 'pending' as const, attempts: 0, nextAt: new Date(this.#clock.now()), leaseToken: null }
     const affected = await this.#db.fork().nativeUpdate(OutboxEvent, { ...where, status: 'failed' }, values)
-    if (affected > 0) this.#replayed()
+    if (affected > 0) this.#db.afterCommit(this.#replayed)
     return affected
   }
 

@@ -75,7 +75,7 @@ export default definePlugin({
 
     provide(events, service)
     const admin = new OutboxAdmin(db, clock, () => dispatcher?.wake())
-    if (http !== undefined) addOutboxRoutes({ http, admin, redact, log })
+    if (http !== undefined) addOutboxRoutes({ http, product: kernel, db, admin, redact, log })
 
     onReady(() => dispatcher?.start())
     onDrain((signal) => service.drain(signal))

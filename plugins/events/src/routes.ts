@@ -1,5 +1,6 @@
+import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
-import type { Logger } from '@plinth/kernel'
+import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
 import { Type } from 'typebox'
 import { type OutboxEvent, outboxStates } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
@@ -53,14 +54,30 @@ const viewOf = (event: OutboxEvent) => ({
 
 interface OutboxRouteParts {
   readonly http: HttpServer
+  readonly product: Kernel
+  readonly db: Database
   readonly admin: OutboxAdmin
   readonly redact: (text: string) => string
   readonly log: Logger
 }
 
 /** Administration of the outbox. */
-export function addOutboxRoutes({ http, admin, redact, log }: OutboxRouteParts): void {
+export function addOutboxRoutes({ http, product, db, admin, redact, log }: OutboxRouteParts): void {
   const params = Type.Object({ id })
+  /** Does the work together with its record in the audit. */
+  const recorded = <T>(
+    request: AuditedRequest,
+    verb: 'replay' | 'skip',
+    events: number | AuditSummary,
+    work: () => Promise<T>,
+  ): Promise<T> =>
+    db.transactional(async () => {
+      const done = await work()
+      const affected = typeof done === 'number' ? { affected: done } : {}
+      const about = typeof events === 'number' ? { subject: events } : { summary: { ...events, ...affected } }
+      await audit(product, { ...auditCaller(request), action: `outbox-event.${verb}`, ...about })
+      return done
+    })
 
   http.route('events', {
     method: 'GET',
@@ -114,9 +131,10 @@ export function addOutboxRoutes({ http, admin, redact, log }: OutboxRouteParts):
     access: { permission: own.replay },
     request: { params },
     response: Type.Null(),
-    handler: async ({ params, traceId }) => {
-      await admin.replay(params.id)
-      log.info({ event: params.id, traceId }, 'an event is replayed')
+    async handler(request) {
+      const { id } = request.params
+      await recorded(request, 'replay', id, () => admin.replay(id))
+      log.info({ event: id, traceId: request.traceId }, 'an event is replayed')
       return null
     },
   })
@@ -127,9 +145,10 @@ export function addOutboxRoutes({ http, admin, redact, log }: OutboxRouteParts):
     access: { permission: own.replay },
     request: { params },
     response: Type.Null(),
-    handler: async ({ params, traceId }) => {
-      await admin.skip(params.id)
-      log.info({ event: params.id, traceId }, 'an event is skipped')
+    async handler(request) {
+      const { id } = request.params
+      await recorded(request, 'skip', id, () => admin.skip(id))
+      log.info({ event: id, traceId: request.traceId }, 'an event is skipped')
       return null
     },
   })
@@ -149,9 +168,9 @@ export function addOutboxRoutes({ http, admin, redact, log }: OutboxRouteParts):
       ),
     },
     response: Type.Object({ affected: count }),
-    handler: async ({ body, traceId }) => {
-      const affected = await admin.replayAll(body)
-      log.info({ affected, traceId }, 'events are replayed')
+    async handler(request) {
+      const affected = await recorded(request, 'replay', request.body, () => admin.replayAll(request.body))
+      log.info({ affected, traceId: request.traceId }, 'events are replayed')
       return { affected }
     },
   })

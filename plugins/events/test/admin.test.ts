@@ -151,6 +151,18 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     t.match(data, { counts: { pending: 0, failed: 0, skipped: 1 }, oldestPendingAt: null, blockedKeys: 0 })
   })
 
+  await t.test('the audit tells who replayed and skipped what; what was refused is not in it', async (t) => {
+    const url = '/api/v1/admin/iam/audits?targetType=outbox-event'
+    const { items } = (await call('GET', url, admin)).data
+    t.match(items.toReversed(), [
+      { action: 'outbox-event.skip', targetId: a, actor: /^user:\d+$/, clientIp: '127.0.0.1' },
+      { action: 'outbox-event.replay', targetId: b },
+      { action: 'outbox-event.replay', summary: { affected: 0, type: 'other' } },
+      { action: 'outbox-event.replay', summary: { affected: 1, ids: [a, b, c] } },
+    ])
+    t.equal(items.length, 4)
+  })
+
   await t.test('metrics have bounded tags and come from the same numbers', async (t) => {
     const text = await running.service(metrics).metrics()
     const lines = text.split('\n').filter((line) => line.startsWith('platform_events_'))

@@ -56,7 +56,7 @@ export default definePlugin({
     let loop: PollLoop | undefined
     const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => loop?.wake() })
     provide(scheduler, service)
-    if (services.http !== undefined) addRoutes(services.http, plugin.id, service)
+    if (services.http !== undefined) addRoutes(services.http, plugin.id, service, product)
 
     if (!roles.has('worker') || tasks.length === 0) return
 

@@ -1,8 +1,9 @@
 import { type HttpServer, page, pageQuery } from '@plinth/http'
-import { localize } from '@plinth/kernel'
+import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
 import { type Static, Type } from 'typebox'
-import { runOutcomes, type Scheduler, type TaskRun, type TaskState } from './contract.ts'
+import { runOutcomes, type TaskRun, type TaskState } from './contract.ts'
 import { own } from './permissions.ts'
+import type { SchedulerService } from './scheduler-service.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'
 const tags = ['scheduler']
@@ -39,7 +40,7 @@ const taskView = Type.Object({
 })
 
 /** Administration of scheduled tasks. */
-export function addRoutes(http: HttpServer, plugin: string, scheduler: Scheduler): void {
+export function addRoutes(http: HttpServer, plugin: string, scheduler: SchedulerService, product: Kernel): void {
   http.route(plugin, {
     method: 'GET',
     path: root,
@@ -80,7 +81,11 @@ export function addRoutes(http: HttpServer, plugin: string, scheduler: Scheduler
       access: act,
       request: { params },
       response: taskView,
-      handler: async ({ params: { name }, locale }) => viewOfTask(await scheduler[method](name), locale),
+      async handler(request) {
+        const { name } = request.params
+        const entry = { ...auditCaller(request), action: `scheduled-task.${action}`, subject: name }
+        return viewOfTask(await scheduler[method](name, () => audit(product, entry)), request.locale)
+      },
     })
   }
 }

@@ -14,6 +14,8 @@ export interface ServiceParts {
   readonly onChanged: () => void
 }
 
+type Together = () => Promise<void>
+
 export class SchedulerService implements Scheduler {
   readonly #parts: ServiceParts
 
@@ -39,18 +41,20 @@ export class SchedulerService implements Scheduler {
     return this.#state(task, row, run ?? undefined)
   }
 
-  async runNow(name: string): Promise<TaskState> {
-    return this.#change(name, async () => {
+  /** @param together of this and the two below: done in the same transaction */
+  runNow(name: string, together?: Together): Promise<TaskState> {
+    const request = async () => {
       if (!(await this.#parts.rows.request(name))) throw taskRunning(name)
-    })
+    }
+    return this.#change(name, request, together)
   }
 
-  pause(name: string): Promise<TaskState> {
-    return this.#change(name, () => this.#parts.rows.setPaused(name, true))
+  pause(name: string, together?: Together): Promise<TaskState> {
+    return this.#change(name, () => this.#parts.rows.setPaused(name, true), together)
   }
 
-  resume(name: string): Promise<TaskState> {
-    return this.#change(name, () => this.#parts.rows.setPaused(name, false))
+  resume(name: string, together?: Together): Promise<TaskState> {
+    return this.#change(name, () => this.#parts.rows.setPaused(name, false), together)
   }
 
   async history(name: string, { page, size, outcome }: RunFilter) {
@@ -61,13 +65,16 @@ export class SchedulerService implements Scheduler {
     return { items: rows.map(runOf), total }
   }
 
-  async #change(name: string, change: () => Promise<void>): Promise<TaskState> {
+  async #change(name: string, change: () => Promise<void>, together: Together = async () => {}): Promise<TaskState> {
+    const { rows, db, onChanged } = this.#parts
     this.#task(name)
-    await this.#parts.rows.ensure(name)
-    await change()
-    const state = await this.get(name)
-    this.#parts.onChanged()
-    return state
+    await rows.ensure(name)
+    await db.transactional(async () => {
+      await change()
+      await together()
+      db.afterCommit(onChanged)
+    })
+    return this.get(name)
   }
 
   #task(name: string): BoundScheduledTask {

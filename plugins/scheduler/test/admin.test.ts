@@ -1,7 +1,7 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
-import { BusinessError, definePlugin } from '@plinth/kernel'
+import { type AuditEntry, auditTrail, BusinessError, definePlugin } from '@plinth/kernel'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { Probe, probePlugin, secret } from './fixtures/probe-task.ts'
@@ -10,13 +10,22 @@ import { standStill, startScheduler, until } from './fixtures/products.ts'
 const root = '/api/v1/admin/scheduler/tasks'
 const url = `${root}/probe.task`
 
-/** Grants the permissions that a request names. */
+const trail: AuditEntry[] = []
+
+/** Grants the permissions that a request names, and keeps the audit. */
 const grants = definePlugin({
   id: 'grants',
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http },
-  setup: ({ services }) =>
+  contributes: [auditTrail],
+  setup({ services, contribute }) {
+    contribute(auditTrail, 'grants', {
+      async record(entry) {
+        if (entry.traceId === 'no-trail') throw new Error('the trail is full')
+        trail.push(entry)
+      },
+    })
     services.http.guard({
       name: 'grants',
       stage: 'access',
@@ -26,7 +35,8 @@ const grants = definePlugin({
           if (headers['x-grants'] !== access.permission) throw new BusinessError('403', `needs ${access.permission}`)
         }
       },
-    }),
+    })
+  },
 })
 
 onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
@@ -41,8 +51,9 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
     },
   })
   const server = running.service(http)
-  const call = async (method: 'GET' | 'POST', path: string, permission: string, language = 'en') => {
-    const headers = { 'x-grants': permission, 'accept-language': language }
+  trail.length = 0
+  const call = async (method: 'GET' | 'POST', path: string, permission: string, language = 'en', traceId = 'test') => {
+    const headers = { 'x-grants': permission, 'accept-language': language, 'x-trace-id': traceId }
     return (await server.inject({ method, url: path, headers })).json()
   }
   const view = (path: string, language?: string) => call('GET', path, 'scheduler:task:view', language)
@@ -90,6 +101,15 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   }
   await standStill()
   t.equal(probe.begun.length, 3, 'refused requests run nothing')
+
+  const actions = ['pause', 'run-now', 'resume', 'run-now'].map((action) => `scheduled-task.${action}`)
+  t.same(
+    trail.map(({ action, subject, actor, traceId }) => ({ action, subject, actor, traceId })),
+    actions.map((action) => ({ action, subject: 'probe.task', actor: { name: 'anonymous' }, traceId: 'test' })),
+    'what was done is in the audit, and nothing else',
+  )
+  t.equal((await call('POST', `${url}/pause`, 'scheduler:task:run', 'en', 'no-trail')).code, '500')
+  t.equal((await running.service(scheduler).get('probe.task')).paused, false, 'what leaves no trace does not happen')
 
   const metrics = (await server.inject('/metrics')).body
   t.match(metrics, /scheduler_task_runs_total\{task="probe.task",outcome="succeeded"\} 2/)
