@@ -15,18 +15,33 @@ export function usernameForms(text: string): { readonly username: string; readon
   return { username, usernameKey: fold(username) }
 }
 
-/** The stored and the folded form of an e-mail address; nothing stays nothing. Throws "400" `iam.email-invalid`. */
-export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
-  const email = text?.trim() || null
-  if (email === null) return { email, emailKey: null }
-  if (email.length > 254 || !emailPattern.test(email)) throw refusal('email-invalid', { data: { field: 'email' } })
-  return { email, emailKey: fold(email) }
+/** The stored and the folded form of an e-mail address; `undefined` when it is none. */
+export function emailForm(text: string): { readonly email: string; readonly emailKey: string } | undefined {
+  const email = text.trim()
+  return email.length <= 254 && emailPattern.test(email) ? { email, emailKey: fold(email) } : undefined
 }
 
-/** A mobile number without its separators; nothing stays nothing. Throws "400" `iam.mobile-invalid`. */
+/** As `emailForm`; nothing stays nothing. Throws "400" `iam.email-invalid`. */
+export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
+  if (text === null || text.trim() === '') return { email: null, emailKey: null }
+  const forms = emailForm(text)
+  if (forms === undefined) throw refusal('email-invalid', { data: { field: 'email' } })
+  return forms
+}
+
+const separators = /[\s()-]/g
+
+/** A mobile number without its separators; `undefined` when it is none. */
+export function mobileDigits(text: string): string | undefined {
+  const mobile = text.replace(separators, '')
+  return mobilePattern.test(mobile) ? mobile : undefined
+}
+
+/** As `mobileDigits`; nothing stays nothing. Throws "400" `iam.mobile-invalid`. */
 export function mobileForm(text: string | null): string | null {
-  const mobile = text?.replace(/[\s()-]/g, '') || null
-  if (mobile !== null && !mobilePattern.test(mobile)) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+  if (text === null || text.replace(separators, '') === '') return null
+  const mobile = mobileDigits(text)
+  if (mobile === undefined) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
   return mobile
 }
 
@@ -35,7 +50,10 @@ export function loginKey(
   identifier: string,
 ): { readonly usernameKey: string } | { readonly emailKey: string } | undefined {
   const text = identifier.trim()
-  if (text.includes('@')) return emailPattern.test(text) && text.length <= 254 ? { emailKey: fold(text) } : undefined
+  if (text.includes('@')) {
+    const forms = emailForm(text)
+    return forms && { emailKey: forms.emailKey }
+  }
   const username = text.normalize('NFKC')
   return usernamePattern.test(username) ? { usernameKey: fold(username) } : undefined
 }

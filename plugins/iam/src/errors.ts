@@ -18,6 +18,10 @@ export const iamErrors = {
     text: '{reason}.',
     fix: 'Run the command on a terminal, or hand the password over with --password-stdin.',
   },
+  PLINTH_IAM_VERIFICATION_SENDER: {
+    text: 'platform.iam.auth.login.verification.{channel}.sender {reason}. Senders for it: {senders}.',
+    fix: 'Name one of these senders, or leave the key empty where only one plugin brings one.',
+  },
   PLINTH_IAM_ADMIN_OPTIONS: {
     text: 'The option --username is missing.',
     fix: 'Write: plinth admin create --username <name> [--email <address>] [--password-stdin].',

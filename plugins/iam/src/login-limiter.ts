@@ -4,7 +4,7 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import { foldedIdentifier } from './account-names.ts'
 import type { keys } from './config.ts'
 import type { LoginGuard } from './contract.ts'
-import { isBusinessError } from './failures.ts'
+import { withRetryAfter } from './retry-after.ts'
 
 /** Attempts that prove a password: a guess costs the same whichever way it is made. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change'])
@@ -27,20 +27,16 @@ export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof key
           key: `${prefix}:account:${sha256(foldedIdentifier(identifier))}`,
           maxAttempts: config.get(`${root}.password.identifier-max-attempts`),
           windowMs: config.get(`${root}.password.identifier-window`),
+          failurePolicy: 'closed' as const,
         },
         {
           key: `${prefix}:ip:${sha256(clientIp)}`,
           maxAttempts: config.get(`${root}.password.ip-max-attempts`),
           windowMs: config.get(`${root}.password.ip-window`),
+          failurePolicy: 'closed' as const,
         },
       ]
-      try {
-        await limiter.assertAllAllowed(limits)
-      } catch (error) {
-        const seconds = isBusinessError(error) ? error.data?.['retryAfter'] : undefined
-        if (seconds !== undefined) setHeader('Retry-After', String(seconds))
-        throw error
-      }
+      await withRetryAfter(setHeader, () => limiter.assertAllAllowed(limits))
     },
   }
 }

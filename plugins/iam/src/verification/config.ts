@@ -1,0 +1,201 @@
+import { key, type LocalizedText } from '@plinth/kernel'
+import { attempts, window } from '../limit-keys.ts'
+
+/** Declares a text that goes along with a message. */
+const text = (declared: {
+  readonly title: LocalizedText
+  readonly description?: LocalizedText
+  readonly default: string
+}) => key.string({ ...declared, maxLength: 200, reload: 'live' })
+
+const sms = {
+  'platform.iam.auth.login.verification.sms.enabled': key.boolean({
+    title: { en: 'SMS codes', 'zh-CN': '短信验证码' },
+    default: true,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.sms.default-scene': key.string({
+    title: { en: 'Default scene of SMS codes', 'zh-CN': '短信验证码默认场景' },
+    default: 'login',
+    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    maxLength: 32,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.sms.code-length': key.integer({
+    title: { en: 'Digits of an SMS code', 'zh-CN': '短信验证码位数' },
+    default: 6,
+    minimum: 4,
+    maximum: 10,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.sms.ttl': key.duration({
+    title: { en: 'Lifetime of an SMS code', 'zh-CN': '短信验证码有效期' },
+    default: '5m',
+    minimum: '10s',
+    maximum: '1d',
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.sms.mobile-max-attempts': attempts({
+    title: { en: 'Codes sent per mobile number', 'zh-CN': '每个手机号的发送次数' },
+    default: 1,
+  }),
+  'platform.iam.auth.login.verification.sms.mobile-window': window({
+    title: { en: 'Window of codes sent per mobile number', 'zh-CN': '每个手机号的发送时间窗口' },
+    default: '1m',
+  }),
+  'platform.iam.auth.login.verification.sms.ip-max-attempts': attempts({
+    title: { en: 'Codes sent per address, by text message', 'zh-CN': '每个 IP 的短信验证码发送次数' },
+    default: 30,
+  }),
+  'platform.iam.auth.login.verification.sms.ip-window': window({
+    title: { en: 'Window of codes sent per address, by text message', 'zh-CN': '每个 IP 的短信验证码发送时间窗口' },
+    default: '1h',
+  }),
+  'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': attempts({
+    title: { en: 'Checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
+    default: 5,
+  }),
+  'platform.iam.auth.login.verification.sms.verify-mobile-window': window({
+    title: { en: 'Window of checks per mobile number', 'zh-CN': '每个手机号的校验时间窗口' },
+    default: '5m',
+  }),
+  'platform.iam.auth.login.verification.sms.verify-ip-max-attempts': attempts({
+    title: { en: 'Checks per address, by text message', 'zh-CN': '每个 IP 的短信验证码校验次数' },
+    default: 60,
+  }),
+  'platform.iam.auth.login.verification.sms.verify-ip-window': window({
+    title: { en: 'Window of checks per address, by text message', 'zh-CN': '每个 IP 的短信验证码校验时间窗口' },
+    default: '1h',
+  }),
+  'platform.iam.auth.login.verification.sms.key-prefix': key.string({
+    title: { en: 'Key prefix of SMS codes', 'zh-CN': '短信验证码键前缀' },
+    default: 'iam:auth:login:verification:sms',
+    minLength: 1,
+    maxLength: 100,
+  }),
+  'platform.iam.auth.login.verification.sms.template': text({
+    title: { en: 'Template of SMS codes', 'zh-CN': '短信验证码模板' },
+    description: { en: 'Code of the product’s own template.', 'zh-CN': '本产品模板的编码。' },
+    default: '',
+  }),
+  'platform.iam.auth.login.verification.sms.template-code': text({
+    title: { en: 'Template code at the provider', 'zh-CN': '服务商模板编号' },
+    default: '',
+  }),
+  'platform.iam.auth.login.verification.sms.sign-name': text({
+    title: { en: 'Signature at the provider', 'zh-CN': '服务商签名' },
+    default: '',
+  }),
+  'platform.iam.auth.login.verification.sms.provider': text({
+    title: { en: 'SMS provider', 'zh-CN': '短信服务商' },
+    description: { en: 'Empty: the default one.', 'zh-CN': '留空表示使用默认服务商。' },
+    default: '',
+  }),
+  'platform.iam.auth.login.verification.sms.sender': key.string({
+    title: { en: 'Sender of SMS codes', 'zh-CN': '短信验证码发送方式' },
+    description: {
+      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
+      'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
+    },
+    default: '',
+  }),
+}
+
+const email = {
+  'platform.iam.auth.login.verification.email.enabled': key.boolean({
+    title: { en: 'E-mail codes', 'zh-CN': '邮件验证码' },
+    default: true,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.email.default-scene': key.string({
+    title: { en: 'Default scene of e-mail codes', 'zh-CN': '邮件验证码默认场景' },
+    default: 'login',
+    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    maxLength: 32,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.email.code-length': key.integer({
+    title: { en: 'Digits of an e-mail code', 'zh-CN': '邮件验证码位数' },
+    default: 6,
+    minimum: 4,
+    maximum: 10,
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.email.ttl': key.duration({
+    title: { en: 'Lifetime of an e-mail code', 'zh-CN': '邮件验证码有效期' },
+    default: '5m',
+    minimum: '10s',
+    maximum: '1d',
+    reload: 'live',
+  }),
+  'platform.iam.auth.login.verification.email.email-max-attempts': attempts({
+    title: { en: 'Codes sent per e-mail address', 'zh-CN': '每个邮箱地址的发送次数' },
+    default: 1,
+  }),
+  'platform.iam.auth.login.verification.email.email-window': window({
+    title: { en: 'Window of codes sent per e-mail address', 'zh-CN': '每个邮箱地址的发送时间窗口' },
+    default: '1m',
+  }),
+  'platform.iam.auth.login.verification.email.ip-max-attempts': attempts({
+    title: { en: 'Codes sent per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码发送次数' },
+    default: 30,
+  }),
+  'platform.iam.auth.login.verification.email.ip-window': window({
+    title: { en: 'Window of codes sent per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码发送时间窗口' },
+    default: '1h',
+  }),
+  'platform.iam.auth.login.verification.email.verify-email-max-attempts': attempts({
+    title: { en: 'Checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },
+    default: 5,
+  }),
+  'platform.iam.auth.login.verification.email.verify-email-window': window({
+    title: { en: 'Window of checks per e-mail address', 'zh-CN': '每个邮箱地址的校验时间窗口' },
+    default: '5m',
+  }),
+  'platform.iam.auth.login.verification.email.verify-ip-max-attempts': attempts({
+    title: { en: 'Checks per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码校验次数' },
+    default: 60,
+  }),
+  'platform.iam.auth.login.verification.email.verify-ip-window': window({
+    title: { en: 'Window of checks per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码校验时间窗口' },
+    default: '1h',
+  }),
+  'platform.iam.auth.login.verification.email.key-prefix': key.string({
+    title: { en: 'Key prefix of e-mail codes', 'zh-CN': '邮件验证码键前缀' },
+    default: 'iam:auth:login:verification:email',
+    minLength: 1,
+    maxLength: 100,
+  }),
+  'platform.iam.auth.login.verification.email.template': text({
+    title: { en: 'Template of e-mail codes', 'zh-CN': '邮件验证码模板' },
+    description: { en: 'Code of the product’s own template.', 'zh-CN': '本产品模板的编码。' },
+    default: '',
+  }),
+  'platform.iam.auth.login.verification.email.subject': text({
+    title: { en: 'Subject of e-mail codes', 'zh-CN': '验证码邮件主题' },
+    default: 'Verification code',
+  }),
+  'platform.iam.auth.login.verification.email.sender': key.string({
+    title: { en: 'Sender of e-mail codes', 'zh-CN': '邮件验证码发送方式' },
+    description: {
+      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
+      'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
+    },
+    default: '',
+  }),
+}
+
+export const keys = {
+  ...sms,
+  ...email,
+  'platform.iam.auth.login.verification.file-sender.directory': key.string({
+    title: { en: 'Directory of the sender "file"', 'zh-CN': '发送方式 file 的目录' },
+    description: {
+      en: 'Relative to the directory of the product file. One file per code, in clear: for development.',
+      'zh-CN': '相对于产品文件所在目录。每个验证码一个明文文件，仅供开发使用。',
+    },
+    default: 'data/verification-codes',
+    minLength: 1,
+    editable: false,
+  }),
+}

@@ -1,0 +1,87 @@
+import { resolve } from 'node:path'
+import { http } from '@plinth/http'
+import { definePlugin } from '@plinth/kernel'
+import { rateLimiter } from '@plinth/rate-limit'
+import { sharedStore } from '@plinth/shared-store'
+import { iamError } from '../errors.ts'
+import { CodeStore } from './code-store.ts'
+import { Codes } from './codes.ts'
+import { keys } from './config.ts'
+import {
+  type VerificationChannel,
+  type VerificationCodeSender,
+  verificationCodeSender,
+  verificationCodes,
+} from './contract.ts'
+import { messages } from './failures.ts'
+import { addRoutes } from './routes.ts'
+import { fileSender, logSender } from './senders.ts'
+import { settingsOf } from './settings.ts'
+
+const own = ['file', 'log']
+
+/**
+ * Verification codes by text message and e-mail. A plugin of its own, because what delivers them (notifications) may
+ * itself build on accounts.
+ */
+export default definePlugin({
+  id: 'iam.verification',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http, rateLimiter, sharedStore },
+  provides: [verificationCodes],
+  extensionPoints: [verificationCodeSender],
+  contributes: [verificationCodeSender],
+  config: keys,
+  messages,
+  setup({ plugin, services, config, clock, log, roles, root, provide, contribute, contributions }) {
+    const directory = resolve(root, config.get('platform.iam.auth.login.verification.file-sender.directory'))
+    contribute(verificationCodeSender, 'file', fileSender(directory, clock))
+    contribute(verificationCodeSender, 'log', logSender(log))
+    const all = contributions(verificationCodeSender)
+    // A command of the program sends nothing, and its warnings would stand beside its answer.
+    const warn = (facts: object, text: string) => (roles.has('web') ? log.warn(facts, text) : undefined)
+    const senderOf = (channel: VerificationChannel) => {
+      const configured = config.get(`platform.iam.auth.login.verification.${channel}.sender`)
+      return chooseSender(channel, configured, all, warn)
+    }
+    const senders = { sms: senderOf('sms'), email: senderOf('email') }
+    const codes = new Codes({
+      store: new CodeStore(services.sharedStore, log),
+      limiter: services.rateLimiter,
+      senders,
+      settings: settingsOf(config),
+      clock,
+      log,
+    })
+    provide(verificationCodes, codes)
+    addRoutes(services.http, plugin.id, codes)
+  },
+})
+
+/**
+ * The sender that the configuration names, or the only one that another plugin brings.
+ *
+ * @throws PlinthError `PLINTH_IAM_VERIFICATION_SENDER`
+ */
+function chooseSender(
+  channel: VerificationChannel,
+  configured: string,
+  all: ReadonlyMap<string, VerificationCodeSender>,
+  warn: (facts: object, text: string) => void,
+): VerificationCodeSender | undefined {
+  const fitting = [...all].filter(([, { channels }]) => channels.includes(channel)).map(([name]) => name)
+  const refuse = (reason: string) =>
+    iamError('PLINTH_IAM_VERIFICATION_SENDER', { channel, reason, senders: fitting.sort().join(', ') })
+  if (configured !== '') {
+    if (!fitting.includes(configured)) throw refuse(`names "${configured}", which is none of them`)
+    if (own.includes(configured)) {
+      warn({ channel, sender: configured }, 'verification codes are kept in clear: for development only')
+    }
+    return all.get(configured)
+  }
+  const [name = '', ...others] = fitting.filter((candidate) => !own.includes(candidate))
+  if (others.length > 0) throw refuse('is empty, but several plugins bring one')
+  if (name === '') warn({ channel }, 'nothing delivers verification codes: none can be sent')
+  return all.get(name)
+}

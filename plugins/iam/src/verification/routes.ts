@@ -1,0 +1,67 @@
+import type { HttpServer } from '@plinth/http'
+import { type Static, Type } from 'typebox'
+import { line } from '../inputs.ts'
+import { withRetryAfter } from '../retry-after.ts'
+import type { VerificationChannel, VerificationCodes } from './contract.ts'
+
+const path = '/api/v1/auth/verify'
+const scene = Type.Optional(line(32, 'What the code is for; absent: the configured default.'))
+const code = Type.String({ pattern: '^[0-9]{4,10}$' })
+const mobile = line(32, 'For example `+8613800000000`.')
+const email = line(254)
+
+const sent = Type.Object({
+  expiresAt: Type.String({ format: 'date-time', description: 'When the code ends.' }),
+  resendAfter: Type.Integer({
+    minimum: 0,
+    description: 'Seconds until another code may be sent to the same recipient.',
+  }),
+})
+const verified = Type.Object({ verified: Type.Literal(true) })
+
+/** Bodies by channel; the recipient is the member that only one of them has. */
+const sendBodies = { sms: Type.Object({ mobile, scene }), email: Type.Object({ email, scene }) }
+const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Object({ email, scene, code }) }
+
+type SendBody = Static<(typeof sendBodies)[VerificationChannel]>
+type CheckBody = Static<(typeof checkBodies)[VerificationChannel]>
+
+/** Sending and checking codes (document 1, "Rate limit and verification codes"). */
+export function addRoutes(http: HttpServer, plugin: string, codes: VerificationCodes): void {
+  for (const [channel, by] of [
+    ['sms', 'text message'],
+    ['email', 'e-mail'],
+  ] as const) {
+    http.route(plugin, {
+      method: 'POST',
+      path: `${path}/${channel}-codes`,
+      summary: `Send a verification code by ${by}`,
+      access: 'public',
+      request: { body: sendBodies[channel] },
+      response: sent,
+      handler: (request, reply) =>
+        withRetryAfter(reply.header.bind(reply), async () => {
+          const { expiresAt, resendAfter } = await codes.send(subjectOf(channel, request.body), request)
+          return { expiresAt: new Date(expiresAt).toISOString(), resendAfter }
+        }),
+    })
+    http.route(plugin, {
+      method: 'POST',
+      path: `${path}/${channel}-codes/check`,
+      summary: `Check a verification code that came by ${by}`,
+      access: 'public',
+      request: { body: checkBodies[channel] },
+      response: verified,
+      handler: (request, reply) =>
+        withRetryAfter(reply.header.bind(reply), async () => {
+          await codes.check(subjectOf(channel, request.body), request.body.code, request)
+          return { verified: true as const }
+        }),
+    })
+  }
+}
+
+function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody) {
+  const recipient = 'mobile' in body ? body.mobile : body.email
+  return { channel, recipient, ...(body.scene === undefined ? {} : { scene: body.scene }) }
+}

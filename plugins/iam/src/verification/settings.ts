@@ -1,0 +1,69 @@
+import type { ConfigView } from '@plinth/kernel'
+import type { keys } from './config.ts'
+import type { VerificationChannel, VerificationMessage } from './contract.ts'
+
+export interface Limit {
+  readonly maxAttempts: number
+  readonly windowMs: number
+}
+
+/** What is configured for one channel, as of now. */
+export interface ChannelSettings {
+  readonly enabled: boolean
+  readonly defaultScene: string
+  readonly codeLength: number
+  readonly ttlMs: number
+  readonly keyPrefix: string
+  readonly send: { readonly recipient: Limit; readonly ip: Limit }
+  readonly check: { readonly recipient: Limit; readonly ip: Limit }
+  /** Texts that go along with the message; empty ones are left out. */
+  readonly texts: Partial<Pick<VerificationMessage, 'subject' | 'template' | 'templateCode' | 'signName' | 'provider'>>
+}
+
+export type Settings = Readonly<Record<VerificationChannel, () => ChannelSettings>>
+
+const root = 'platform.iam.auth.login.verification'
+
+export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Settings {
+  const common = (channel: VerificationChannel) => ({
+    enabled: get(`${root}.${channel}.enabled`),
+    defaultScene: get(`${root}.${channel}.default-scene`),
+    codeLength: get(`${root}.${channel}.code-length`),
+    ttlMs: get(`${root}.${channel}.ttl`),
+    keyPrefix: get(`${root}.${channel}.key-prefix`),
+  })
+  const perAddress = (channel: VerificationChannel, kind: '' | 'verify-') => ({
+    maxAttempts: get(`${root}.${channel}.${kind}ip-max-attempts`),
+    windowMs: get(`${root}.${channel}.${kind}ip-window`),
+  })
+  const perMobile = (kind: '' | 'verify-') => ({
+    maxAttempts: get(`${root}.sms.${kind}mobile-max-attempts`),
+    windowMs: get(`${root}.sms.${kind}mobile-window`),
+  })
+  const perEmail = (kind: '' | 'verify-') => ({
+    maxAttempts: get(`${root}.email.${kind}email-max-attempts`),
+    windowMs: get(`${root}.email.${kind}email-window`),
+  })
+  return {
+    sms: () => ({
+      ...common('sms'),
+      send: { recipient: perMobile(''), ip: perAddress('sms', '') },
+      check: { recipient: perMobile('verify-'), ip: perAddress('sms', 'verify-') },
+      texts: given({
+        template: get(`${root}.sms.template`),
+        templateCode: get(`${root}.sms.template-code`),
+        signName: get(`${root}.sms.sign-name`),
+        provider: get(`${root}.sms.provider`),
+      }),
+    }),
+    email: () => ({
+      ...common('email'),
+      send: { recipient: perEmail(''), ip: perAddress('email', '') },
+      check: { recipient: perEmail('verify-'), ip: perAddress('email', 'verify-') },
+      texts: given({ template: get(`${root}.email.template`), subject: get(`${root}.email.subject`) }),
+    }),
+  }
+}
+
+const given = (texts: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))

@@ -1,0 +1,496 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import {
+  type VerificationCodeSender,
+  type VerificationMessage,
+  verificationCodeSender,
+  verificationCodes,
+} from '@plinth/iam'
+import { definePlugin, type JsonValue, type PlinthError, type Plugin, StartRefusedError } from '@plinth/kernel'
+import type { ManualClock } from '@plinth/kernel/testing'
+import rateLimitPlugin from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStorePlugin from '@plinth/shared-store'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import verification from '../src/verification/plugin.ts'
+import { startIam } from './fixtures/product.ts'
+
+type Config = Readonly<Record<string, JsonValue>>
+type Channel = 'sms' | 'email'
+
+const root = 'platform.iam.auth.login.verification'
+
+/** Keeps what is sent, as a provider would. */
+function sink(name = 'sink') {
+  const messages: VerificationMessage[] = []
+  const sender: VerificationCodeSender = {
+    channels: ['sms', 'email'],
+    async send(message) {
+      messages.push(message)
+    },
+  }
+  const plugin = definePlugin({
+    id: `test.${name}`,
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [verificationCodeSender],
+    setup: ({ contribute }) => contribute(verificationCodeSender, name, sender),
+  })
+  return { plugin, messages, sender, last: () => messages.at(-1)?.code ?? '' }
+}
+
+interface Settings {
+  readonly senders?: readonly Plugin[]
+  readonly store?: 'memory' | 'shared-window'
+  readonly config?: Config
+  readonly clock?: ManualClock
+  readonly log?: (line: string) => void
+}
+
+async function start(t: Test, db: TestDatabase, settings: Settings = {}) {
+  const { senders = [], store = 'memory', config = {}, log } = settings
+  const stores = store === 'memory' ? memoryStore : sharedWindow
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      log?.(String(chunk))
+      done()
+    },
+  })
+  const iam = await startIam(t, db, {
+    plugins: [verification, rateLimitPlugin, sharedStorePlugin, stores, ...senders],
+    config: { 'platform.rate-limit.default-store': store, ...config },
+    ...(settings.clock === undefined ? {} : { clock: settings.clock }),
+    ...(log === undefined ? {} : { logger: pino({ level: 'trace' }, destination) }),
+  })
+  const body = (channel: Channel, to: string) => (channel === 'sms' ? { mobile: to } : { email: to })
+  const send = (channel: Channel, to: string, from = '203.0.113.1', more: object = {}) =>
+    iam.call('POST', `/api/v1/auth/verify/${channel}-codes`, { body: { ...body(channel, to), ...more }, from })
+  const check = (channel: Channel, to: string, code: string, from = '203.0.113.1', more: object = {}) =>
+    iam.call('POST', `/api/v1/auth/verify/${channel}-codes/check`, {
+      body: { ...body(channel, to), code, ...more },
+      from,
+    })
+  return { ...iam, send, check }
+}
+
+const other = (code: string) => (code.startsWith('0') ? `1${code.slice(1)}` : `0${code.slice(1)}`)
+const phone = '+8613800000001'
+const address = { sms: phone, email: 'Someone@Example.com' }
+
+/** Servers count by their own clocks: no window may end while a slow machine is at it. */
+const longWindows = Object.fromEntries(
+  ['sms.mobile', 'sms.verify-mobile', 'email.email', 'email.verify-email'].map((name) => [
+    `${root}.${name}-window`,
+    '1h',
+  ]),
+)
+
+/** So long that no hash, trace id or time holds one by chance. */
+const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
+
+/** Case 42 of the test catalogue and the rules of document 1, on two instances that share codes and quotas. */
+async function twoInstances(
+  t: Test,
+  db: TestDatabase,
+  driver: Config,
+  dump: (it: Awaited<ReturnType<typeof start>>) => Promise<string>,
+) {
+  const outbox = sink()
+  const settings = {
+    store: 'shared-window',
+    config: { ...longWindows, ...longCodes, ...driver },
+    senders: [outbox.plugin],
+  } as const
+  const one = await start(t, db, settings)
+  const two = await start(t, db, { ...settings, clock: one.clock })
+
+  for (const channel of ['sms', 'email'] as const) {
+    const to = address[channel]
+    const sent = await one.send(channel, to)
+    t.match(sent, { code: '200', data: { resendAfter: Number, expiresAt: String } })
+    t.ok(sent.data.resendAfter > 3_000 && sent.data.resendAfter <= 3_600)
+    const code = outbox.last()
+    t.match(code, /^\d{10}$/, 'R-080')
+    t.notMatch(JSON.stringify(sent), code, 'R-095')
+    const again = await two.send(channel, to, '203.0.113.2')
+    t.match(again, { status: 200, code: '429', data: { reason: 'rate-limit.exceeded' } }, 'R-082 R-086')
+    t.match(again.headers['retry-after'], /^\d+$/)
+
+    t.match(await two.check(channel, to, other(code)), { code: '400', data: { reason: 'verification.code-invalid' } })
+    t.match(await one.check(channel, to, code, undefined, { scene: 'sign-up' }), { code: '400' }, 'R-096 another scene')
+    const stranger = channel === 'sms' ? '+8613800000099' : 'else@example.com'
+    t.match(await one.check(channel, stranger, code), { code: '400' }, 'R-096 another recipient')
+    const stored = await dump(one)
+    t.match(stored, new RegExp(`iam:auth:login:verification:${channel}:code:login:[0-9a-f]{64}`), 'R-087 B21')
+    t.match(stored, new RegExp(`rate-limit:iam:auth:login:verification:${channel}:send:(mobile|email):[0-9a-f]{64}`))
+    for (const clear of [code, '13800000', 'omeone', 'example.com', '203.0.113']) {
+      t.notOk(stored.includes(clear), `R-090 R-102 the store holds no ${clear}`)
+    }
+
+    const tries = await Promise.all(
+      [one, two, one].map((it) => it.check(channel, to, code, undefined, { scene: 'login' })),
+    )
+    t.same(tries.map(({ code }) => code).sort(), ['200', '400', '400'], 'R-079 R-091 R-092 one of many succeeds')
+    t.match(tries.find(({ code }) => code === '200')?.data, { verified: true })
+    t.match(await one.check(channel, to, code), { code: '429' }, 'R-084 R-086 two wrong and three right ones were five')
+  }
+
+  await one.send('sms', '+8613800000002')
+  const code = outbox.last()
+  for (let count = 0; count < 5; count++) {
+    t.match(await [one, two][count % 2]?.check('sms', '+8613800000002', other(code)), { code: '400' })
+  }
+  t.match(await two.check('sms', '+8613800000002', code), { code: '429' }, 'R-084 D15 the sixth, though right')
+  return one
+}
+
+onEachDatabase(
+  t,
+  'R-079 R-080 R-082 R-084 R-086 R-087 R-090 R-091 R-092 R-095 R-096 R-102 codes over the database',
+  async (t, db) => {
+    await twoInstances(t, db, {}, async ({ running }) =>
+      JSON.stringify(await running.service(database).query('select name, variant, content from shared_store_entry')),
+    )
+  },
+)
+
+t.test('R-081 R-082 R-084 R-087 R-090 R-091 R-102 codes over Redis', { skip: skipRedis }, async (t) => {
+  const db = await createDatabase('sqlite')
+  const redis = redisSpace()
+  t.teardown(() => redis.drop())
+  t.teardown(() => db.drop())
+  const contents = async () => {
+    const lines = []
+    for (const name of await redis.keys()) {
+      const type = await redis.client.type(name)
+      const content = type === 'hash' ? await redis.client.hgetall(name) : await redis.client.get(name)
+      const left = await redis.client.pttl(name)
+      if (/:code:/.test(name)) t.ok(left > 0 && left <= 300_000, 'R-081 a code lives five minutes')
+      lines.push(`${name} ${JSON.stringify(content)}`)
+    }
+    return lines.join('\n')
+  }
+  await twoInstances(t, db, redis.config, contents)
+})
+
+t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per address and input', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const it = await start(t, db, { senders: [outbox.plugin] })
+  const { send, check, clock } = it
+
+  for (const channel of ['sms', 'email'] as const) {
+    await t.test(channel, async (t) => {
+      const to = address[channel]
+      const bad =
+        channel === 'sms'
+          ? ['', '12', 'x'.repeat(20), '+86138000000011111', '1380000\u0000001']
+          : ['', 'x', 'a@', '@b', 'a@b\u0000']
+      for (const text of bad) t.equal((await send(channel, text)).code, '400', `R-103 ${JSON.stringify(text)}`)
+      t.match(await send(channel, to, undefined, { scene: 'Not A Scene' }), {
+        code: '400',
+        data: { reason: 'verification.scene-invalid', field: 'scene' },
+      })
+      const sent = await send(channel, to)
+      t.match(sent, { code: '200', data: { resendAfter: 60 } }, 'what was malformed cost nothing')
+      t.equal(Date.parse(sent.data.expiresAt), clock.now() + 300_000, 'R-081')
+      t.equal(sent.headers['retry-after'], undefined)
+      for (const code of ['', '12', '1'.repeat(11), 'abcdef', '１２３４５６']) {
+        t.equal((await check(channel, to, code)).code, '400', 'no code at all')
+      }
+      await clock.advance(59_999)
+      t.match(await send(channel, to), { code: '429', data: { retryAfter: 1 } }, 'R-082')
+      await clock.advance(1)
+      const first = outbox.last()
+      t.equal((await send(channel, to)).code, '200', 'R-082 a minute later')
+      const second = outbox.last()
+      if (first !== second) t.equal((await check(channel, to, first)).code, '400', 'only the last code counts')
+      await clock.advance(299_999)
+      t.equal((await check(channel, to, second)).code, '200', 'R-081 a millisecond before its end')
+      await send(channel, to)
+      await clock.advance(300_000)
+      t.match(
+        await check(channel, to, outbox.last()),
+        { code: '400', data: { reason: 'verification.code-invalid' } },
+        'R-081',
+      )
+
+      await clock.advance(3_600_000)
+      const recipient = (index: number) =>
+        channel === 'sms' ? `+86139000000${10 + index}` : `user${index}@example.com`
+      for (let index = 0; index < 30; index++) t.equal((await send(channel, recipient(index))).code, '200')
+      t.equal((await send(channel, recipient(30))).code, '429', 'R-083 the 31st of one address')
+      t.equal((await send(channel, recipient(30), '203.0.113.7')).code, '200', 'R-104 the recipient lost nothing by it')
+      for (let index = 0; index < 20; index++) {
+        t.equal((await send(channel, recipient(30), '203.0.113.8')).code, '429')
+      }
+      for (let index = 31; index < 61; index++) {
+        t.equal((await send(channel, recipient(index), '203.0.113.8')).code, '200', 'R-104 nor the address')
+      }
+      for (let index = 0; index < 60; index++) t.equal((await check(channel, recipient(index), '000000')).code, '400')
+      t.equal((await check(channel, recipient(61), '000000')).code, '429', 'R-085 the 61st check of one address')
+      await clock.advance(3_600_000)
+      t.equal((await check(channel, recipient(61), '000000')).code, '400')
+      t.equal((await send(channel, recipient(30))).code, '200')
+    })
+  }
+
+  await t.test('spellings of one recipient share its quota', async (t) => {
+    await clock.advance(3_600_000)
+    const spellings = ['+86 138-0000-0007', '008613800000007', '8613800000007', '+86(138)00000007']
+    const codes = []
+    for (const to of spellings) codes.push((await send('sms', to)).code)
+    t.same(codes, ['200', '429', '429', '429'])
+    t.equal((await check('sms', spellings[1] ?? '', outbox.last())).code, '200')
+    t.same([(await send('email', ' A@Example.com ')).code, (await send('email', 'a@example.COM')).code], ['200', '429'])
+  })
+
+  await t.test('switches and settings count at once', async (t) => {
+    await clock.advance(3_600_000)
+    const set = async (values: Config) => {
+      const rows = Object.entries(values).map(([name, written]) => ({
+        name: `${root}.${name}`,
+        by: 'key' as const,
+        written,
+        place: name,
+      }))
+      t.same((await it.running.config.apply(rows)).problems, [])
+    }
+    const count = outbox.messages.length
+    await set({ 'sms.enabled': false })
+    const off = { code: '403', data: { reason: 'verification.disabled' } }
+    t.match(await send('sms', phone), off, 'R-078')
+    t.match(await check('sms', phone, '123456'), off, 'R-078')
+    t.equal(outbox.messages.length, count)
+    t.equal((await send('email', 'b@example.com')).code, '200')
+    await set({ 'sms.code-length': 10, 'sms.ttl': '1m', 'sms.default-scene': 'sign-up', 'sms.mobile-max-attempts': 2 })
+    t.match(await send('sms', phone), { code: '200', data: { resendAfter: 0 } }, 'another one may be sent at once')
+    t.match(outbox.messages.at(-1), { code: /^\d{10}$/, ttlMs: 60_000, scene: 'sign-up' })
+    t.equal((await check('sms', phone, outbox.last(), undefined, { scene: 'login' })).code, '400', 'R-079')
+    t.equal((await check('sms', phone, outbox.last())).code, '200', 'R-079')
+    await set({ 'sms.code-length': 4, 'sms.mobile-max-attempts': 3 })
+    await send('sms', phone)
+    t.match(outbox.last(), /^\d{4}$/)
+  })
+})
+
+t.test('R-080 B20 a code length out of range stops the start', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  for (const channel of ['sms', 'email']) {
+    for (const length of [3, 11]) {
+      const refused = await start(t, db, { config: { [`${root}.${channel}.code-length`]: length } }).catch(
+        (error) => error,
+      )
+      t.ok(refused instanceof StartRefusedError)
+      t.match(String(refused), new RegExp(`${channel}.code-length.*must be at ${length === 3 ? 'least 4' : 'most 10'}`))
+    }
+  }
+})
+
+t.test('R-088 R-089 what is configured for the message goes along with it', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const plain = await start(t, db, { senders: [outbox.plugin] })
+  await plain.send('sms', phone)
+  await plain.send('email', address.email)
+  const common = { scene: 'login', ttlMs: 300_000, locale: 'en', traceId: /./, code: /^\d{6}$/ }
+  t.match(outbox.messages, [
+    { ...common, channel: 'sms', recipient: phone },
+    { ...common, channel: 'email', recipient: 'Someone@Example.com', subject: 'Verification code' },
+  ])
+  for (const name of ['template', 'templateCode', 'signName', 'provider'])
+    t.notOk(name in (outbox.messages[0] ?? {}), name)
+  t.notOk('template' in (outbox.messages[1] ?? {}))
+  await plain.running.stop('next')
+
+  const values = { template: 'login', 'template-code': 'SMS_1', 'sign-name': 'Plinth', provider: 'acme' }
+  const config = {
+    ...Object.fromEntries(Object.entries(values).map(([name, value]) => [`${root}.sms.${name}`, value])),
+    [`${root}.email.template`]: 'mail-code',
+    [`${root}.email.subject`]: 'Your code',
+  }
+  const set = sink()
+  const full = await start(t, db, { senders: [set.plugin], config })
+  await full.send('sms', '+8613800000003')
+  await full.send('email', 'c@example.com')
+  t.match(set.messages, [
+    { template: 'login', templateCode: 'SMS_1', signName: 'Plinth', provider: 'acme' },
+    { template: 'mail-code', subject: 'Your code' },
+  ])
+})
+
+t.test('B22 R-095 a delivery that fails costs the quota and makes the code void; no code in any log', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  let log = ''
+  const outbox = sink()
+  const seen: string[] = []
+  let behave: (message: VerificationMessage, signal: AbortSignal) => Promise<void> = async () => {}
+  outbox.sender.send = (message, signal) => {
+    seen.push(message.code)
+    return behave(message, signal)
+  }
+  const config = { 'platform.http.access-log': true, ...longCodes }
+  const it = await start(t, db, {
+    senders: [outbox.plugin],
+    config,
+    log: (line) => {
+      log += line
+    },
+  })
+  const answers = []
+  behave = async ({ code }) => {
+    throw new Error(`the provider refuses "Your code is ${code}"`)
+  }
+  const failed = { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }
+  answers.push(await it.send('sms', phone))
+  t.match(answers.at(-1), failed)
+  t.match(log, /could not be delivered/)
+  answers.push(await it.send('sms', phone))
+  t.match(answers.at(-1), { code: '429' }, 'the quota is gone')
+  answers.push(await it.check('sms', phone, seen.at(-1) ?? ''))
+  t.match(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } })
+
+  const begun = Promise.withResolvers<AbortSignal>()
+  behave = (_message, signal) => {
+    begun.resolve(signal)
+    return new Promise(() => {})
+  }
+  const hanging = it.send('email', 'slow@example.com')
+  const signal = await begun.promise
+  await it.clock.advance(10_000)
+  answers.push(await hanging)
+  t.match(answers.at(-1), failed, 'a sender that hangs')
+  t.ok(signal.aborted, 'is told to give up')
+  answers.push(await it.check('email', 'slow@example.com', seen.at(-1) ?? ''))
+  t.match(answers.at(-1), { code: '400' })
+
+  behave = async () => {}
+  answers.push(await it.send('email', 'd@example.com'))
+  answers.push(await it.check('email', 'd@example.com', other(seen.at(-1) ?? '')))
+  answers.push(await it.check('email', 'd@example.com', seen.at(-1) ?? ''))
+  t.match(answers.at(-1), { code: '200' })
+  const file = Buffer.concat(readdirSync(db.directory).map((name) => readFileSync(join(db.directory, name))))
+  t.equal(seen.length, 3)
+  for (const code of seen) {
+    const word = new RegExp(`(?<!\\d)${code}(?!\\d)`)
+    t.notMatch(log, word, 'log')
+    t.notMatch(JSON.stringify(answers), word, 'answers')
+    t.notMatch(file.toString('latin1'), word, 'database with every audit')
+  }
+})
+
+t.test('a store that is down is a clear failure and lets nobody in', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const it = await start(t, db, { senders: [outbox.plugin] })
+  await it.send('sms', phone)
+  await it.running.service(database).execute('drop table shared_store_entry')
+  const down = { status: 200, code: '503', data: { reason: 'verification.store-unavailable' } }
+  t.match(await it.send('email', 'e@example.com'), down)
+  t.match(await it.check('sms', phone, outbox.last()), down)
+  t.equal(outbox.messages.length, 1, 'nothing is sent that could not be checked')
+})
+
+t.test('senders: one of another plugin, a named one, none, several', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  let log = ''
+  const keep = (line: string) => {
+    log += line
+  }
+  const none = await start(t, db, { log: keep })
+  t.match(log, /nothing delivers verification codes/)
+  for (let count = 0; count < 2; count++) {
+    t.match(
+      await none.send('sms', phone),
+      { code: '503', data: { reason: 'verification.sender-missing' } },
+      'R-103 no quota',
+    )
+  }
+  const service = none.running.service(verificationCodes)
+  const origin = { clientIp: '::1', traceId: 'x', locale: 'en' }
+  const direct = await service.send({ channel: 'sms', recipient: phone }, origin).catch((error: unknown) => error)
+  t.match(direct, { code: '503', reason: 'verification.sender-missing' })
+
+  const [a, b] = [sink('a'), sink('b')]
+  const refused = (promise: Promise<unknown>) => promise.catch((error: PlinthError) => error)
+  const several = await refused(start(t, db, { senders: [a.plugin, b.plugin] }))
+  t.match(String(several), /sms.sender is empty, but several plugins bring one. Senders for it: a, b, file, log/)
+  const unknown = await refused(start(t, db, { config: { [`${root}.email.sender`]: 'c' } }))
+  t.match(String(unknown), /email.sender names "c", which is none of them/)
+  const config = { [`${root}.sms.sender`]: 'b', [`${root}.email.sender`]: 'a' }
+  const named = await start(t, db, { senders: [a.plugin, b.plugin], config })
+  await named.send('sms', phone)
+  await named.send('email', address.email)
+  t.same([a.messages.map(({ channel }) => channel), b.messages.map(({ channel }) => channel)], [['email'], ['sms']])
+
+  const directory = join(db.directory, 'codes')
+  log = ''
+  const development = await start(t, db, {
+    log: keep,
+    config: {
+      [`${root}.sms.sender`]: 'file',
+      [`${root}.email.sender`]: 'log',
+      [`${root}.file-sender.directory`]: directory,
+    },
+  })
+  t.match(log, /"sender":"file".*for development only/)
+  t.match(log, /"sender":"log".*for development only/)
+  await development.send('sms', '+8613800000004')
+  const [file = ''] = readdirSync(directory)
+  const path = join(directory, file)
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  t.equal(statSync(directory).mode & 0o777, 0o700)
+  const message = JSON.parse(readFileSync(path, 'utf8'))
+  t.match(message, { channel: 'sms', recipient: '+8613800000004', scene: 'login', expiresAt: /Z$/ })
+  t.equal((await development.check('sms', '+8613800000004', message.code)).code, '200')
+  await development.send('email', 'f@example.com')
+  const [, shown = ''] = /"code":"(\d{6})"/.exec(log) ?? []
+  t.equal((await development.check('email', 'f@example.com', shown)).code, '200')
+})
+
+t.test('C-017 C-020 no input ends in "500"', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const unlimited = { 'platform.rate-limit.enabled': false }
+  const it = await start(t, db, { senders: [outbox.plugin], config: unlimited })
+  const hostile: readonly unknown[] = [
+    ...['\u0000', 'a\u0000b', '\ud800', '%', "' or 1=1 --", '', ' ', 'x'.repeat(300), '{}', '+', '＋８６１３８'],
+    ...[-1, 0, 0.5, 2 ** 60, true, null, [], {}, ['+8613800000001']],
+  ]
+  const sound = { mobile: phone, email: address.email, scene: 'login', code: '123456' }
+  let requests = 0
+  for (const [channel, recipient] of [
+    ['sms', 'mobile'],
+    ['email', 'email'],
+  ] as const) {
+    for (const [suffix, members] of [
+      ['', [recipient, 'scene']],
+      ['/check', [recipient, 'scene', 'code']],
+    ] as const) {
+      for (const member of members) {
+        for (const value of hostile) {
+          const body = { ...Object.fromEntries(members.map((name) => [name, sound[name]])), [member]: value }
+          const { status, code } = await it.call('POST', `/api/v1/auth/verify/${channel}-codes${suffix}`, { body })
+          requests++
+          if (status !== 200 || code !== '400')
+            t.fail(`${channel}${suffix} ${JSON.stringify(body)} -> ${status} ${code}`)
+        }
+      }
+    }
+  }
+  t.equal(requests, 10 * hostile.length)
+  t.same(outbox.messages, [])
+})
