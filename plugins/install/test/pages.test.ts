@@ -1,0 +1,390 @@
+/** The install page, the ways to it, the root path and the protection before the installation. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { createDatabase } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import { definePlugin, type JsonValue } from '@plinth/kernel'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import { ownPath } from '../src/own-path.ts'
+import { pagePlugin } from './fixtures/page-plugin.ts'
+import { type StartSettings, startInstall } from './fixtures/product.ts'
+
+type Config = Readonly<Record<string, JsonValue>>
+type Headers = Readonly<Record<string, string>>
+
+async function start(t: Test, config: Config = {}, settings: StartSettings = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const started = await startInstall(t, db, { config, plugins: [pagePlugin()], ...settings })
+  const { server } = started
+  const get = (url: string, headers: Headers = {}, remoteAddress = '127.0.0.1') =>
+    server.inject({ url, headers, remoteAddress })
+  const goes = async (url: string, headers: Headers = {}) => {
+    const { statusCode, headers: sent } = await get(url, headers)
+    return [statusCode, sent.location]
+  }
+  return { ...started, get, goes }
+}
+
+const ctx = { 'platform.http.context-path': '/ctx' }
+const forwarded = { 'x-forwarded-prefix': '/ctx' }
+
+t.test('P01 P02 P03 P36 I-196 I-193 the way to the page', async (t) => {
+  const plain = await start(t)
+  t.same(await plain.goes('/install'), [302, '/install/'], 'P01')
+  t.equal((await plain.get('/install')).headers['cache-control'], 'no-store', 'P01')
+  t.same(await plain.goes('/install?x=1&y=//evil'), [302, '/install/?x=1&y=//evil'], 'P03')
+  t.same(await plain.goes('/install', forwarded), [302, '/ctx/install/'], 'P02 P36 a proxy that strips the prefix')
+  t.same((await plain.get('/install', forwarded, '203.0.113.1')).headers.location, '/install/', 'P36 an untrusted peer')
+  for (const bad of ['//evil', '/a/../b', 'https://evil', '/%2f', '/a\\b']) {
+    t.same(await plain.goes('/install', { 'x-forwarded-prefix': bad }), [302, '/install/'], `P36 ${bad}`)
+  }
+  const under = await start(t, ctx)
+  for (const url of ['/ctx/install', '/install']) t.same(await under.goes(url), [302, '/ctx/install/'], `P02 ${url}`)
+  t.equal((await under.get('/ctx/install/')).statusCode, 200)
+  t.equal((await under.get('/ctx/api/v1/install/status')).json().data.productPath, '/ctx/', 'P06 I-009')
+  t.equal((await plain.get('/api/v1/install/status', forwarded)).json().data.productPath, '/ctx/', 'I-009')
+})
+
+t.test('P04 P05 P29 P30 P46 I-030 I-197 the page', async (t) => {
+  const { get, server } = await start(t)
+  const first = await get('/install/', { 'accept-language': 'zh-Hans-SG' })
+  t.match(
+    first,
+    { statusCode: 200, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } },
+    'P04 P29',
+  )
+  t.match(first.body, /lang="zh-CN".*src="\.\/assets\//s, 'P05')
+  const nonce = /nonce="([^"]+)"/.exec(first.body)?.[1] ?? ''
+  t.match(nonce, /^[A-Za-z0-9+/]{22}==$/)
+  const policy = String(first.headers['content-security-policy'])
+  t.equal(
+    policy,
+    `default-src 'self'; script-src 'self' 'nonce-${nonce}'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'self'; frame-ancestors 'none'; form-action 'self'`,
+    'P30',
+  )
+  t.notMatch(policy, /unsafe|upgrade-insecure/)
+  t.not(/nonce="([^"]+)"/.exec((await get('/install/')).body)?.[1], nonce, 'P04 fresh for each answer')
+  t.match(first.headers, { 'x-content-type-options': 'nosniff' })
+  for (const url of ['/install', '/install/', '/install/assets/index-4f3a.js', '/install/nope', '/']) {
+    const [head, whole] = [await server.inject({ method: 'HEAD', url }), await get(url)]
+    t.match([head.statusCode, head.body], [whole.statusCode, ''], `P46 ${url}`)
+    t.match(head.headers, {
+      'content-type': whole.headers['content-type'],
+      'cache-control': whole.headers['cache-control'],
+    })
+  }
+})
+
+t.test('P27 P28 P29 P45 files', async (t) => {
+  const { get } = await start(t)
+  const file = await get('/install/assets/index-4f3a.js')
+  t.match(file, {
+    statusCode: 200,
+    headers: {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+      vary: 'accept-encoding',
+    },
+  })
+  t.equal(file.headers['content-encoding'], undefined)
+  const small = await get('/install/assets/index-4f3a.js', { 'accept-encoding': 'gzip;q=0.5, br' })
+  t.match(small, { headers: { 'content-encoding': 'br', vary: 'accept-encoding' }, body: 'compressed' }, 'P45')
+  const refused = await get('/install/assets/index-4f3a.js', { 'accept-encoding': 'br;q=0, gzip' })
+  t.equal(refused.headers['content-encoding'], undefined, 'P45')
+  for (const url of ['/install/assets/nope.js', '/install/deep/link']) {
+    const missing = await get(url)
+    t.match(missing, { statusCode: 404, headers: { 'cache-control': 'no-store' } }, `P28 ${url}`)
+    t.notMatch(missing.headers['content-type'], /html/, 'P28')
+  }
+})
+
+t.test('P44 I-203 without a page', async (t) => {
+  for (const settings of [{ plugins: [] }, { plugins: [pagePlugin(false)] }]) {
+    const { get } = await start(t, {}, settings)
+    const { statusCode, body, headers } = await get('/install/')
+    t.match([statusCode, headers['cache-control']], [200, 'no-store'])
+    t.match(body, 'href="../api/v1/install/status"', 'I-203')
+    t.match(body, 'href="../docs/"', 'I-203')
+    t.notMatch(body, /<script|<style|style=/)
+    t.match((await get('/install/', { 'accept-language': 'zh' })).body, /lang="zh-CN".*安装状态/s)
+    t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
+  }
+  const { get } = await start(t, { 'platform.install.page.enabled': false })
+  for (const url of ['/install', '/install/', '/install/assets/index-4f3a.js']) {
+    t.equal((await get(url)).statusCode, 404, `I-030 ${url}`)
+  }
+  t.equal((await get('/api/v1/install/status')).statusCode, 200)
+})
+
+t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
+  const { goes, execute } = await start(t, { 'platform.view.root.target': '/admin/' })
+  await execute()
+  for (const url of ['/install', '/install/']) {
+    t.same(await goes(url), [302, '/admin/'], `I-192 ${url}`)
+    t.same(await goes(url, forwarded), [302, '/ctx/admin/'], `P13 ${url}`)
+  }
+  t.same(await goes('/'), [302, '/admin/'], 'I-191')
+  t.same(await goes('/', forwarded), [302, '/ctx/admin/'])
+  const treacherous = [
+    '//evil.com/x',
+    '/\\evil.com',
+    '\\\\evil.com',
+    '/%2Fevil.com',
+    '/%5cevil.com',
+    'https://evil.com',
+    'javascript:alert(1)',
+    '/\t/evil.com',
+    '/\n/evil',
+    'evil.com',
+    '',
+    '/./\\evil',
+    '/..//evil.com',
+  ]
+  for (const target of treacherous) t.equal(ownPath(target), '/', `I-195 ${JSON.stringify(target)}`)
+  for (const target of ['/', '/admin/', '/a?b=//c', '/a//b', '/%E4%B8%AD']) t.equal(ownPath(target), target)
+  for (const target of ['//evil.com/x', '/\\evil.com', '/install/', '/install']) {
+    const own = await start(t, {
+      'platform.view.root.target': target,
+      'platform.install.root-route.target': '//evil.com',
+    })
+    t.equal((await own.get('/')).statusCode, 200, 'P15 the root path leads nowhere else')
+    await own.execute()
+    t.same(await own.goes('/install/'), [302, '/'], `P14 ${target}`)
+    t.match((await own.look('status')).data.productPath, /^\/(?!\/)/)
+    const root = await own.get('/')
+    t.ok(root.statusCode === 200 || root.headers.location === target, 'no loop')
+  }
+})
+
+t.test('I-003 installed, with leave to install again', async (t) => {
+  const { get, goes, execute } = await start(t, {
+    'platform.install.allow-reinstall': true,
+    'platform.view.root.target': '/admin/',
+  })
+  await execute()
+  t.equal((await get('/install/')).statusCode, 200)
+  t.same(await goes('/install'), [302, '/install/'])
+  t.same(await goes('/'), [302, '/admin/'], 'D63 the root path is not taken again')
+})
+
+t.test('P09 P10 P12 I-031 I-189 I-190 I-191 the root path', async (t) => {
+  const plain = await start(t)
+  t.same(await plain.goes('/'), [302, '/install/'], 'P09')
+  t.same(await plain.goes('/', forwarded), [302, '/ctx/install/'], 'P09')
+  const elsewhere = await start(t, { 'platform.install.root-route.target': '/welcome/' })
+  t.same(await elsewhere.goes('/'), [302, '/welcome/'])
+
+  const off: Config[] = [
+    { 'platform.install.mode': 'disabled' },
+    { 'platform.install.enabled': false },
+    { 'platform.install.root-route.enabled': false },
+  ]
+  for (const config of off) {
+    const { goes } = await start(t, { ...config, 'platform.view.root.target': '/admin/' })
+    t.same(await goes('/'), [302, '/admin/'], `I-189 P12 ${JSON.stringify(config)}`)
+  }
+  t.equal((await (await start(t, { 'platform.view.root.enabled': false })).get('/')).statusCode, 404, 'I-189')
+
+  const forward = await start(t, { 'platform.install.root-route.mode': 'forward' })
+  const page = await forward.get('/')
+  t.match([page.statusCode, page.headers['cache-control']], [200, 'no-store'], 'P10')
+  t.match(page.body, '<head class="x"><base href="/install/">', 'P10 assets still resolve')
+  t.match(page.headers['content-security-policy'], /base-uri 'self'/)
+  t.match((await forward.get('/', forwarded)).body, '<base href="/ctx/install/">')
+  await forward.execute()
+  t.match((await forward.get('/')).body, /is running/, 'I-191')
+  t.match((await forward.get('/')).body, /href="\/docs\/"/)
+  t.notMatch((await forward.get('/')).body, /install/i)
+})
+
+t.test('I-190 forwarding to another page of the product', async (t) => {
+  const welcome = definePlugin({
+    id: 'probe.welcome',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup({ services }) {
+      services.http.rawRoute('probe.welcome', {
+        method: 'GET',
+        path: '/welcome/here',
+        summary: 'Welcome',
+        access: 'public',
+        hidden: true,
+        produces: ['text/html'],
+        handler: (_request, reply) => reply.type('text/html').send('<html><head></head><body>hello</body></html>'),
+      })
+    },
+  })
+  t.ok(httpPlugin.id)
+  const config = {
+    'platform.install.root-route.mode': 'forward',
+    'platform.install.root-route.target': '/welcome/here',
+  }
+  const { get } = await start(t, config, { plugins: [welcome] })
+  t.match(await get('/'), {
+    statusCode: 200,
+    body: '<html><head><base href="/welcome/"></head><body>hello</body></html>',
+  })
+})
+
+/** Sends the path as it is written; URLs and `inject` put it in order first. */
+async function asWritten(base: string, path: string): Promise<IncomingMessage> {
+  const { hostname, port } = new URL(base)
+  const sent = request({ hostname, port, path, agent: false }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  answer.resume()
+  return answer
+}
+
+t.test('P18 P24 I-184 what only looks like the page', async (t) => {
+  const { server } = await start(t)
+  for (const url of [
+    '//install//',
+    '/install//evil.com',
+    '/./install/',
+    '/INSTALL/',
+    '/installer',
+    '/install-foo',
+    '/api/v1/installx',
+    '/install;x',
+    '/install%2f',
+    '/install/%5cevil',
+    '/install/../etc/passwd',
+    '/install/%2e%2e/x',
+    '/install/..%2f..%2fetc/passwd',
+  ]) {
+    const { statusCode, headers } = await asWritten(server.url ?? '', url)
+    t.ok(statusCode === 404 || statusCode === 400, `${url} ${statusCode}`)
+    t.equal(headers.location, undefined, `P18 ${url}`)
+  }
+})
+
+const shop = definePlugin({
+  id: 'probe.shop',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http },
+  setup({ services }) {
+    services.http.route('probe.shop', {
+      method: 'GET',
+      path: '/api/v1/shop/items',
+      summary: 'Items',
+      access: 'public',
+      response: Type.Null(),
+      handler: () => null,
+    })
+  },
+})
+
+t.test('P20 P21 P23 P24 I-029 I-184 I-185 I-186 I-187 I-188 protection before the installation', async (t) => {
+  const protection = { 'platform.install.access-protection-enabled': true }
+  const { get, goes, execute, server, administrator } = await start(t, protection, { plugins: [pagePlugin(), shop] })
+  const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  for (const url of ['/admin/', '/admin', '/app/', '/pc/x', '/docs/', '/docs/openapi.json']) {
+    t.same(await goes(url), [302, '/install/'], `I-185 ${url}`)
+    t.same(await goes(url, { ...html, ...forwarded }), [302, '/ctx/install/'], `P20 ${url}`)
+  }
+  t.same(await goes('/anything', html), [302, '/install/'])
+  for (const url of [
+    '/install',
+    '/install/',
+    '/install/assets/index-4f3a.js',
+    '/api/v1/install/status',
+    '/health/live',
+  ]) {
+    t.not((await get(url)).statusCode, 503, `I-184 P23 ${url}`)
+  }
+  t.equal(
+    (await server.inject({ method: 'POST', url: '/api/v1/install/token/verify', payload: {} })).json().code,
+    '200',
+  )
+  const closed = [
+    '/api/v1/shop/items',
+    '/api/v1/installx',
+    '/installer',
+    '/install-foo',
+    '/api/v1/nothing',
+    '/api/v1/admin/install/status',
+    '/storage/x',
+    '/metrics',
+  ]
+  for (const url of closed) {
+    const answer = await get(url, url.startsWith('/api') ? html : {})
+    t.match(
+      answer,
+      { statusCode: 503, headers: { 'content-type': /json/, 'cache-control': 'no-store' } },
+      `P21 P24 I-186 I-188 ${url}`,
+    )
+    t.match(answer.json(), { code: '503', message: /./, data: { reason: 'install.required' } })
+  }
+  t.match((await get('/api/v1/shop/items', { 'accept-language': 'zh' })).json().message, /尚未安装/)
+  const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'x', ...html }
+  t.equal((await get('/api/v1/ws', upgrade)).statusCode, 503, 'I-186 WebSocket')
+  t.equal((await get('/ws', upgrade)).statusCode, 503)
+  t.equal((await server.inject({ method: 'POST', url: '/admin/', headers: html })).statusCode, 503)
+  t.same(await goes('/'), [302, '/install/'])
+
+  await execute()
+  t.equal((await get('/api/v1/shop/items')).json().code, '200', 'I-187 installed')
+  t.equal((await get('/docs/')).statusCode, 200)
+  t.equal((await (await administrator())('GET', 'status')).code, '200')
+
+  for (const config of [
+    {},
+    { ...protection, 'platform.install.enabled': false },
+    { ...protection, 'platform.install.mode': 'disabled' },
+  ] as Config[]) {
+    const open = await start(t, config, { plugins: [shop] })
+    t.equal((await open.get('/api/v1/shop/items')).json().code, '200', `I-029 I-187 ${JSON.stringify(config)}`)
+  }
+})
+
+t.test('P33 HTTPS behind a trusted proxy', async (t) => {
+  const { server } = await start(t, { 'platform.install.require-https': true })
+  const page = await server.inject({ url: '/install/', headers: { 'x-forwarded-proto': 'https' } })
+  t.match(page.headers['strict-transport-security'], /max-age=/)
+})
+
+t.test('P42 languages', async (t) => {
+  const { look } = await start(t)
+  const cases: [string, string][] = [
+    ['zh-CN', '站点'],
+    ['zh-Hans-SG', '站点'],
+    ['en-GB', 'Site'],
+    ['fr', 'Site'],
+    ['fr, zh;q=0.5', '站点'],
+    ['', 'Site'],
+    ['x'.repeat(10_000), 'Site'],
+  ]
+  for (const [language, label] of cases) {
+    const { data } = await look('config/schema', { headers: { 'accept-language': language } })
+    t.equal(data.groups[0].label, label, language.slice(0, 20))
+  }
+})
+
+t.test('P47 the configuration centre cannot open the installation', async (t) => {
+  const { execute, call, login } = await start(t)
+  await execute()
+  const { data } = await call('POST', '/api/v1/auth/login', {
+    body: { username: 'founder', password: 'Adm1n-secret-word' },
+  })
+  t.ok(login)
+  const headers = { authorization: `Bearer ${data.accessToken}` }
+  const changes: [string, JsonValue][] = [
+    ['platform.install.installed', false],
+    ['platform.install.allow-reinstall', true],
+    ['platform.install.token', 'mine'],
+    ['platform.install.config-file', '/etc/passwd'],
+    ['platform.install.execution-log-file', '/etc/passwd'],
+  ]
+  for (const [key, value] of changes) {
+    const body = { changes: [{ key, action: 'set', value }] }
+    const answer = await call('POST', '/api/v1/admin/system-config/changes', { headers, body })
+    t.match(answer, { code: '400', data: { errors: [{ field: key, rule: 'not-editable' }] } }, key)
+  }
+  const body = { changes: [{ key: 'platform.install.installed', action: 'reset' }] }
+  t.equal((await call('POST', '/api/v1/admin/system-config/changes', { headers, body })).code, '400')
+})
