@@ -37,13 +37,13 @@ t.test(
     await page.goto(`${url}/docs/`, { waitUntil: 'networkidle' })
     for (const { method, path, hidden } of running.service(http).routes) {
       if (hidden) continue
-      const shown = path.replace(/:(\w+)/g, '{$1}')
+      const shown = path.replace(/:(\w+)/g, '{$1}').replace('*', '{wildcard}')
       const row = page.locator(`.opblock-${method.toLowerCase()} [data-path="${shown}"]`)
       await t.resolves(row.waitFor({ timeout: 15_000 }), `${method} ${shown} is listed`)
     }
     await page.locator('[data-path="/api/v1/notifications/send-metadata"]').click()
     await page.getByRole('button', { name: 'Try it out' }).click()
-    await page.getByRole('button', { name: 'Execute' }).click()
+    await page.getByRole('button', { name: 'Execute', exact: true }).click()
     await page.getByText('"code": "200"').first().waitFor()
     t.pass('a request from the page is answered')
     if (process.env['PLINTH_SCREENSHOTS'] !== undefined) {

@@ -108,19 +108,33 @@ t.test(
 
 /** Who cannot do without a plugin; nobody where it is not named. */
 const dependantsOf: Readonly<Record<string, readonly string[]>> = {
-  database: ['events', 'iam', 'scheduler', 'shared-store', 'system-config'],
-  http: ['iam', 'system-config.admin'],
-  'system-config': ['system-config.admin'],
+  database: [
+    'async-task',
+    'events',
+    'iam',
+    'install',
+    'open-platform',
+    'quickstart-cleanup',
+    'scheduler',
+    'shared-store',
+    'system-config',
+  ],
+  events: ['install'],
+  http: ['iam', 'install', 'open-platform', 'quickstart-cleanup', 'system-config.admin'],
+  iam: ['install', 'open-platform'],
+  'system-config': ['install', 'system-config.admin'],
+  storage: ['async-task'],
   notification: ['notification-channels.log', 'notification-channels.memory'],
   'notification-channels.log': ['notification'],
   'rate-limit': [
+    'open-platform',
     'rate-limit-stores.local-token-bucket',
     'rate-limit-stores.memory',
     'rate-limit-stores.shared-bucket',
     'rate-limit-stores.shared-window',
   ],
   'rate-limit-stores.shared-window': ['rate-limit'],
-  'shared-store': ['rate-limit-stores.shared-bucket', 'rate-limit-stores.shared-window'],
+  'shared-store': ['open-platform', 'rate-limit-stores.shared-bucket', 'rate-limit-stores.shared-window'],
 }
 
 t.test(

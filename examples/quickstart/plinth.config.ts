@@ -1,12 +1,17 @@
+import asyncTask from '@plinth/async-task'
+import consolePages from '@plinth/console'
 import database from '@plinth/database'
 import events from '@plinth/events'
 import http from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
+import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
+import openPlatform from '@plinth/open-platform'
+import quickstartCleanup from '@plinth/quickstart-cleanup'
 import rateLimit from '@plinth/rate-limit'
 import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -14,20 +19,26 @@ import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import scheduler from '@plinth/scheduler'
 import sharedStore from '@plinth/shared-store'
+import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 
 export default defineProduct({
   name: 'quickstart',
   plugins: [
+    asyncTask,
+    consolePages,
     database,
     events,
     http,
     i18n,
     iam,
+    install,
     notification,
     logChannel,
     memoryChannel,
+    openPlatform,
+    quickstartCleanup,
     rateLimit,
     localTokenBucket,
     memoryStore,
@@ -35,6 +46,7 @@ export default defineProduct({
     sharedWindow,
     scheduler,
     sharedStore,
+    storage,
     systemConfig,
     systemConfigAdmin,
   ],
