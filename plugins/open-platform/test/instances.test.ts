@@ -1,9 +1,20 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
-import { type Application, outcome, startOpen } from './fixtures/product.ts'
+import {
+  type Application,
+  administrator,
+  configOn,
+  exchange,
+  outcome,
+  signedHeadersFor,
+  startOpen,
+} from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 
@@ -94,4 +105,57 @@ t.test('C-052 while the shared store is away every signed request is refused', {
   for (const end = performance.now() + 20_000; answer.code !== '200' && performance.now() < end; )
     answer = await signed(app)
   t.equal(outcome(answer), '200', 'and is back with it')
+})
+
+/** Starts an instance in a process of its own; it is gone when the test ends. */
+async function startProcess(t: Test, db: TestDatabase): Promise<{ child: ChildProcess; base: string }> {
+  const config = {
+    ...configOn(db),
+    // Records wait longer than the test takes, so that only a stop writes them.
+    'platform.open-platform.metering.flush-interval': '1m',
+    // Processes live in real time, and this machine may be slow.
+    'platform.rate-limit.store-deadline': '1m',
+  }
+  const child = fork(join(import.meta.dirname, 'fixtures', 'instance.ts'), [JSON.stringify(config)])
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  const [base] = await Promise.race([
+    once(child, 'message'),
+    ended.then(([code]) => Promise.reject(new Error(`ended with ${code} before it listened`))),
+  ])
+  return { child, base }
+}
+
+onEachDatabase(t, 'C-051 C-052 two processes: replay is refused across them, a stop loses no record', async (t, db) => {
+  const one = await startProcess(t, db)
+  const other = await startProcess(t, db)
+  const send = (base: string, method: string, target: string, headers: object, body: object) =>
+    exchange(base, method, target, { 'content-type': 'application/json', ...headers }, JSON.stringify(body))
+  const login = await send(one.base, 'POST', '/api/v1/auth/login', {}, administrator)
+  const authorization = `Bearer ${login.data.accessToken}`
+  const app: Application = (await send(one.base, 'POST', apps, { authorization }, { name: 'Partner' })).data
+  const signed = (base: string, headers = signedHeadersFor(app, {}, Date.now())) =>
+    exchange(base, 'GET', '/api/v1/open/whoami', headers, '')
+
+  const headers = signedHeadersFor(app, {}, Date.now())
+  t.equal(outcome(await signed(one.base, headers)), '200')
+  t.equal(outcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)))
+  t.same(new Set(answers.map(outcome)), new Set(['200']))
+  const same = signedHeadersFor(app, {}, Date.now())
+  const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
+  t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
+
+  for (const { child } of [one, other]) {
+    child.kill('SIGTERM')
+    t.same(await once(child, 'exit'), [0, null])
+  }
+  const later = await startOpen(t, db)
+  const rows = await later.db.query<{ n: unknown }>('select count(*) as n from open_call where app_key = ?', [
+    app.appKey,
+  ])
+  t.equal(Number(rows[0]?.n), 22)
 })

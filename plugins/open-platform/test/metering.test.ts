@@ -1,12 +1,18 @@
+import { once } from 'node:events'
+import { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, type RunningProduct } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import { openApi } from '@plinth/open-platform'
+import { type OpenCaller, openApi } from '@plinth/open-platform'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { CallMeter } from '../src/call-meter.ts'
+import type { CallRecord } from '../src/call-records.ts'
+import type { GuardedReply, GuardedRequest } from '../src/contract.ts'
 import { exportScope, orderScope, outcome, type SignedCall, shop, startOpen } from './fixtures/product.ts'
 
 const usage = '/api/v1/admin/open-platform/usage'
@@ -224,4 +230,66 @@ t.test('a call that is still being answered when the product stops is recorded',
   release()
   t.equal(await answer, 'cut')
   t.match(await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
+})
+
+t.test('C-051 calls wait for a database that is away; when too many wait, more are refused', async (t) => {
+  const clock = manualClock()
+  const written: CallRecord[] = []
+  const batches: number[] = []
+  let isAway = true
+  const meter = new CallMeter({
+    records: {
+      async write(calls) {
+        if (isAway) throw new Error('away')
+        batches.push(calls.length)
+        written.push(...calls)
+      },
+    },
+    clock,
+    log: pino({ level: 'silent' }),
+    flushIntervalMs: () => 1000,
+  })
+  meter.start()
+  const caller: OpenCaller = {
+    ...{ appId: 1, appKey: 'app_1', name: 'x', scopes: new Set<string>() },
+    ...{ rateLimitPerMinute: 0, ownerUserId: null },
+  }
+  const accept = async (count: number, from: number) => {
+    const ended = Array.from({ length: count }, (_, index) => {
+      const raw = new Writable({ write: (_chunk, _encoding, done) => done() })
+      const headers = { 'x-open-timestamp': '1', 'x-open-nonce': `nonce-${from + index}` }
+      const request = { headers, method: 'GET', traceId: 'x', failureCode: '' } as unknown as GuardedRequest
+      meter.assertRoom()
+      const call = { caller, route: '/api/v1/x', cost: 1, quotaLimit: 0 }
+      meter.accept(request, { raw, statusCode: 200 } as unknown as GuardedReply, call)
+      return once(raw.end(), 'close')
+    })
+    await Promise.all(ended)
+  }
+  const full = { reason: 'open-platform.metering-unavailable', code: '503' }
+  await accept(9_999, 0)
+  meter.assertRoom()
+  await accept(1, 9_999)
+  t.throws(() => meter.assertRoom(), full)
+  for (let seconds = 0; seconds < 3; seconds++) await clock.advance(1000)
+  t.throws(() => meter.assertRoom(), full)
+  t.equal(written.length, 0)
+  isAway = false
+  await clock.advance(1000)
+  meter.assertRoom()
+  t.equal(written.length, 10_000)
+  t.equal(new Set(written.map(({ callKey }) => callKey)).size, 10_000)
+  t.ok(batches.every((size) => size === 200))
+  t.match(written[0], { appKey: 'app_1', code: '200', method: 'GET', day: '2026-01-01' })
+
+  await accept(200, 10_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(written.length, 10_200, 'a full batch does not wait for the interval')
+  await accept(5, 10_200)
+  isAway = true
+  await t.rejects(meter.close(), { message: 'away' })
+  isAway = false
+  await meter.close()
+  t.equal(written.length, 10_205)
+  t.equal(clock.sleepers, 0)
 })

@@ -1,0 +1,137 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { http } from '@plinth/http'
+import { definePlugin, maskedValue, type RunningProduct, redact } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { openApi } from '@plinth/open-platform'
+import { configCentre } from '@plinth/system-config'
+import { pino } from 'pino'
+import t from 'tap'
+import { Type } from 'typebox'
+import { type Answer, outcome, shop, startOpen } from './fixtures/product.ts'
+
+const apps = '/api/v1/admin/open-platform/apps'
+const audits = '/api/v1/admin/open-platform/audits'
+const unusable = '503 open-platform.secret-key-unusable'
+
+/** Everything that is stored, as text. */
+async function stored(db: TestDatabase, running: RunningProduct): Promise<string> {
+  const tables = ['open_app', 'open_app_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
+  const kysely = running.service(database).fork().getKysely<Record<string, object>>()
+  const rows = await Promise.all(tables.map((table) => kysely.selectFrom(table).selectAll().execute()))
+  const text = JSON.stringify(rows)
+  if (db.dialect !== 'sqlite') return text
+  const files = readdirSync(db.directory).filter((name) => name.startsWith('test.sqlite'))
+  return text + files.map((name) => readFileSync(join(db.directory, name), 'latin1')).join('')
+}
+
+onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or the API description', async (t, db) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const broken = definePlugin({
+    id: 'broken',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup: ({ services }) =>
+      services.http.route('broken', {
+        method: 'POST',
+        path: '/api/v1/broken/open',
+        summary: 'Fails',
+        access: 'signed',
+        annotations: [openApi({ scopes: [] })],
+        response: Type.Null(),
+        handler: (request) => {
+          throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
+        },
+      }),
+  })
+  const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
+    logger,
+    plugins: [shop, broken],
+    config: { 'platform.http.access-log': true },
+  })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
+  const secrets = [app.secret, rotated.data.secret]
+  const answers: Answer[] = [
+    await signed(app),
+    await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
+    await call('GET', apps, admin),
+    await call('GET', audits, admin),
+    await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
+  ]
+  t.equal(answers[1]?.code, '500')
+  const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
+  t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
+  await running.stop('so that everything is written')
+
+  const again = await startOpen(t, db, { logger, clock: manualClock(Date.UTC(2026, 0, 1, 1)), plugins: [shop, broken] })
+  t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
+  const kept = await stored(db, again.running)
+  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...answers.map(({ text }) => text)]
+  for (const text of texts)
+    t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
+  t.match(kept, app.appKey, 'what was looked at holds the application')
+  t.match(lines.join(''), /failed for app_/, 'and the failure')
+})
+
+onEachDatabase(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) => {
+  const { adminToken, createApp, signed, running, call } = await startOpen(t, db)
+  const admin = await adminToken()
+  const [one, other] = [await createApp(admin), await createApp(admin)]
+  const service = running.service(database)
+  const sealedOf = async ({ id }: { id: number }) => {
+    const [row] = await service.query<{ sealed: string }>('select secret_enc as sealed from open_app where id = ?', [
+      id,
+    ])
+    return row?.sealed ?? ''
+  }
+  const put = (id: number, sealed: string) =>
+    service.execute('update open_app set secret_enc = ? where id = ?', [sealed, id])
+  const original = await sealedOf(one)
+  const altered = Buffer.from(original, 'base64')
+  altered[20] = (altered[20] as number) ^ 1
+  for (const sealed of [
+    await sealedOf(other),
+    altered.toString('base64'),
+    '',
+    'no base64 at all',
+    original.slice(0, 20),
+  ]) {
+    await put(one.id, sealed)
+    t.equal(outcome(await signed(one)), unusable)
+  }
+  t.equal(outcome(await signed(other)), '200', 'others are not touched')
+  const renewed = await call('POST', `${apps}/${one.id}/rotate-secret`, admin, { graceSeconds: 0 })
+  t.equal(outcome(await signed(renewed.data)), '200', 'a new secret mends it')
+  const [again] = [await call('POST', `${apps}/${one.id}/rotate-secret`, admin, { graceSeconds: 0 })]
+  t.not(await sealedOf(one), original)
+  t.equal(outcome(await signed(again.data)), '200')
+})
+
+t.test('C-053 without the master key nothing is replaced, and with it everything is back', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock()
+  const first = await startOpen(t, db, { clock })
+  const app = await first.createApp(await first.adminToken())
+  await first.running.stop('test')
+
+  const lost = { 'platform.system-config.master-key-file': `${db.directory}/other.key` }
+  const second = await startOpen(t, db, { clock, config: lost })
+  const admin = await second.login()
+  t.equal(outcome(await second.signed(app)), unusable)
+  t.equal(outcome(await second.call('POST', apps, admin, { name: 'x' })), unusable)
+  t.equal(outcome(await second.signed({ ...app, appKey: 'app_unknown' })), '401 open-platform.signature-invalid')
+  await second.running.stop('test')
+  rmSync(`${db.directory}/other.key`, { force: true })
+
+  const third = await startOpen(t, db, { clock })
+  t.equal(outcome(await third.signed(app)), '200')
+})
