@@ -3,7 +3,7 @@
  * missing or stale, and packing runs it. What it prints is shown to the operator.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, extname, join } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import react from '@vitejs/plugin-react'
@@ -14,22 +14,33 @@ const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 
 const places = pagePlaces(join(import.meta.dirname, '..'))
-const started = performance.now()
-const hash = await sourceHash(places)
-if (hash === undefined) throw new Error(`There are no sources at ${places.sources}`)
-await mkdir(places.workplace, { recursive: true })
-const draft = await mkdtemp(join(places.workplace, '.web-'))
-// Temporary directories are private; the pages are for whoever runs the product.
-await chmod(draft, 0o755)
 try {
-  await bundle(draft)
-  await compress(join(draft, 'assets'))
-  await writeFile(join(draft, basename(places.record)), hash)
-  await publish(draft)
-} finally {
-  await rm(draft, { recursive: true, force: true })
+  const hash = await sourceHash(places)
+  if (hash === undefined) throw new Error(`There are no sources at ${places.sources}`)
+  if ((await builtHash(places)) === hash) console.log('The pages are current')
+  else await buildPages(hash)
+} catch (error) {
+  // What is wrong with the sources, without the way through the bundler.
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
 }
-await report()
+
+async function buildPages(hash: string): Promise<void> {
+  const started = performance.now()
+  await mkdir(places.workplace, { recursive: true })
+  const draft = await mkdtemp(join(places.workplace, 'web-'))
+  try {
+    // Temporary directories are private; the pages are for whoever runs the product.
+    await chmod(draft, 0o755)
+    await bundle(draft)
+    await compress(join(draft, 'assets'))
+    await writeFile(join(draft, basename(places.record)), hash)
+    await publish(draft, hash)
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+  await report(performance.now() - started)
+}
 
 async function bundle(outDir: string): Promise<void> {
   await build({
@@ -71,7 +82,8 @@ async function compress(directory: string): Promise<void> {
  * Puts the finished pages into place by renames alone, so that nobody ever meets half of them. When another build from
  * the same sources was faster, its result stays.
  */
-async function publish(finished: string): Promise<void> {
+async function publish(finished: string, hash: string): Promise<void> {
+  await mkdir(dirname(places.output), { recursive: true })
   for (let attempt = 1; (await builtHash(places)) !== hash; attempt++) {
     const old = `${finished}-old-${attempt}`
     await rename(places.output, old).catch(ignoreMissing)
@@ -90,7 +102,7 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
 }
 
 /** One line with what the browser will load, compressed as most browsers ask for it. */
-async function report(): Promise<void> {
+async function report(durationMs: number): Promise<void> {
   const directory = join(places.output, 'assets')
   const sizes: Record<string, number> = { js: 0, css: 0 }
   for (const name of await readdir(directory)) {
@@ -98,7 +110,7 @@ async function report(): Promise<void> {
     if (kind !== undefined) sizes[kind] = (sizes[kind] ?? 0) + (await readFile(join(directory, name))).length
   }
   const kilobytes = (bytes = 0) => `${(bytes / 1024).toFixed(1)} KB`
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  const seconds = (durationMs / 1000).toFixed(1)
   console.log(
     `Built in ${seconds} s: scripts ${kilobytes(sizes['js'])}, styles ${kilobytes(sizes['css'])}, compressed with gzip`,
   )

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { stripVTControlCharacters } from 'node:util'
 import type { Clock, Logger } from '@plinth/kernel'
 import { builtHash, type PagePlaces, sourceHash } from './page-source.ts'
 
@@ -73,13 +74,13 @@ export class PageBuild {
       lines.push(line)
       this.#log.info(`pages: ${line}`)
     })
-    createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
+    createInterface({ input: child.stderr }).on('line', (line) => lines.push(stripVTControlCharacters(line)))
     const ended = new AbortController()
     void this.#watch(child, ended.signal)
     try {
       const [code] = (await once(child, 'close')) as [number | null]
       if (code === 0 || this.#stopped.signal.aborted) return
-      throw new Error(`The build ended with ${code ?? 'a signal'}:\n${lines.slice(-shownLines).join('\n')}`)
+      throw new Error(`The build ended with ${code ?? 'a signal'}:\n${lines.slice(0, shownLines).join('\n')}`)
     } finally {
       ended.abort()
     }

@@ -15,7 +15,10 @@ export interface PagePlaces {
   readonly program: string
   /** Names the exact versions of everything that is built in. */
   readonly manifest: string
-  /** Parent of `output`; temporary directories stand next to it, so that a rename is enough to publish them. */
+  /**
+   * Where pages are before they are finished: not among what is published, but on the same volume, so that a rename is
+   * enough to put them into place.
+   */
   readonly workplace: string
   /** The built pages. */
   readonly output: string
@@ -25,14 +28,13 @@ export interface PagePlaces {
 
 /** @param root directory of the package */
 export function pagePlaces(root: string): PagePlaces {
-  const workplace = join(root, 'dist')
-  const output = join(workplace, 'web')
+  const output = join(root, 'dist', 'web')
   return {
     root,
     sources: join(root, 'web'),
     program: join(root, 'scripts', 'build-pages.ts'),
     manifest: join(root, 'package.json'),
-    workplace,
+    workplace: join(root, 'node_modules', '.cache'),
     output,
     record: join(output, 'source-hash'),
   }
@@ -47,7 +49,9 @@ export async function sourceHash({ root, sources, program, manifest }: PagePlace
   if (entries === undefined) return undefined
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const hash = createHash('sha256')
-  for (const file of [...files.sort(), program, manifest]) {
+  // The versions alone: packing changes other parts of the manifest for a moment.
+  hash.update(JSON.stringify(JSON.parse(await readFile(manifest, 'utf8')).dependencies))
+  for (const file of [...files.sort(), program]) {
     // Its place in the package, not on this machine: two checkouts of one commit agree.
     const content = await readFile(file)
     hash.update(`${relative(root, file).replaceAll(sep, '/')}\0${content.length}\0`).update(content)

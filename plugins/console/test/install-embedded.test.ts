@@ -11,7 +11,7 @@ t.test(
   'I-197 I-199 I-200 I-201 I-202 P04 P30 P41 the whole wizard on the embedded database, every view in both languages and colours',
   { skip, timeout },
   async (t) => {
-    const product = await startProduct(t.teardown, { PLATFORM_INSTALL_TOKEN: token })
+    const product = await startProduct(t.testdir(), t.teardown, { PLATFORM_INSTALL_TOKEN: token })
     const { page, complaints, elsewhere } = await openPage(t.teardown, `${product.url}/install/`, { locale: 'en-GB' })
     const wizard = new Wizard(page)
     const asked: { readonly path: string; readonly language: string; readonly address: string }[] = []
@@ -130,7 +130,7 @@ t.test(
   'I-199 P05 P06 by keyboard alone, on a telephone, in Chinese, below a context path',
   { skip, timeout },
   async (t) => {
-    const product = await startProduct(t.teardown, { PLATFORM_HTTP_CONTEXT_PATH: '/ctx' })
+    const product = await startProduct(t.testdir(), t.teardown, { PLATFORM_HTTP_CONTEXT_PATH: '/ctx' })
     const options = { locale: 'zh-Hans-SG', viewport: { width: 375, height: 740 }, colorScheme: 'dark' } as const
     const { page, complaints } = await openPage(t.teardown, `${product.url}/ctx/install/`, options)
     const wizard = new Wizard(page)

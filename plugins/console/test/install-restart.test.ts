@@ -45,7 +45,7 @@ for (const { dialect, skip: noServer } of dialectsUnderTest) {
       const server = await databaseWithUser(dialect)
       t.teardown(server.drop)
       const { name, username, password } = server
-      const product = await startProduct(t.teardown)
+      const product = await startProduct(t.testdir(), t.teardown)
       const { page, complaints } = await openPage(t.teardown, `${product.url}/install/`, { locale: 'fr-FR' })
       const wizard = new Wizard(page)
       await wizard.heading('Environment check').waitFor()

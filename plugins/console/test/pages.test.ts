@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -25,14 +25,17 @@ function listener() {
   return { lines, log: { info: add, warn: add } as unknown as Logger }
 }
 
-/** A checkout of this package alone, whose sources a test may change. It stands where its libraries are found. */
-async function checkout(teardown: (work: () => Promise<void>) => void): Promise<string> {
-  await mkdir(join(home, 'dist'), { recursive: true })
-  const root = await mkdtemp(join(home, 'dist', 'checkout-'))
-  teardown(() => rm(root, { recursive: true, force: true }))
-  for (const name of ['web', 'src', 'scripts', 'package.json'])
+/** A checkout of this package alone, whose sources a test may change. */
+async function checkout(root: string): Promise<string> {
+  for (const name of ['web', 'src', 'scripts', 'package.json']) {
     await cp(join(home, name), join(root, name), { recursive: true })
-  await symlink(join(home, 'node_modules'), join(root, 'node_modules'), 'dir').catch(() => {})
+  }
+  // Its libraries, one by one: what is written into the directory must stay in the checkout.
+  const libraries = join(home, 'node_modules')
+  await mkdir(join(root, 'node_modules'))
+  for (const name of await readdir(libraries)) {
+    if (name !== '.cache') await symlink(join(libraries, name), join(root, 'node_modules', name), 'junction')
+  }
   return root
 }
 
@@ -49,7 +52,7 @@ console.log('quick build')
 `
 
 t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and serves them', async (t) => {
-  const root = await checkout(t.teardown)
+  const root = await checkout(t.testdir())
   const places = pagePlaces(root)
   const { lines, log } = listener()
   const build = new PageBuild(places, { clock: systemClock, log })
@@ -108,7 +111,7 @@ t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and se
 })
 
 t.test('I-203 P44 pages that cannot be built: the product works without them and says why', async (t) => {
-  const root = await checkout(t.teardown)
+  const root = await checkout(t.testdir())
   const places = pagePlaces(root)
   await writeFile(join(root, 'web/install/main.tsx'), 'this is no program (')
   const { lines, log } = listener()
@@ -125,7 +128,7 @@ t.test('I-203 P44 pages that cannot be built: the product works without them and
 t.test(
   'I-197 changed sources are built again; a build that is stopped or too slow leaves the page waiting',
   async (t) => {
-    const root = await checkout(t.teardown)
+    const root = await checkout(t.testdir())
     const places = pagePlaces(root)
     await writeFile(places.program, quickProgram)
     const { lines, log } = listener()
@@ -155,7 +158,10 @@ t.test(
     while (clock.sleepers < 2) await new Promise(setImmediate)
     await clock.advance(5_000)
     const html = (await waiting) ?? ''
-    t.match(html, /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<link rel="icon" href="data:,">[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/)
+    t.match(
+      html,
+      /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<link rel="icon" href="data:,">[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/,
+    )
     t.match(lines.at(-1), 'still building the pages (5 s)')
     await build.stop()
     t.notOk(build.isRunning)
@@ -166,13 +172,13 @@ t.test(
   'two products that build at the same time on one checkout leave whole pages',
   { timeout: 240_000 },
   async (t) => {
-    const root = await checkout(t.teardown)
+    const root = await checkout(t.testdir())
     const places = pagePlaces(root)
     const run = promisify(execFile)
     const environment = { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production' }
     await Promise.all([1, 2].map(() => run(process.execPath, [places.program], { env: environment })))
     t.equal(await builtHash(places), await sourceHash(places))
-    t.same(await readdir(places.workplace), ['web'], 'no temporary directory is left')
+    t.same(await readdir(places.workplace), [], 'no temporary directory is left')
     const page = builtInstallPage(places.output, new PageBuild(places, { clock: systemClock, log: listener().log }))
     const html = (await page.html({ nonce: 'n', locale: 'en' })) ?? ''
     for (const [, path = ''] of html.matchAll(/="\.\/(assets\/[^"]+)"/g)) t.ok(await page.asset(path, []), path)
@@ -180,8 +186,7 @@ t.test(
 )
 
 t.test('I-197 a published package has its pages and builds nothing', async (t) => {
-  const root = await mkdtemp(join(home, 'dist', 'published-'))
-  t.teardown(() => rm(root, { recursive: true, force: true }))
+  const root = t.testdir()
   const places = pagePlaces(root)
   await mkdir(join(places.output, 'assets'), { recursive: true })
   await writeFile(join(places.output, 'install.html'), '<p>published</p>')

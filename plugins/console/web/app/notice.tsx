@@ -19,7 +19,7 @@ export function Notice({ tone, title, children }: NoticeProps) {
       className={classes.notice}
       data-tone={tone}
       classNames={{ icon: classes.icon, title: classes.title, message: classes.message }}
-      role={tone === 'bad' ? 'alert' : 'status'}
+      role={tone === 'bad' ? 'alert' : 'note'}
       icon={<Icon size={22} stroke={1.75} aria-hidden />}
       title={title}
     >

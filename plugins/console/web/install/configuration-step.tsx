@@ -5,6 +5,7 @@ import { useSpeech } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import { Notice } from '../app/notice.tsx'
 import { useLoaded } from '../app/use-loaded.ts'
+import type { BrokenRule } from '../field/field-rules.ts'
 import { ApiFailureNotice } from './api-failure-notice.tsx'
 import classes from './configuration-step.module.css'
 import { FormGroup } from './form-group.tsx'
@@ -25,7 +26,8 @@ interface ConfigurationStepProps {
   onRefused(): void
 }
 
-type Errors = Readonly<Record<string, string>>
+/** By path: a rule of the page, said in the language of the moment, or what the server has found. */
+type Errors = Readonly<Record<string, BrokenRule | string>>
 
 /** Step 2: the form that the server describes, then a look at what it would change. */
 export function ConfigurationStep({ api, values, onValues, onBack, onInstall, onRefused }: ConfigurationStepProps) {
@@ -47,6 +49,13 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
     onValues(initialValues(groups, defaults, { url, language }))
   }, [values, defaults, groups, language, onValues])
 
+  // What the server has found it has said in another language; it says it again at the next look.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the language changes
+  useEffect(() => {
+    setGeneral([])
+    setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
+  }, [language])
+
   const fields = groups.flatMap((group) => group.fields)
   const current = values ?? {}
   const visible = fields.filter((field) => isVisible(field, current))
@@ -58,7 +67,7 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
   }
   const onLeave = (field: Field) => {
     const broken = current[field.path] === '' ? undefined : hintOf(field, current)
-    if (broken !== undefined) setErrors((others) => ({ ...others, [field.path]: ruleText(say, broken, field) }))
+    if (broken !== undefined) setErrors((others) => ({ ...others, [field.path]: broken }))
   }
 
   const check = async () => {
@@ -67,7 +76,7 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
     setPlanError(undefined)
     const hints = visible.flatMap((field) => {
       const broken = hintOf(field, current)
-      return broken === undefined ? [] : [[field.path, ruleText(say, broken, field)] as const]
+      return broken === undefined ? [] : [[field.path, broken] as const]
     })
     if (hints.length > 0) return show(Object.fromEntries(hints))
     setChecking(true)
@@ -96,6 +105,10 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
     if (first !== undefined) document.getElementById(fieldId(first.path))?.focus()
   }
 
+  const errorOf = (field: Field) => {
+    const error = errors[field.path]
+    return typeof error === 'object' ? ruleText(say, error, field) : error
+  }
   const count = Object.keys(errors).length
   return (
     <Frame
@@ -148,7 +161,7 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
               key={group.code}
               group={group}
               values={values}
-              errors={errors}
+              errorOf={errorOf}
               idOf={fieldId}
               hasStoredPassword={defaults?.[group.code]?.['passwordSet'] === true}
               onChange={onChange}

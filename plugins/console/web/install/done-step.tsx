@@ -24,12 +24,15 @@ const entries = [
   { name: 'chat', path: '../chat/', Icon: IconMessages },
 ] as const
 
+/** Steps whose warnings were shown before the installation began. */
+const seenBefore = new Set(['environment-preflight', 'config-validation'])
+
 /** Step 4: installed; where to go from here. */
 export function DoneStep({ api, installation }: { readonly api: InstallApi; readonly installation: Installation }) {
   const { say } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
-  const warnings = records.filter(({ status }) => status === 'warning')
+  const warnings = records.filter(({ status, stepCode }) => status === 'warning' && !seenBefore.has(stepCode))
   return (
     <Frame
       place="done"

@@ -17,7 +17,7 @@ const narrowChoices = 2
 interface FormGroupProps {
   readonly group: Group
   readonly values: Values
-  readonly errors: Readonly<Record<string, string>>
+  readonly errorOf: (field: Field) => string | undefined
   readonly idOf: (path: string) => string
   /** The running configuration has a password that this page does not see; an empty field keeps it. */
   readonly hasStoredPassword: boolean
@@ -26,7 +26,7 @@ interface FormGroupProps {
 }
 
 /** A group of fields as a card. */
-export function FormGroup({ group, values, errors, idOf, hasStoredPassword, onChange, onLeave }: FormGroupProps) {
+export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onChange, onLeave }: FormGroupProps) {
   const { say } = useSpeech()
   const Icon = icons[group.code] ?? IconWorld
   const headingId = `heading-${group.code}`
@@ -67,7 +67,7 @@ export function FormGroup({ group, values, errors, idOf, hasStoredPassword, onCh
                   placeholder={hints.placeholder}
                   autocomplete={hints.autocomplete}
                   value={values[path] ?? ''}
-                  error={errors[path]}
+                  error={errorOf(field)}
                   onChange={(value) => onChange(field, value)}
                   onLeave={() => onLeave(field)}
                 />

@@ -123,12 +123,21 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
   )
 }
 
+/** Keys that are not called after their fields. */
+const fieldsByKey: Readonly<Record<string, string>> = {
+  'platform.i18n.default-locale': 'site.defaultLocale',
+  'platform.database.name': 'database.database',
+  'platform.database.sqlite.file': 'database.database',
+}
+
 /** The label of the field behind a key: `site.timeZone` is kept as `platform.site.time-zone`. */
 function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
   for (const { label: groupLabel, fields } of groups) {
     for (const { path, label } of fields) {
-      const key = path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-      if (propertyKey === path || propertyKey === `platform.${key}`) return `${groupLabel} · ${label}`
+      const key = `platform.${path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+      if (propertyKey === path || propertyKey === key || fieldsByKey[propertyKey] === path) {
+        return `${groupLabel} · ${label}`
+      }
     }
   }
   return undefined

@@ -33,6 +33,9 @@ function outcomeOf(records: readonly ExecutionRecord[]): Outcome | undefined {
   return severity.find((status) => records.some((record) => record.status === status))
 }
 
+/** What is shorter is not worth being shown. */
+const shortestMs = 50
+
 /** From the record before the first of a step to its last: records are written when something is done. */
 function durationOf(all: readonly ExecutionRecord[], own: readonly ExecutionRecord[]): number | undefined {
   const first = own[0]
@@ -40,5 +43,5 @@ function durationOf(all: readonly ExecutionRecord[], own: readonly ExecutionReco
   const before = first && all[all.indexOf(first) - 1]
   if (before === undefined || last === undefined) return undefined
   const durationMs = Date.parse(last.occurredAt) - Date.parse(before.occurredAt)
-  return durationMs >= 0 ? durationMs : undefined
+  return durationMs >= shortestMs ? durationMs : undefined
 }

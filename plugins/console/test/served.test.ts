@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import database from '@plinth/database'
+import events from '@plinth/events'
+import httpPlugin, { http } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import install from '@plinth/install'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import sharedStore from '@plinth/shared-store'
+import systemConfig from '@plinth/system-config'
+import t from 'tap'
+import consolePlugin from '../src/index.ts'
+
+const product = defineProduct({
+  name: 'served',
+  plugins: [consolePlugin, database, events, httpPlugin, i18n, iam, install, sharedStore, systemConfig],
+})
+
+t.test(
+  'I-197 P04 P05 P27 P28 P29 P30 P31 P45 P46 what the product answers below /install/',
+  { timeout: 180_000 },
+  async (t) => {
+    const running = await startForTest(product, {
+      set: {
+        'platform.http.port': '0',
+        'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
+      },
+    })
+    t.teardown(() => running.stop('test ended'))
+    const server = running.service(http)
+    const get = (url: string, headers: Record<string, string> = {}) => server.inject({ url, headers })
+
+    // Until the pages are built, a page that asks again by itself is served.
+    let index = await get('/install/')
+    while (index.body.includes('http-equiv="refresh"')) index = await get('/install/')
+    const again = await get('/install/')
+    const nonceOf = (response: typeof index) =>
+      /'nonce-([^']+)'/.exec(String(response.headers['content-security-policy']))?.[1]
+    t.match(index, {
+      statusCode: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
+    })
+    t.not(nonceOf(index), nonceOf(again), 'a fresh nonce')
+    t.notMatch(index.headers['content-security-policy'], /unsafe-/)
+    t.match(index.body, `<meta property="csp-nonce" nonce="${nonceOf(index)}"`)
+    const nonces = [...index.body.matchAll(/nonce="([^"]*)"/g)].map(([, nonce]) => nonce)
+    t.ok(nonces.length >= 3)
+    t.same(new Set(nonces), new Set([nonceOf(index)]))
+
+    const assets = [...index.body.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, path = '']) => path)
+    const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
+    for (const path of assets) {
+      const plain = await get(`/install/${path}`)
+      t.match(
+        plain,
+        {
+          statusCode: 200,
+          headers: {
+            'cache-control': 'public, max-age=31536000, immutable',
+            'content-type': types[path.split('.').pop() ?? ''] ?? 'none',
+            'x-content-type-options': 'nosniff',
+            vary: 'accept-encoding',
+          },
+        },
+        path,
+      )
+      const packed = await get(`/install/${path}`, { 'accept-encoding': 'gzip;q=0.5, br' })
+      t.equal(packed.headers['content-encoding'], 'br')
+      t.ok(packed.rawPayload.length < plain.rawPayload.length)
+      const head = await server.inject({ method: 'HEAD', url: `/install/${path}` })
+      t.match(head, { statusCode: 200, body: '', headers: { 'content-length': String(plain.rawPayload.length) } })
+    }
+    const head = await server.inject({ method: 'HEAD', url: '/install/' })
+    t.match(head, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
+
+    for (const path of [
+      'assets/nope.js',
+      'deep/link',
+      'install.html',
+      'source-hash',
+      'assets/',
+      `${assets[0]}.br`,
+      '%2e%2e/package.json',
+    ]) {
+      const missing = await get(`/install/${path}`)
+      t.equal(missing.statusCode, 404, path)
+      t.notMatch(missing.headers['content-type'], /html/, path)
+      t.notMatch(missing.headers['cache-control'] ?? '', /immutable/, path)
+    }
+  },
+)
