@@ -1,0 +1,194 @@
+/** Fails closed: what cannot be read counts as installed; who died holds nothing up; production wants a real token. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createDatabase, dialectsUnderTest, onEachDatabase, onServer } from '@plinth/database/testing'
+import type { JsonValue } from '@plinth/kernel'
+import { processIdentity } from '@plinth/migrations'
+import t, { type Test } from 'tap'
+import { RunLock } from '../src/run-lock.ts'
+import { startInstall } from './fixtures/product.ts'
+
+const markerOf = (root: string) => join(root, 'data/storage/install/installed.json')
+
+type Started = Awaited<ReturnType<typeof startInstall>>
+
+/** Nothing may be entered, taken over or written. */
+async function assertClosed(t: Test, { look, install, execute, server, root, form }: Started) {
+  const file = join(root, '.env')
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined
+  t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false })
+  t.match((await install('token/verify', { body: {} })).data, { valid: false, reason: 'install.token.not-allowed' })
+  t.match((await execute()).data, { authorized: false, passed: false })
+  t.match((await install('config/write', { body: form })).data, { authorized: false })
+  t.match((await install('administrator', { body: form.administrator })).data, { authorized: false, created: false })
+  t.match((await install('lock')).data, { authorized: false })
+  t.match((await install('migrate')).data, { authorized: false, migrated: false })
+  t.match(
+    [(await server.inject('/')).statusCode, (await server.inject('/')).body],
+    [200, /is running/],
+    'the root path is not taken',
+  )
+  t.match((await server.inject('/install/')).headers, { location: '/' })
+  t.equal(existsSync(file) ? readFileSync(file, 'utf8') : undefined, before)
+}
+
+onEachDatabase(t, 'P25 a database that has lost its tables after the installation', async (t, db) => {
+  const started = await startInstall(t, db)
+  await started.execute()
+  writeFileSync(join(started.root, '.env'), 'OTHER=1\n')
+  for (const table of ['sys_config', 'sys_config_history', 'sys_config_version', 'install_state', 'install_record']) {
+    await started.db.execute(`drop table ${table}`)
+  }
+  await assertClosed(t, started)
+  rmSync(markerOf(started.root))
+  t.match((await started.look('status')).data, { installed: false }, 'without the marker it was never installed here')
+})
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  if (dialect !== 'postgresql') continue
+  t.test('P25 a database that is gone', { skip }, async (t) => {
+    const db = await createDatabase(dialect)
+    const started = await startInstall(t, db)
+    await started.execute()
+    await onServer(dialect, `drop database ${db.config['platform.database.name']} with (force)`)
+    await assertClosed(t, started)
+    const before = (await started.look('status')).data
+    rmSync(markerOf(started.root))
+    t.same(
+      { ...(await started.look('status')).data, snapshotAt: '' },
+      { ...before, snapshotAt: '' },
+      'also without the marker',
+    )
+    rmSync(db.directory, { recursive: true, force: true })
+  })
+}
+
+onEachDatabase(t, 'I-007 I-008 what counts is the key, on all instances at once', async (t, db) => {
+  const [a, b] = [await startInstall(t, db), await startInstall(t, db)]
+  const both = async () => [(await a.look('status')).data.installed, (await b.look('status')).data.installed]
+  await a.db.execute('update install_state set installed = ? where id = 1', [true])
+  t.same(await both(), [false, false], 'I-008')
+  await a.execute()
+  t.same(await both(), [true, true], 'I-007')
+  await a.db.execute('update install_state set installed = ? where id = 1', [false])
+  rmSync(markerOf(a.root))
+  t.same(await both(), [true, true], 'I-008')
+  t.match((await b.execute()).data, { authorized: false })
+
+  await a.running.stop('restart')
+  const again = await startInstall(t, db)
+  t.ok(existsSync(markerOf(again.root)), 'the copies are put right at the start')
+  const [row] = await again.db.query<{ installed: unknown }>('select installed from install_state where id = 1')
+  t.equal(Number(row?.installed), 1)
+})
+
+onEachDatabase(t, 'I-160 records are read from the file while the database has none', async (t, db) => {
+  const { install, look, root, db: database } = await startInstall(t, db)
+  await install('preflight')
+  const stored = (await look('execution-logs')).data
+  await database.execute('drop table install_record')
+  t.same((await look('execution-logs')).data, stored, 'I-160')
+  const file = join(root, 'data/storage/install/execution.log')
+  appendFileSync(file, '{"id":1,"stepCo')
+  await install('preflight')
+  appendFileSync(file, '\nnot json\n')
+  const { records } = (await look('execution-logs')).data
+  t.ok(records.length >= 1, 'a line that a crash has cut is left out')
+  t.match((await look('sessions/none')).data, { records: [] })
+})
+
+onEachDatabase(
+  t,
+  'I-138 a run that died holds nothing up; one on another machine does until its lease ends',
+  async (t, db) => {
+    const { db: database, clock, execute, look } = await startInstall(t, db)
+    const holdAs = (space: string, pid: number, until: number) =>
+      database.execute(
+        'update install_state set holder = ?, holder_space = ?, holder_pid = ?, held_until = ? where id = 1',
+        ['somebody', space, pid, until],
+      )
+    await holdAs('another machine', 1, clock.now() + 30_000)
+    t.match(await execute(), { code: '409', data: { reason: 'install.running' } })
+    t.match((await look('status')).data, { installed: false })
+    await clock.advance(30_000)
+
+    const child = spawn(process.execPath, ['-e', ''])
+    await once(child, 'exit')
+    await holdAs(processIdentity().space, child.pid ?? 0, clock.now() + 1_000_000)
+    const lock = new RunLock({ database, clock, log: { warn: () => {} } as never })
+    t.equal(await lock.run(async (take) => take().then(() => 'taken')), 'taken', 'its process is not there any more')
+    await holdAs(processIdentity().space, process.pid, clock.now() + 1_000_000)
+    t.match((await execute()).data, { passed: true, locked: true }, 'its number went to this process')
+  },
+)
+
+onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => {
+  const { db: database, clock } = await startInstall(t, db)
+  const lock = new RunLock({ database, clock, log: { warn: () => {} } as never })
+  const other = new RunLock({ database, clock, log: { warn: () => {} } as never })
+  const until = async () => {
+    const [row] = await database.query<{ held_until: unknown }>('select held_until from install_state where id = 1')
+    return Number(row?.held_until)
+  }
+  await lock.run(async (take) => {
+    await take()
+    const first = await until()
+    const { sleepers } = clock
+    for (let step = 0; step < 6; step++) {
+      const seen = await until()
+      await clock.advance(10_000)
+      // Until the lock has been renewed and waits for its next time.
+      while ((await until()) === seen || clock.sleepers < sleepers) {
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    t.equal(await until(), first + 60_000)
+    await t.rejects(
+      other.run((takeToo) => takeToo()),
+      { code: '409' },
+    )
+    await t.rejects(
+      lock.run(async () => {}),
+      { code: '409' },
+      'nor twice in one process',
+    )
+  })
+  await other.run((take) => take())
+  t.equal(await until(), 0, 'released')
+})
+
+const strong = 'k9Jm2Qx7Lw4Zr8Tn5Vb1Yc6Hd3Fg0PsA'
+
+t.test(
+  'I-021 I-022 D62 production keeps the entry closed without a token of strength from the environment',
+  async (t) => {
+    const former = process.env['NODE_ENV']
+    t.teardown(() => {
+      if (former === undefined) delete process.env['NODE_ENV']
+      else process.env['NODE_ENV'] = former
+    })
+    const variable = (token: string) => ({ environment: { PLATFORM_INSTALL_TOKEN: token } })
+    const config = (token: JsonValue) => ({ config: { 'platform.install.token': token } })
+    const cases = [
+      ['none', {}, false],
+      ['short', variable('k9Jm2Qx7Lw4Zr8Tn5Vb1Yc6Hd3Fg0Ps'), false],
+      ['few different characters', variable('abcdefghijk'.repeat(4)), false],
+      ['in a file', config(strong), false],
+      ['strong', variable(strong), true],
+      ['stronger than the file', { ...config('other'), ...variable(strong) }, true],
+    ] as const
+    for (const [name, settings, isOpen] of cases) {
+      process.env['NODE_ENV'] = 'production'
+      const db = await createDatabase('sqlite')
+      t.teardown(() => db.drop())
+      const { look, install, execute } = await startInstall(t, db, settings)
+      if (former === undefined) delete process.env['NODE_ENV']
+      t.match((await look('status')).data, { installed: false, installAllowed: isOpen }, name)
+      const verdict = (await install('token/verify', { body: { token: strong } })).data
+      t.match(verdict, { valid: isOpen, reason: isOpen ? 'install.token.valid' : 'install.token.not-allowed' }, name)
+      t.match((await execute({ token: strong })).data, { authorized: isOpen, passed: isOpen }, name)
+    }
+  },
+)
