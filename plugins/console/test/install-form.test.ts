@@ -27,6 +27,7 @@ const schema: FormSchema = {
       fields: [
         field('name', { required: true, hints: { input: 'text', maxLength: 5 } }),
         field('url'),
+        field('timeZone', { candidates: [choice('UTC'), choice('Asia/Shanghai')], hints: { input: 'combobox' } }),
         field('defaultLocale', { candidates: [choice('en'), choice('zh-CN')], hints: { input: 'select' } }),
       ],
     },
@@ -61,27 +62,34 @@ const groups = groupsOf(schema)
 const fields = groups.flatMap((group) => group.fields)
 const named = (path: string) => fields.find((candidate) => candidate.path === path) as Field
 const defaults = {
-  site: { name: 'Shop', url: '', defaultLocale: 'en' },
+  site: { name: '', url: '', defaultLocale: 'en', timeZone: 'UTC' },
   database: { type: 'h2', host: '', port: null },
   cache: { enabled: false },
 }
-const proposals = { url: 'https://shop.example/ctx', language: 'zh-CN' as const }
+const proposals = { url: 'https://shop.example/ctx', language: 'zh-CN', timeZone: 'Asia/Shanghai' }
 
 t.test('I-096 I-099 the form begins with the running configuration and what the page knows', async (t) => {
   const values = initialValues(groups, defaults, proposals)
   t.match(values, {
-    'site.name': 'Shop',
+    'site.name': '',
     'site.url': 'https://shop.example/ctx',
     'site.defaultLocale': 'zh-CN',
+    'site.timeZone': 'Asia/Shanghai',
     'database.type': 'h2',
     'database.port': '',
     'administrator.password': '',
     'cache.enabled': false,
   })
-  t.equal(
-    initialValues(groups, { site: { url: 'https://kept.example' } }, proposals)['site.url'],
-    'https://kept.example',
-  )
+  t.equal(initialValues(groups, defaults, { ...proposals, timeZone: 'Mars/Olympus' })['site.timeZone'], 'UTC')
+  const kept = {
+    ...defaults,
+    site: { name: 'Shop', url: 'https://kept.example', defaultLocale: 'en', timeZone: 'UTC' },
+  }
+  t.match(initialValues(groups, kept, proposals), {
+    'site.url': 'https://kept.example',
+    'site.defaultLocale': 'en',
+    'site.timeZone': 'UTC',
+  })
 })
 
 t.test('I-113 fields of a server show with its type, bring its usual port and stay unsent without it', async (t) => {

@@ -164,6 +164,31 @@ t.test(
 )
 
 t.test(
+  'I-073 an entry that closes while it runs leads back to the gate, and from there to the form',
+  { skip, timeout },
+  async (t) => {
+    let isRefused = false
+    const { page, wizard } = await open(t, {
+      'token/verify': () =>
+        isRefused
+          ? data({ valid: false, reason: 'install.token.invalid', installed: false })
+          : data({ valid: true, reason: 'install.token.valid', installed: false }),
+      execute: () => {
+        isRefused = true
+        return data({ authorized: false, passed: false, records: [] })
+      },
+    })
+    await begin(wizard)
+    await wizard.heading('Install token').waitFor()
+    isRefused = false
+    await page.getByLabel('Token', { exact: true }).fill('right')
+    await page.keyboard.press('Enter')
+    await wizard.heading('Configuration').waitFor()
+    t.equal(await wizard.field('administrator.username').inputValue(), leastForm['administrator.username'])
+  },
+)
+
+t.test(
   'I-116 what failed keeps the way closed; a server that does not answer is told apart',
   { skip, timeout },
   async (t) => {

@@ -46,7 +46,8 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
   useEffect(() => {
     if (values !== undefined || defaults === undefined) return
     const url = new URL('..', document.baseURI).href.replace(/\/$/, '')
-    onValues(initialValues(groups, defaults, { url, language }))
+    const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+    onValues(initialValues(groups, defaults, { url, language, timeZone }))
   }, [values, defaults, groups, language, onValues])
 
   // What the server has found it has said in another language; it says it again at the next look.

@@ -23,6 +23,8 @@ export interface Proposals {
   /** Address of the product as the browser sees it, context path included. */
   readonly url: string
   readonly language: string
+  /** Of whoever installs. */
+  readonly timeZone: string
 }
 
 export function groupsOf(schema: FormSchema): readonly Group[] {
@@ -42,10 +44,12 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
       if (values[path] === '' && candidates[0] !== undefined) values[path] = candidates[0].value
     }
   }
-  const isOffered = groups
-    .flatMap(({ fields }) => fields)
-    .some(({ path, candidates }) => path === 'site.defaultLocale' && hasCandidate(candidates, proposals.language))
-  if (isOffered) values['site.defaultLocale'] = proposals.language
+  // A site without a name has never been configured: what stands there is nobody's choice.
+  if (values['site.name'] !== '') return values
+  const offers = (path: string, value: string) =>
+    groups.some(({ fields }) => fields.some((field) => field.path === path && hasCandidate(field.candidates, value)))
+  if (offers('site.defaultLocale', proposals.language)) values['site.defaultLocale'] = proposals.language
+  if (offers('site.timeZone', proposals.timeZone)) values['site.timeZone'] = proposals.timeZone
   if (values['site.url'] === '') values['site.url'] = proposals.url
   return values
 }

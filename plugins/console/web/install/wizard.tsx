@@ -84,7 +84,10 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
           onBack={() => setStep('configuration')}
           onRetry={() => void installation.run(form)}
           onWait={() => void installation.wait(form)}
-          onRefused={onRefused}
+          onRefused={() => {
+            setStep('configuration')
+            onRefused()
+          }}
           onFinished={() => {
             // Nothing needs the secrets any more.
             setForm({})
