@@ -31,8 +31,19 @@ interface LoadResult {
   readonly p99Milliseconds: number
 }
 
-const names = ['public', 'user', 'permission', 'public again'] as const
-const legs: Record<(typeof names)[number], Leg[]> = { public: [], user: [], permission: [], 'public again': [] }
+/** What is measured, each against the public route of the same kind. */
+const kinds = {
+  public: { route: 'public', method: 'GET' },
+  user: { route: 'user', method: 'GET' },
+  permission: { route: 'permission', method: 'GET' },
+  'public again': { route: 'public', method: 'GET' },
+  'public write': { route: 'public', method: 'POST' },
+  'permission write': { route: 'permission', method: 'POST' },
+} as const satisfies Record<string, { readonly route: RouteName; readonly method: 'GET' | 'POST' }>
+type Name = keyof typeof kinds
+const names = Object.keys(kinds) as readonly Name[]
+const baseOf = (name: Name): Name => (kinds[name].method === 'GET' ? 'public' : 'public write')
+const legs = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Leg[]>
 const server = new Child(join(import.meta.dirname, 'server.ts'))
 const load = new Child(join(import.meta.dirname, 'load.mjs'))
 
@@ -52,14 +63,20 @@ async function measure(job: object): Promise<Leg> {
 try {
   const { url, accessToken, password } = await server.next<Server>()
   const headers = { authorization: `Bearer ${accessToken}` }
+  const writing = { 'content-type': 'application/json', ...headers }
+  const article = JSON.stringify({ title: 'A title' })
   // Public routes get the same header, so that all legs receive the same bytes.
-  const jobOf = (name: (typeof names)[number]) => ({
-    url: `${url}${paths[name.split(' ')[0] as RouteName]}/7`,
-    headers,
-  })
+  const jobOf = (name: Name) => {
+    const { route, method } = kinds[name]
+    const target = `${url}${paths[route]}/7`
+    return method === 'GET' ? { url: target, headers } : { url: target, method, headers: writing, body: article }
+  }
   for (const [name, path] of Object.entries(paths)) {
-    const answer = await (await fetch(`${url}${path}/7`, { headers })).json()
-    assert.deepEqual(answer, { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
+    const write = { method: 'POST', headers: writing, body: article }
+    for (const request of [{ headers }, write]) {
+      const answer = await (await fetch(`${url}${path}/7`, request)).json()
+      assert.deepEqual(answer, { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
+    }
     const anonymous = (await (await fetch(`${url}${path}/7`)).json()) as { code: string }
     assert.equal(anonymous.code, name === 'public' ? '200' : '401')
   }
@@ -82,10 +99,9 @@ try {
 }
 
 function report(login: Leg, nanoseconds: number): void {
-  const of = (name: (typeof names)[number], figure: keyof Leg) => legs[name].map((leg) => leg[figure])
-  const throughput = (name: (typeof names)[number]) =>
-    ratio(of(name, 'requestsPerSecond'), of('public', 'requestsPerSecond'))
-  const cpu = (name: (typeof names)[number]) => ratio(of(name, 'cpuMicroseconds'), of('public', 'cpuMicroseconds'))
+  const of = (name: Name, figure: keyof Leg) => legs[name].map((leg) => leg[figure])
+  const throughput = (name: Name) => ratio(of(name, 'requestsPerSecond'), of(baseOf(name), 'requestsPerSecond'))
+  const cpu = (name: Name) => ratio(of(name, 'cpuMicroseconds'), of(baseOf(name), 'cpuMicroseconds'))
   const table = [
     ['route', 'requests/s', 'requests/s, ratio', 'CPU per request', 'CPU, ratio', 'p99 ms'],
     ...names.map((name) => [
@@ -101,12 +117,12 @@ function report(login: Leg, nanoseconds: number): void {
   const notes = [
     `A check of a known token without HTTP: ${nanoseconds.toFixed(0)} ns.`,
     `Logins: ${login.requestsPerSecond.toFixed(1)} per second at ${(login.cpuMicroseconds / 1000).toFixed(1)} ms CPU; one argon2id hash alone takes ${hash.toFixed(1)} ms.`,
-    '"public again" is the same route as "public": what differs there is noise.',
+    'Ratios are to the public route of the same kind. "public again" is the same route as "public": what differs there is noise.',
   ]
-  const bars: Bar[] = (['user', 'permission'] as const).map((name) => ({
+  const bars: Bar[] = (['user', 'permission', 'permission write'] as const).map((name) => ({
     // Per CPU second: a shared machine disturbs it less, and a server under full load is bound by it.
-    name: `requests per CPU second with a cached token (${name}) / public route`,
-    measured: ratio(of('public', 'cpuMicroseconds'), of(name, 'cpuMicroseconds')).median,
+    name: `requests per CPU second with a cached token (${name}) / ${baseOf(name)} route`,
+    measured: ratio(of(baseOf(name), 'cpuMicroseconds'), of(name, 'cpuMicroseconds')).median,
     bar: { atLeast: 0.9 },
     unit: 'ratio',
   }))

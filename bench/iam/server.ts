@@ -17,15 +17,23 @@ const bench = definePlugin({
   permissions: [{ code: 'bench:article:view', displayName: 'View articles' }],
   setup({ services }) {
     const rules = { public: 'public', user: 'user', permission: { permission: 'bench:article:view' } } as const
+    const params = Type.Object({ id: Type.Integer({ minimum: 1 }) })
+    const response = Type.Object({ id: Type.Integer(), title: Type.String() })
     for (const [name, path] of Object.entries(paths)) {
+      const common = { path: `${path}/:id`, access: rules[name as keyof typeof rules], response }
       services.http.route('bench', {
+        ...common,
         method: 'GET',
-        path: `${path}/:id`,
         summary: `Read an article (${name})`,
-        access: rules[name as keyof typeof rules],
-        request: { params: Type.Object({ id: Type.Integer({ minimum: 1 }) }) },
-        response: Type.Object({ id: Type.Integer(), title: Type.String() }),
+        request: { params },
         handler: ({ params: { id } }) => ({ id, title: 'A title' }),
+      })
+      services.http.route('bench', {
+        ...common,
+        method: 'POST',
+        summary: `Write an article (${name})`,
+        request: { params, body: Type.Object({ title: Type.String({ minLength: 1, maxLength: 200 }) }) },
+        handler: ({ params: { id }, body: { title } }) => ({ id, title }),
       })
     }
   },

@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import iamPlugin, { identity, requirePrincipal } from '@plinth/iam'
-import { definePlugin, isPlugin } from '@plinth/kernel'
+import { definePlugin, isPlugin, type KeyDeclarations } from '@plinth/kernel'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
+import verificationPlugin from '../src/verification/plugin.ts'
 import { adminPassword, origin, startIam, system } from './fixtures/product.ts'
 
 /** Brings two routes; declares the permission of one of them, or not. */
@@ -87,10 +88,25 @@ t.test('routes of other plugins: permission, principal, description, and a start
   t.match(String(refused), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
 })
 
-t.test('the declaration is complete', (t) => {
-  t.ok(isPlugin(iamPlugin))
-  const { en, 'zh-CN': zh } = iamPlugin.messages ?? { en: {}, 'zh-CN': {} }
-  t.same(Object.keys(zh['iam'] ?? {}), Object.keys(en['iam'] ?? {}), 'both languages say the same')
+t.test('C-003 R-073 R-074 R-080..R-089 declarations are complete, with exactly the documented defaults', (t) => {
+  for (const [plugin, name] of [
+    [iamPlugin, 'iam'],
+    [verificationPlugin, 'verification'],
+  ] as const) {
+    t.ok(isPlugin(plugin))
+    const { en, 'zh-CN': zh } = plugin.messages ?? { en: {}, 'zh-CN': {} }
+    t.same(Object.keys(zh[name] ?? {}), Object.keys(en[name] ?? {}), 'both languages say the same')
+  }
+  const contract = join(import.meta.dirname, '..', '..', '..', 'test', 'contract.json')
+  const { configKeys } = JSON.parse(readFileSync(contract, 'utf8')) as {
+    configKeys: readonly { key: string; default: unknown; sensitive: boolean }[]
+  }
+  const declared: KeyDeclarations = { ...iamPlugin.config, ...verificationPlugin.config }
+  const documented = configKeys.filter(({ key }) => key.startsWith('platform.iam.'))
+  t.equal(documented.length, 39)
+  for (const { key, default: expected, sensitive } of documented) {
+    t.same([declared[key]?.default, declared[key]?.sensitive], [expected, sensitive], key)
+  }
   t.end()
 })
 
