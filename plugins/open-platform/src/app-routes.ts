@@ -3,12 +3,11 @@ import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { type Clock, localize } from '@plinth/kernel'
-import { appStatus, appView, appWithSecretView, auditView, scopeView, viewOfApp, viewOfAudit } from './app-views.ts'
-import type { Applications, AppWithSecret } from './applications.ts'
-import type { Actor } from './audit.ts'
+import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
+import type { Actor, Applications, AppWithSecret } from './applications.ts'
 import { largestLimit } from './config.ts'
 import type { GuardedReply, GuardedRequest, OpenScopes } from './contract.ts'
-import { OpenApp, OpenAppAudit } from './entities.ts'
+import { OpenApp } from './entities.ts'
 import { own } from './permissions.ts'
 
 interface AppRouteParts {
@@ -50,7 +49,7 @@ const members = {
   ownerUserId: Type.Optional(nullable(id)),
 }
 
-/** Administration of applications and what was done to them. */
+/** Administration of applications. */
 export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: AppRouteParts): void {
   const view = (app: OpenApp) => viewOfApp(app, clock.now())
   const withSecret = ({ app, secret }: AppWithSecret, reply: GuardedReply) => {
@@ -191,23 +190,6 @@ export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: 
         displayName: localize(displayName, locale),
         displayDescription: description === undefined ? null : localize(description, locale),
       })),
-  })
-  http.route(plugin, {
-    method: 'GET',
-    path: `${root}/audits`,
-    summary: 'What was done to applications, the newest first',
-    tags,
-    access: { permission: own.auditView },
-    request: {
-      query: Type.Object({ ...pageQuery.properties, appId: Type.Optional(id), action: Type.Optional(line(0, 64)) }),
-    },
-    response: page(auditView),
-    async handler({ query: { page, size, appId, action } }) {
-      const where = { ...(appId === undefined ? {} : { appId }), ...(action === undefined ? {} : { action }) }
-      const options = { orderBy: { id: 'desc' as const }, limit: size, offset: (page - 1) * size }
-      const [found, total] = await db.fork().findAndCount(OpenAppAudit, where, options)
-      return { items: found.map(viewOfAudit), page, size, total }
-    },
   })
 }
 

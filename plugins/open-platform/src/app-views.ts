@@ -1,6 +1,6 @@
 import { Type } from '@plinth/http'
 import type { Static } from 'typebox'
-import type { OpenApp, OpenAppAudit } from './entities.ts'
+import type { OpenApp } from './entities.ts'
 
 const id = Type.Integer({ minimum: 1 })
 const moment = Type.String({ format: 'date-time' })
@@ -37,18 +37,6 @@ export const scopeView = Type.Object({
   displayDescription: nullable(Type.String()),
 })
 
-export const auditView = Type.Object({
-  id,
-  occurredAt: moment,
-  actor: Type.String({ description: '`user:<id>`' }),
-  action: Type.String(),
-  appId: id,
-  appKey: Type.String(),
-  summary: Type.Record(Type.String(), Type.Unknown()),
-  clientIp: Type.String(),
-  traceId: Type.String(),
-})
-
 /** @param now milliseconds since the epoch */
 export function viewOfApp(app: OpenApp, now: number): Static<typeof appView> {
   const { id, appKey, name, description, scopes, rateLimitPerMinute, status, ownerUserId, version } = app
@@ -62,8 +50,4 @@ export function viewOfApp(app: OpenApp, now: number): Static<typeof appView> {
     createdAt: app.createdAt.toISOString(),
     updatedAt: app.updatedAt.toISOString(),
   }
-}
-
-export function viewOfAudit({ occurredAt, ...row }: OpenAppAudit): Static<typeof auditView> {
-  return { ...row, occurredAt: occurredAt.toISOString() }
 }

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import type { Identity } from '@plinth/iam'
-import { BusinessError, type Clock } from '@plinth/kernel'
-import type { Actor, AuditSummary, AuditTrail } from './audit.ts'
+import type { Identity, Principal } from '@plinth/iam'
+import { type AuditSummary, audit, auditCaller, BusinessError, type Clock, type Kernel } from '@plinth/kernel'
 import { type AppStatus, OpenApp } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { ScopeRegistry } from './scopes.ts'
 import type { SecretBox } from './secret-box.ts'
+
+/** The administrator who does something, and from where. */
+export interface Actor {
+  readonly principal: Principal
+  readonly clientIp: string
+  readonly traceId: string
+}
 
 /** What an administrator says about an application. */
 export interface AppContent {
@@ -30,7 +36,8 @@ export interface ApplicationParts {
   readonly identity: Pick<Identity, 'assertInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: SecretBox
-  readonly audit: AuditTrail
+  /** Whose audit trail the changes go to. */
+  readonly kernel: Pick<Kernel, 'contributions'>
 }
 
 /** Administration of applications. Every change leaves an audit record in its transaction. */
@@ -51,7 +58,7 @@ export class Applications {
   /** Throws "400" `open-platform.scope-unknown`, "403" `open-platform.owner-out-of-scope`. */
   async create(content: AppContent, actor: Actor): Promise<AppWithSecret> {
     await this.#check(content, actor, [])
-    const { db, clock, secrets, audit } = this.#parts
+    const { db, clock, secrets } = this.#parts
     const appKey = newAppKey()
     const secret = newSecret()
     // Outside the transaction: the first secret makes a key, which is stored on its own.
@@ -72,7 +79,7 @@ export class Applications {
         updatedAt: now,
       })
       await em.flush()
-      await audit.record(actor, 'app.create', app, summaryOf(content))
+      await this.#record(actor, 'create', app, summaryOf(content))
       return app
     })
     return { app, secret }
@@ -84,13 +91,13 @@ export class Applications {
     await this.#check(change, actor, app.scopes)
     const { scopes, ...rest } = change
     const members = { ...rest, ...(scopes === undefined ? {} : { scopes: [...scopes] }) }
-    return this.#write(app, version, members, actor, 'app.update', summaryOf(change))
+    return this.#write(app, version, members, actor, 'update', summaryOf(change))
   }
 
   /** A disabled application is refused at once, on every instance. Throws as `update` does. */
   async setStatus(id: number, status: AppStatus, version: number | undefined, actor: Actor): Promise<OpenApp> {
-    const action = status === 'active' ? 'app.enable' : 'app.disable'
-    return this.#write(await this.get(id), version, { status }, actor, action, {})
+    const verb = status === 'active' ? 'enable' : 'disable'
+    return this.#write(await this.get(id), version, { status }, actor, verb, {})
   }
 
   /**
@@ -112,18 +119,17 @@ export class Applications {
       previousSecretEnc: graceSeconds === 0 ? null : before.secretEnc,
       previousValidUntil: graceSeconds === 0 ? null : new Date(this.#parts.clock.now() + graceSeconds * 1000),
     }
-    const app = await this.#write(before, version, members, actor, 'app.rotate-secret', { graceSeconds })
+    const app = await this.#write(before, version, members, actor, 'rotate-secret', { graceSeconds })
     return { app, secret }
   }
 
   /** Its metering records and its audit stay. Throws as `update` does. */
   async delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     const app = await this.get(id)
-    const { db, audit } = this.#parts
-    await db.transactional(async (em) => {
+    await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
       if (deleted === 0) throw refusal('version-conflict')
-      await audit.record(actor, 'app.delete', app, { name: app.name })
+      await this.#record(actor, 'delete', app, { name: app.name })
     })
   }
 
@@ -133,18 +139,24 @@ export class Applications {
     version: number | undefined,
     members: Partial<OpenApp>,
     actor: Actor,
-    action: string,
+    verb: string,
     summary: AuditSummary,
   ): Promise<OpenApp> {
-    const { db, clock, audit } = this.#parts
+    const { db, clock } = this.#parts
     if (version !== undefined && version !== app.version) throw refusal('version-conflict')
     const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()) }
     await db.transactional(async (em) => {
       const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
       if (written === 0) throw refusal('version-conflict')
-      await audit.record(actor, action, app, summary)
+      await this.#record(actor, verb, app, summary)
     })
     return this.get(app.id)
+  }
+
+  /** In the transaction around it. */
+  #record(actor: Actor, verb: string, { id, appKey }: OpenApp, summary: AuditSummary): Promise<void> {
+    const entry = { ...auditCaller(actor), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
+    return audit(this.#parts.kernel, entry)
   }
 
   /** An application keeps scopes of plugins that are no longer loaded, but is granted none. */

@@ -45,12 +45,6 @@ export const keys = {
     minimum: '1d',
     reload: 'live',
   }),
-  'platform.open-platform.audit.retention': key.duration({
-    title: { en: 'Retention of the open-platform audit', 'zh-CN': '开放平台审计保留时间' },
-    default: '400d',
-    minimum: '1d',
-    reload: 'live',
-  }),
   'platform.open-platform.purge.fixed-delay': key.duration({
     title: { en: 'Delay between clean-ups of the open platform', 'zh-CN': '开放平台清理间隔' },
     description: {

@@ -29,27 +29,6 @@ export const OpenApp = defineEntity({
 })
 export type OpenApp = InferEntity<typeof OpenApp>
 
-/** Who did what to an application. */
-export const OpenAppAudit = defineEntity({
-  name: 'OpenAppAudit',
-  tableName: 'open_app_audit',
-  indexes: [{ properties: ['occurredAt'] }, { properties: ['appId'] }],
-  properties: {
-    id: column.primaryKey(),
-    occurredAt: column.timestamp(),
-    /** `user:<id>`. */
-    actor: column.text(64),
-    action: column.text(64),
-    appId: column.id(),
-    appKey: column.text(32),
-    /** Names of what changed with the new values; never a secret. */
-    summary: column.json<Record<string, unknown>>(),
-    clientIp: column.text(64),
-    traceId: column.text(128),
-  },
-})
-export type OpenAppAudit = InferEntity<typeof OpenAppAudit>
-
 /** One accepted call: what happened, what it cost and which quota stood at that moment (C-051). Never changed. */
 export const OpenCall = defineEntity({
   name: 'OpenCall',
@@ -81,4 +60,4 @@ export const OpenCall = defineEntity({
 })
 export type OpenCall = InferEntity<typeof OpenCall>
 
-export const entities = [OpenApp, OpenAppAudit, OpenCall]
+export const entities = [OpenApp, OpenCall]

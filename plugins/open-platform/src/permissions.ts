@@ -8,7 +8,6 @@ export const own = {
   appRotateSecret: 'open-platform:app:rotate-secret',
   appDelete: 'open-platform:app:delete',
   usageView: 'open-platform:usage:view',
-  auditView: 'open-platform:audit:view',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
@@ -29,5 +28,4 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
   { code: own.appDelete, displayName: { en: 'Delete open-platform applications', 'zh-CN': '删除开放平台应用' } },
   { code: own.usageView, displayName: { en: 'View open-platform usage', 'zh-CN': '查看开放平台用量' } },
-  { code: own.auditView, displayName: { en: 'View the open-platform audit', 'zh-CN': '查看开放平台审计' } },
 ]

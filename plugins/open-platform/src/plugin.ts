@@ -1,7 +1,6 @@
 import { definePlugin } from '@plinth/kernel'
 import { addAppRoutes } from './app-routes.ts'
 import { Applications } from './applications.ts'
-import { AuditTrail } from './audit.ts'
 import { Authenticator } from './authenticator.ts'
 import { CallMeter } from './call-meter.ts'
 import { CallRecords } from './call-records.ts'
@@ -35,20 +34,12 @@ export default definePlugin({
   messages,
   scheduledTasks: [purgeTask],
   setup({ plugin: { id: plugin }, services, config, clock, log, roles, provide, onReady, onStop }) {
-    const {
-      http,
-      database: db,
-      identity,
-      rateLimiter: limiter,
-      identityResolvers,
-      sharedStore,
-      configCentre,
-    } = services
+    const { kernel, http, database: db, identity, rateLimiter: limiter } = services
+    const { identityResolvers, sharedStore, configCentre } = services
     const boxParts = { plugin, centre: configCentre, storedKey: () => config.get(secretKeyName), log }
     const secrets = new SecretBox(boxParts)
     const scopes = new ScopeRegistry()
-    const audit = new AuditTrail(db, clock)
-    const applications = new Applications({ db, clock, identity, scopes, secrets, audit })
+    const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
     const authenticator = new Authenticator({ ...boxParts, db, clock }, secrets)
     const nonces = new Nonces(sharedStore, log)
     const records = new CallRecords(db)

@@ -1,9 +1,19 @@
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
+import { kernel } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre } from '@plinth/system-config'
 
 /** Services that the plugin uses. */
-export const requires = { http, database, identity, rateLimiter, identityResolvers, sharedStore, configCentre } as const
+export const requires = {
+  kernel,
+  http,
+  database,
+  identity,
+  rateLimiter,
+  identityResolvers,
+  sharedStore,
+  configCentre,
+} as const

@@ -4,7 +4,7 @@ import t from 'tap'
 import { exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
-const audits = '/api/v1/admin/open-platform/audits'
+const audits = '/api/v1/admin/iam/audits?targetType=open-app'
 
 onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
   const { running } = await startOpen(t, db)
@@ -131,15 +131,20 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
 
   t.equal((await call('DELETE', path, admin)).code, '200')
   t.equal(outcome(await call('GET', path, admin)), '404 open-platform.app-unknown')
-  const records = (await call('GET', `${audits}?appId=${id}&size=50`, admin)).data.items
+  const records = (await call('GET', `${audits}&targetId=${id}&size=50`, admin)).data.items
   t.same(
     records.map(({ action }: { action: string }) => action).sort(),
-    ['app.create', 'app.delete', ...Array(3).fill('app.rotate-secret'), ...Array(2).fill('app.update')],
+    ['create', 'delete', ...Array(3).fill('rotate-secret'), ...Array(2).fill('update')].map(
+      (verb) => `open-app.${verb}`,
+    ),
     'every change left one record, every refusal none',
   )
   t.ok(records.every((record: { actor: string; traceId: string }) => record.actor === `user:${me}` && record.traceId))
-  t.match(records.at(-1), { action: 'app.create', summary: { name: body.name, scopes: [orderScope] } })
-  t.equal((await call('GET', `${audits}?action=app.delete`, admin)).data.total, 2)
+  t.match(records.at(-1), {
+    action: 'open-app.create',
+    summary: { appKey: created.data.appKey, name: body.name, scopes: [orderScope] },
+  })
+  t.equal((await call('GET', `${audits}&action=open-app.delete`, admin)).data.total, 2)
 })
 
 t.test('C-021 each operation needs its permission', async (t) => {
@@ -158,7 +163,6 @@ t.test('C-021 each operation needs its permission', async (t) => {
     ['open-platform:app:update', 'POST', `${apps}/${app.id}/enable`, {}],
     ['open-platform:app:rotate-secret', 'POST', `${apps}/${app.id}/rotate-secret`, {}],
     ['open-platform:usage:view', 'GET', '/api/v1/admin/open-platform/usage'],
-    ['open-platform:audit:view', 'GET', audits],
     ['open-platform:app:delete', 'DELETE', `${apps}/${app.id}`],
   ]
   const codes = [...new Set(operations.map(([code]) => code))]

@@ -13,12 +13,12 @@ import { Type } from 'typebox'
 import { type Answer, outcome, shop, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
-const audits = '/api/v1/admin/open-platform/audits'
+const audits = '/api/v1/admin/iam/audits'
 const unusable = '503 open-platform.secret-key-unusable'
 
 /** Everything that is stored, as text. */
 async function stored(db: TestDatabase, running: RunningProduct): Promise<string> {
-  const tables = ['open_app', 'open_app_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
+  const tables = ['open_app', 'iam_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
   const kysely = running.service(database).fork().getKysely<Record<string, object>>()
   const rows = await Promise.all(tables.map((table) => kysely.selectFrom(table).selectAll().execute()))
   const text = JSON.stringify(rows)

@@ -22,20 +22,6 @@ export const createOpenPlatform = defineChangeSet({
     schema.createIndex('open_app_app_key_unique').unique().on('open_app').column('app_key'),
 
     schema
-      .createTable('open_app_audit')
-      .addColumn('id', type.id, (c) => c.primaryKey())
-      .addColumn('occurred_at', type.timestamp, (c) => c.notNull())
-      .addColumn('actor', type.text(64), (c) => c.notNull())
-      .addColumn('action', type.text(64), (c) => c.notNull())
-      .addColumn('app_id', type.id, (c) => c.notNull())
-      .addColumn('app_key', type.text(32), (c) => c.notNull())
-      .addColumn('summary', type.json, (c) => c.notNull())
-      .addColumn('client_ip', type.text(64), (c) => c.notNull())
-      .addColumn('trace_id', type.text(128), (c) => c.notNull()),
-    schema.createIndex('open_app_audit_occurred_at_index').on('open_app_audit').column('occurred_at'),
-    schema.createIndex('open_app_audit_app_id_index').on('open_app_audit').column('app_id'),
-
-    schema
       .createTable('open_call')
       .addColumn('id', type.id, (c) => c.primaryKey())
       .addColumn('call_key', type.text(64), (c) => c.notNull())
