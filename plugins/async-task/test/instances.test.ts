@@ -1,31 +1,13 @@
 /** What holds for every engine with several instances, on every database, on a clock that the test moves. */
 
-import { asyncTaskFailed, type TaskContext } from '@plinth/async-task'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { asyncTaskFailed } from '@plinth/async-task'
+import { createDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
-import type { JsonValue, Role } from '@plinth/kernel'
-import { definePlugin } from '@plinth/kernel'
+import { definePlugin, type Role } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import { skipRedis } from '@plinth/shared-store/testing'
-import t, { type Test } from 'tap'
-import { ownRedisKeys, Probe, report, standStill, startTasks, until } from './fixtures/product.ts'
-
-type Config = Readonly<Record<string, JsonValue>>
-const owner = { ownerId: 7 }
-const leaseSeconds = 30
-
-const engines: readonly { name: string; skip: false | string; engine: (t: Test) => Config }[] = [
-  { name: 'embedded', skip: false, engine: () => ({}) },
-  { name: 'bullmq', skip: skipRedis, engine: ownRedisKeys },
-]
-
-function onEachEngine(name: string, tests: (t: Test, db: TestDatabase, engine: Config) => Promise<void>): void {
-  for (const { name: engineName, skip, engine } of engines) {
-    t.test(`${name}: ${engineName}`, { skip }, async (t) => {
-      onEachDatabase(t, engineName, (t, db) => tests(t, db, engine(t)))
-    })
-  }
-}
+import t from 'tap'
+import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
+import { Probe, report, standStill, startTasks, steps, until } from './fixtures/product.ts'
 
 /** A row of a task that an instance runs which is dead. */
 async function abandon(
@@ -120,15 +102,13 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
     ...{ clock, config, plugins: [listener] },
     handle: (tasks) => tasks.handle(report, probe.handle),
   })
-  await standStill()
-  for (let second = 0; second < 20; second++) await clock.advance(1000)
-  await standStill()
+  const step = await steps(clock)
+  for (let second = 0; second < 19; second++) await step(1000)
   // A sign of life starts the time anew.
   await web.db.execute('update async_task set beat = beat + 1 where id = ?', [retried.id])
   const seenAt = clock.monotonic()
   const isOver = async (id: number) => {
-    await clock.advance(500)
-    await standStill()
+    await step(500)
     return (await web.tasks.get(id)).finishedAt !== null
   }
   await until(() => isOver(exhausted.id), 'the exhausted one is taken away')
@@ -139,7 +119,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   t.equal(probe.runs.length, 0, 'a living holder keeps its task')
   while (probe.runs.length === 0) {
     if (clock.monotonic() - seenAt > 2 * leaseSeconds * 1000) break
-    await clock.advance(500)
+    await step(500)
     await standStill()
   }
   t.match(probe.runs, [{ attempt: 2 }])
@@ -149,102 +129,6 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
   await one.events.idle()
   t.match(told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 3 }])
-})
-
-onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
-  const contexts: TaskContext[] = []
-  const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const config = { ...engine, 'platform.async-task.lease': `${leaseSeconds}s` }
-  const one = await startTasks(t, db, {
-    config,
-    handle: (tasks) =>
-      tasks.handle(report, async (_, context) => {
-        contexts.push(context)
-        await ends[contexts.length - 1]?.promise
-      }),
-  })
-  const { tasks, clock, db: database } = one
-  const { id } = await tasks.submit(report, { rows: 1 }, owner)
-  await until(() => contexts.length === 1, 'it begins')
-  for (let second = 0; second < 60; second++) {
-    await clock.advance(1000)
-    if (second % 3 === 0) await standStill()
-  }
-  t.equal(contexts[0]?.signal.aborted, false, 'signs of life keep the lease')
-  await database.execute(`update async_task set fence = fence + 1, holder = 'thief:1' where id = ?`, [id])
-  await clock.advance(6000)
-  await until(() => contexts[0]?.signal.aborted, 'the signal aborts')
-  t.match(contexts[0]?.signal.reason, { message: 'The lease of the task was lost.' })
-  const write = contexts[0]?.writeArtifact({ name: 'a' }, (async function* () {})())
-  await t.rejects(write as Promise<void>, { message: /lease/ })
-  ends[0]?.resolve()
-  await standStill()
-  t.match(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
-  t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
-
-  const second = await tasks.submit(report, { rows: 1 }, owner)
-  await until(() => contexts.length === 2, 'the next begins')
-  await database.execute('alter table async_task rename to hidden_task')
-  for (let seconds = 0; seconds < 18; seconds++) await clock.advance(1000)
-  await until(() => contexts[1]?.signal.aborted, 'a holder that hears nothing gives up before others may take over')
-  await database.execute('alter table hidden_task rename to async_task')
-  ends[1]?.resolve()
-  await standStill()
-  t.equal((await tasks.get(second.id)).status, 'running')
-})
-
-onEachEngine('an instance that stops gives its tasks back, and another one runs them', async (t, db, engine) => {
-  const clock = manualClock()
-  const first = new Probe()
-  const second = new Probe()
-  const config = { ...engine, 'platform.async-task.lease': '1h', 'platform.async-task.max-attempts': 1 }
-  const start = (probe: Probe) =>
-    startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
-  const one = await start(first)
-  const kept = await one.tasks.submit(report, { rows: 1 }, owner)
-  const unwanted = await one.tasks.submit(report, { rows: 1 }, owner)
-  const run = await first.begun(1)
-  await first.begun(2)
-  const stopped = one.running.stop('deploy')
-  await until(() => run.signal.aborted, 'the signal aborts')
-  t.match(run.signal.reason, { message: 'The instance stops.' })
-  await standStill()
-  t.equal(one.running.state, 'draining', 'it waits for the handlers')
-  const two = await start(second)
-  await two.tasks.cancel(unwanted.id)
-  await clock.advance(5000)
-  await standStill()
-  t.equal(second.runs.length, 0, 'not before the handlers have ended')
-  first.release()
-  await stopped
-  await clock.advance(1000)
-  await second.begun(1)
-  t.match(second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
-  second.release()
-  await two.reaches(kept.id, 'succeeded')
-  t.match(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
-  t.equal(second.runs.length, 1)
-})
-
-onEachEngine('another instance can cancel a task that runs', async (t, db, engine) => {
-  const clock = manualClock()
-  const probe = new Probe()
-  const config = { ...engine, 'platform.async-task.lease': '1h' }
-  const one = await startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
-  const web = await startTasks(t, db, {
-    clock,
-    config,
-    roles: ['web'],
-    handle: (tasks) => tasks.handle(report, () => {}),
-  })
-  const { id } = await web.tasks.submit(report, { rows: 1 }, owner)
-  await clock.advance(1000)
-  const run = await probe.begun(1)
-  await web.tasks.cancel(id)
-  await clock.advance(1000)
-  await until(() => run.signal.aborted, 'the signal aborts')
-  probe.release()
-  await one.reaches(id, 'cancelled')
 })
 
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {

@@ -1,0 +1,100 @@
+/** How a task is lost, given back and cancelled, with every engine, on every database, on a clock that the test moves. */
+
+import type { TaskContext } from '@plinth/async-task'
+import { manualClock } from '@plinth/kernel/testing'
+import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
+import { comes, Probe, report, standStill, startTasks, until } from './fixtures/product.ts'
+
+onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
+  const contexts: TaskContext[] = []
+  const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const config = { ...engine, 'platform.async-task.lease': `${leaseSeconds}s` }
+  const one = await startTasks(t, db, {
+    config,
+    handle: (tasks) =>
+      tasks.handle(report, async (_, context) => {
+        contexts.push(context)
+        await ends[contexts.length - 1]?.promise
+      }),
+  })
+  const { tasks, clock, db: database } = one
+  const { id } = await tasks.submit(report, { rows: 1 }, owner)
+  await until(() => contexts.length === 1, 'it begins')
+  const beats = async () => {
+    const [row] = await database.query<{ beat: number | string }>('select beat from async_task where id = ?', [id])
+    return Number(row?.beat)
+  }
+  await comes(clock, async () => (await beats()) >= 12, 'signs of life')
+  t.equal(contexts[0]?.signal.aborted, false, 'signs of life keep the lease')
+  await database.execute(`update async_task set fence = fence + 1, holder = 'thief:1' where id = ?`, [id])
+  await clock.advance(6000)
+  await until(() => contexts[0]?.signal.aborted, 'the signal aborts')
+  t.match(contexts[0]?.signal.reason, { message: 'The lease of the task was lost.' })
+  const write = contexts[0]?.writeArtifact({ name: 'a' }, (async function* () {})())
+  await t.rejects(write as Promise<void>, { message: /lease/ })
+  ends[0]?.resolve()
+  await standStill()
+  t.match(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
+  t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
+
+  const second = await tasks.submit(report, { rows: 1 }, owner)
+  await until(() => contexts.length === 2, 'the next begins')
+  await database.execute('alter table async_task rename to hidden_task')
+  for (let seconds = 0; seconds < 18; seconds++) await clock.advance(1000)
+  await until(() => contexts[1]?.signal.aborted, 'a holder that hears nothing gives up before others may take over')
+  await database.execute('alter table hidden_task rename to async_task')
+  ends[1]?.resolve()
+  await standStill()
+  t.equal((await tasks.get(second.id)).status, 'running')
+})
+
+onEachEngine('an instance that stops gives its tasks back, and another one runs them', async (t, db, engine) => {
+  const clock = manualClock()
+  const first = new Probe()
+  const second = new Probe()
+  const config = { ...engine, 'platform.async-task.lease': '1h', 'platform.async-task.max-attempts': 1 }
+  const start = (probe: Probe) =>
+    startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  const one = await start(first)
+  const kept = await one.tasks.submit(report, { rows: 1 }, owner)
+  const unwanted = await one.tasks.submit(report, { rows: 1 }, owner)
+  const run = await first.begun(1)
+  await first.begun(2)
+  const stopped = one.running.stop('deploy')
+  await until(() => run.signal.aborted, 'the signal aborts')
+  t.match(run.signal.reason, { message: 'The instance stops.' })
+  await standStill()
+  t.equal(one.running.state, 'draining', 'it waits for the handlers')
+  const two = await start(second)
+  await two.tasks.cancel(unwanted.id)
+  await clock.advance(5000)
+  await standStill()
+  t.equal(second.runs.length, 0, 'not before the handlers have ended')
+  first.release()
+  await stopped
+  await comes(clock, () => second.runs.length === 1, 'the other one begins')
+  t.match(second.runs, [{ attempt: 1 }], 'what was given back does not count as an attempt')
+  second.release()
+  await two.reaches(kept.id, 'succeeded')
+  t.match(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
+  t.equal(second.runs.length, 1)
+})
+
+onEachEngine('another instance can cancel a task that runs', async (t, db, engine) => {
+  const clock = manualClock()
+  const probe = new Probe()
+  const config = { ...engine, 'platform.async-task.lease': '1h' }
+  const one = await startTasks(t, db, { clock, config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  const web = await startTasks(t, db, {
+    clock,
+    config,
+    roles: ['web'],
+    handle: (tasks) => tasks.handle(report, () => {}),
+  })
+  const { id } = await web.tasks.submit(report, { rows: 1 }, owner)
+  await comes(clock, () => probe.runs.length === 1, 'it begins')
+  await web.tasks.cancel(id)
+  await comes(clock, () => probe.runs[0]?.signal.aborted, 'the signal aborts')
+  probe.release()
+  await one.reaches(id, 'cancelled')
+})
