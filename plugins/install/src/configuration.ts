@@ -3,6 +3,7 @@ import { basename, isAbsolute, join } from 'node:path'
 import type { Database, ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
 import { isPlinthError, type JsonValue, type Kernel, maskedValue, reasonOf, validateValue } from '@plinth/kernel'
+import type { RedisProbe, RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
 import { EnvFileError, envFileKeys, writeEnvFile } from './env-file.ts'
@@ -16,6 +17,8 @@ import type { Params, Say } from './texts.ts'
 export interface ConfigurationParts {
   readonly kernel: Kernel
   readonly database: Database
+  /** Absent in a product that cannot use Redis. */
+  readonly redis: RedisProbe | undefined
   readonly configCentre: ConfigCentre
   readonly passwords: Passwords
   readonly files: InstallFiles
@@ -125,7 +128,22 @@ export class Configuration {
    * @throws StepFailure
    */
   async probe({ settings }: ConfigurationPlan): Promise<readonly PlannedSetting[]> {
-    if (!changedConnections(settings).has('database')) return settings
+    const changed = changedConnections(settings)
+    if (changed.has('cache')) await this.#probeCache(settings)
+    return changed.has('database') ? this.#probeDatabase(settings) : settings
+  }
+
+  async #probeCache(settings: readonly PlannedSetting[]): Promise<void> {
+    const target = redisTarget(settings)
+    if (target === undefined) return
+    try {
+      await this.#parts.redis?.time(target)
+    } catch (error) {
+      throw new StepFailure('failure.probe-cache', { reason: reasonOf(error) }, error)
+    }
+  }
+
+  async #probeDatabase(settings: readonly PlannedSetting[]): Promise<readonly PlannedSetting[]> {
     try {
       const { product } = await this.#parts.database.probe(probeTarget(settings, this.#parts))
       const isMariaDb = product === 'MariaDB'
@@ -199,6 +217,18 @@ function faultOf({ entry, value, isChanged, target, connection, overriddenBy }: 
   }
   const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value as JsonValue)
   return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
+}
+
+/** `undefined` when the form wants no Redis. */
+function redisTarget(settings: readonly PlannedSetting[]): RedisTarget | undefined {
+  const value = (name: string) => settings.find(({ key }) => key === `platform.cache.${name}`)?.value
+  if (value('enabled') !== true) return undefined
+  return {
+    host: String(value('host')),
+    port: Number(value('port')),
+    database: Number(value('database')),
+    password: String(value('password')),
+  }
 }
 
 function probeTarget(settings: readonly PlannedSetting[], { running, kernel }: ConfigurationParts): ProbeTarget {

@@ -79,11 +79,12 @@ export default definePlugin({
     const migration = new Migration({ database, kernel })
     const configuration = new Configuration({
       ...{ kernel, database, configCentre, passwords, files, running, allowLite, say },
+      redis: services.redis,
     })
     const preflight = new Preflight({
       ...{ kernel, database, files, running, clock, say },
       storage: services.storage,
-      cacheTime: undefined,
+      redis: services.redis,
       policy: {
         isProduction,
         requireHttps: config.get('platform.install.require-https'),

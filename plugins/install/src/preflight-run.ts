@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Database } from '@plinth/database'
 import type { Clock, Kernel } from '@plinth/kernel'
+import type { RedisProbe } from '@plinth/shared-store'
 import type { Caller } from './caller.ts'
 import type { Check } from './contract.ts'
 import { exampleNames } from './example-file.ts'
@@ -22,8 +23,8 @@ export interface PreflightParts {
   readonly files: InstallFiles
   readonly running: Running
   readonly policy: { readonly isProduction: boolean; readonly requireHttps: boolean; readonly allowLite: boolean }
-  /** Time of the Redis server in milliseconds since the epoch; absent without one. */
-  readonly cacheTime: ((signal: AbortSignal) => Promise<number>) | undefined
+  /** Absent in a product that cannot use Redis. */
+  readonly redis: RedisProbe | undefined
   readonly clock: Clock
   readonly say: Say
 }
@@ -41,7 +42,8 @@ export class Preflight {
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
   ): Promise<readonly Check[]> {
-    const { clock, database, files, kernel, policy, running, say, storage, cacheTime } = this.#parts
+    const { clock, database, files, kernel, policy, running, say, storage, redis } = this.#parts
+    const usesCache = running('platform.cache.enabled') === true
     const items = await runPreflight({
       ...options,
       clock,
@@ -55,8 +57,8 @@ export class Preflight {
       envFile: { path: files.configFile, examplePath: files.exampleFile, needed: neededNames },
       database,
       cache: {
-        isEnabled: running('platform.cache.enabled') === true,
-        ...(cacheTime === undefined ? {} : { serverTime: cacheTime }),
+        isEnabled: usesCache,
+        ...(redis === undefined || !usesCache ? {} : { serverTime: (signal) => redis.time(undefined, signal) }),
       },
       storage,
       policy: { ...policy, isHttps: caller.isHttps },

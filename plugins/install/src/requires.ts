@@ -4,6 +4,7 @@ import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, passwords } from '@plinth/iam'
 import { kernel, optional, service } from '@plinth/kernel'
+import { redisProbe } from '@plinth/shared-store'
 import { configCentre } from '@plinth/system-config'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
@@ -21,6 +22,7 @@ export const requires = {
   configCentre,
   events,
   i18n: optional(i18n),
+  redis: optional(redisProbe),
   storage: optional(storage),
   page: optional(installPage),
 } as const

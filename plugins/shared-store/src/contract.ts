@@ -125,4 +125,25 @@ export interface RedisServer {
   readonly keyPrefix: string
 }
 
+/** What a person fills in to reach a Redis. */
+export interface RedisTarget {
+  readonly host: string
+  readonly port: number
+  readonly database: number
+  /** Empty for none. */
+  readonly password: string
+}
+
+/** Tries a Redis out, whether the product uses it or not, and leaves everything as it is. */
+export interface RedisProbe {
+  /**
+   * Time of a server, milliseconds since the epoch; of the configured one without a target.
+   *
+   * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
+   */
+  time(target?: RedisTarget, signal?: AbortSignal): Promise<number>
+}
+
+export const redisProbe = service<RedisProbe>('shared-store.redis-probe', { from: '@plinth/shared-store' })
+
 export const sharedStore = service<SharedStore>('shared-store', { from: '@plinth/shared-store' })

@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { config, type SharedStoreConfig } from './config.ts'
-import { sharedStore } from './contract.ts'
+import { redisProbe, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
 import { RedisStore } from './redis-store.ts'
@@ -12,11 +12,20 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { database },
-  provides: [sharedStore],
+  provides: [sharedStore, redisProbe],
   contributes: [healthCheck],
   config,
   migrations: changeSets,
   async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
+    provide(redisProbe, {
+      async time(target, signal) {
+        const { connectionOptions } = await import('./redis-connection.ts')
+        const { redisTime, withTarget } = await import('./redis-probe.ts')
+        const running = connectionOptions(config)
+        const timeoutMs = config.get('platform.cache.connect-timeout')
+        return redisTime(target === undefined ? running : withTarget(running, target), { timeoutMs, signal })
+      },
+    })
     const serves = roles.has('web') || roles.has('worker')
     if (config.get('platform.cache.enabled')) {
       const { connection, messages, server } = await redisConnections(config, log)

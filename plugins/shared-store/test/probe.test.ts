@@ -1,0 +1,33 @@
+import databasePlugin from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
+import { skipRedis } from '@plinth/shared-store/testing'
+import t, { type Test } from 'tap'
+
+async function probe(t: Test) {
+  const db = await createDatabase('sqlite')
+  const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config: db.config })
+  const running = await startForTest(product)
+  t.teardown(async () => {
+    await running.stop('test ended')
+    await db.drop()
+  })
+  return running.service(redisProbe)
+}
+const here = { host: '127.0.0.1', port: 6379, database: 0, password: '' }
+
+t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis }, async (t) => {
+  const { time } = await probe(t)
+  for (const told of [await time(), await time(here)]) t.ok(Math.abs(told - Date.now()) < 3_600_000, `${told}`)
+  await t.rejects(time({ ...here, database: 1_000_000 }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
+  await t.rejects(time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
+})
+
+t.test('I-104 a Redis that is not there', async (t) => {
+  const { time } = await probe(t)
+  const nobody = { ...here, port: 1 }
+  await t.rejects(time(nobody), { code: 'PLINTH_SHARED_STORE_UNAVAILABLE', message: /127\.0\.0\.1:1/ })
+  await t.rejects(time(nobody, AbortSignal.abort(new Error('no time'))), /no time/)
+})
