@@ -174,7 +174,7 @@ function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
   if (!isStuck) {
     return (
       <Button disabled leftSection={<Loader size={16} color="currentColor" aria-hidden />}>
-        {say('process.busy')}
+        {say(phase === 'restarting' ? 'process.waiting' : 'process.busy')}
       </Button>
     )
   }
