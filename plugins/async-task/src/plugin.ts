@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http } from '@plinth/http'
+import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { bullmqEngine, embeddedEngine, leaseTimes, PollLoop } from '@plinth/scheduler'
@@ -19,6 +19,7 @@ import { LeaseWatch } from './lease-watch.ts'
 import { changeSets } from './migrations/index.ts'
 import { purgeTask } from './purge-task.ts'
 import { addRoutes } from './routes.ts'
+import { runMetrics } from './run-metrics.ts'
 import { TaskDispatch } from './task-dispatch.ts'
 import { TaskRows } from './task-rows.ts'
 import { TaskRunner } from './task-runner.ts'
@@ -38,6 +39,7 @@ export default definePlugin({
     database,
     storage,
     http: optional(http),
+    metrics: optional(metrics),
     i18n: optional(i18n),
     events: optional(events),
     sharedStore: optional(sharedStore),
@@ -76,9 +78,10 @@ export default definePlugin({
     }
     if (!roles.has('worker')) return
 
+    const counts = services.metrics && runMetrics(services.metrics, db)
     const concurrency = config.get('platform.async-task.concurrency')
     const runner = new TaskRunner({
-      ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure },
+      ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure, metrics: counts },
       deadlineMs: () => config.get('platform.async-task.deadline'),
       redact: (text) => product.config.redact(text),
       onEnded: wake,
@@ -113,6 +116,7 @@ export default definePlugin({
       await loop.stop()
       runner.stop()
       await engine.stop()
+      counts?.stop()
     })
   },
 })

@@ -6,6 +6,7 @@ import type { TaskRow } from './entities.ts'
 import type { PublishFailure } from './failure-events.ts'
 import { failureOf, paramsOutdated, taskFailure } from './failures.ts'
 import { Run } from './run.ts'
+import type { RunMetrics, RunOutcome } from './run-metrics.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
@@ -21,6 +22,7 @@ export interface RunnerParts {
   /** How long a task may run, in milliseconds; read when it begins. */
   readonly deadlineMs: () => number
   readonly publishFailure: PublishFailure
+  readonly metrics: RunMetrics | undefined
   /** Masks secrets in texts. */
   readonly redact: (text: string) => string
   /** Called after each run of this instance. */
@@ -184,14 +186,16 @@ export class TaskRunner {
 
   /** Records the end, until the database takes it: otherwise the run would count as lost and be repeated. */
   async #settle(row: TaskRow, claim: Claim, run: Run, ended: Ended | undefined): Promise<void> {
-    const { rows, clock, times, log } = this.#parts
-    if (run.stopCause === 'lost') return
+    const { rows, clock, times, log, metrics } = this.#parts
+    const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
+    if (run.stopCause === 'lost') return count('lost')
     // Once it is released another run may write.
     if (ended === undefined) await this.#tidy(row.id, undefined)
     for (;;) {
       try {
-        if (ended === undefined) await rows.release(claim)
-        else if (await this.#finish(row, claim, run, ended)) await this.#tidy(row.id, ended.end)
+        const isRecorded = await (ended === undefined ? rows.release(claim) : this.#finish(row, claim, run, ended))
+        count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
+        if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
         return
       } catch (error) {
         log.error({ taskId: row.id, reason: reasonOf(error) }, 'the end of a task could not be recorded')

@@ -141,7 +141,7 @@ onEachDatabase(t, 'N-155 C-008 a result is for its owner and for who sees all', 
 })
 
 onEachDatabase(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
-  const { ann, call, submit, reaches, probe } = await startShop(t, db)
+  const { ann, raw, call, submit, reaches, probe } = await startShop(t, db)
   const failed = await submit(ann.id, 0)
   await reaches(failed.id, 'failed')
   t.match((await call('ann', `${root}/${failed.id}`)).data, {
@@ -180,4 +180,10 @@ onEachDatabase(t, 'tasks that run, fail or are cancelled, as their owner sees th
   const audits = await call('root', '/api/v1/admin/iam/audits?targetType=async-task')
   t.match(audits.data.items, [{ action: 'async-task.cancel', targetId: long.id, summary: { ownerId: ann.id } }])
   t.equal(audits.data.total, 1, 'who ends tasks of others is in the audit')
+
+  const metrics = async () => (await raw('nobody', '/metrics')).body
+  const cancelled = 'platform_async_task_runs_total{type="shop.report",outcome="cancelled"} 2\n'
+  await until(async () => (await metrics()).includes(cancelled), 'runs are counted')
+  t.match(await metrics(), /platform_async_task_runs_total\{type="shop.report",outcome="failed"\} 1\n/)
+  t.match(await metrics(), /platform_async_task_tasks\{status="running"\} 0\n/)
 })
