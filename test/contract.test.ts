@@ -18,7 +18,11 @@ const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.ke
 const built = [
   /^platform\.rate-limit\.(enabled|default-|key-prefix|annotation\.)/,
   /^platform\.rate-limit\.stores\./,
+  /^platform\.iam\.auth\.login\./,
+  /^platform\.install\./,
+  /^platform\.view\.root\./,
   /^platform\.notification\.(enabled|default-channel)$/,
+  /^platform\.open-platform\.security\.default/,
   /^platform\.notification\.channels\.(log|memory)\./,
 ]
 

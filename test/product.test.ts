@@ -120,13 +120,14 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'system-config',
   ],
   events: ['install'],
-  http: ['iam', 'install', 'open-platform', 'quickstart-cleanup', 'system-config.admin'],
+  http: ['iam', 'iam.verification', 'install', 'open-platform', 'quickstart-cleanup', 'system-config.admin'],
   iam: ['install', 'open-platform'],
   'system-config': ['install', 'system-config.admin'],
   storage: ['async-task'],
   notification: ['notification-channels.log', 'notification-channels.memory'],
   'notification-channels.log': ['notification'],
   'rate-limit': [
+    'iam.verification',
     'open-platform',
     'rate-limit-stores.local-token-bucket',
     'rate-limit-stores.memory',
@@ -134,7 +135,12 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'rate-limit-stores.shared-window',
   ],
   'rate-limit-stores.shared-window': ['rate-limit'],
-  'shared-store': ['open-platform', 'rate-limit-stores.shared-bucket', 'rate-limit-stores.shared-window'],
+  'shared-store': [
+    'iam.verification',
+    'open-platform',
+    'rate-limit-stores.shared-bucket',
+    'rate-limit-stores.shared-window',
+  ],
 }
 
 t.test(

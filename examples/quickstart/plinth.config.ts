@@ -5,6 +5,7 @@ import events from '@plinth/events'
 import http from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
+import verificationCodes from '@plinth/iam/verification'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
@@ -49,6 +50,7 @@ export default defineProduct({
     storage,
     systemConfig,
     systemConfigAdmin,
+    verificationCodes,
   ],
   config: { 'platform.rate-limit.default-store': 'shared-window' },
 })
