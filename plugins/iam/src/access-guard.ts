@@ -16,15 +16,9 @@ export function accessGuards(
   clock: Pick<Clock, 'monotonic'>,
 ): readonly RouteGuard[] {
   const check = (request: GuardedRequest, permission: string | undefined): void | Promise<void> => {
-    const admit = (principal: Principal) => {
-      if (permission !== undefined && !principal.can(permission)) {
-        throw refusal('permission-denied', { params: { permission }, data: { permission } })
-      }
-      request.principal = principal
-    }
     const principal = identity.authenticate(bearerToken(request.headers.authorization))
-    if (principal instanceof Promise) return principal.then(admit)
-    admit(principal)
+    if (principal instanceof Promise) return principal.then((checked) => admit(request, permission, checked))
+    admit(request, permission, principal)
   }
   const forRoute =
     (handlerFor: (permission: string | undefined, method: string) => ReturnType<RouteGuard['forRoute']>) =>
@@ -55,6 +49,13 @@ export function accessGuards(
       }),
     },
   ]
+}
+
+function admit(request: GuardedRequest, permission: string | undefined, principal: Principal): void {
+  if (permission !== undefined && !principal.can(permission)) {
+    throw refusal('permission-denied', { params: { permission }, data: { permission } })
+  }
+  request.principal = principal
 }
 
 /** The caller of a route that is not public. Throws "401" `iam.token-missing` on one that is. */
