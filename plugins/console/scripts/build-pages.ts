@@ -2,7 +2,7 @@
  * Builds the pages of the browser into `dist/web`: `node scripts/build-pages.ts`. The server runs it when the pages are
  * missing or stale, and packing runs it. What it prints is shown to the operator.
  */
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -12,6 +12,9 @@ import { builtHash, noncePlaceholder, pagePlaces, sourceHash } from '../src/page
 
 const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
+
+const draftPrefix = 'plinth-pages-'
+const abandonedMs = 60 * 60_000
 
 const places = pagePlaces(join(import.meta.dirname, '..'))
 try {
@@ -28,7 +31,8 @@ try {
 async function buildPages(hash: string): Promise<void> {
   const started = performance.now()
   await mkdir(places.workplace, { recursive: true })
-  const draft = await mkdtemp(join(places.workplace, 'web-'))
+  await sweep()
+  const draft = await mkdtemp(join(places.workplace, draftPrefix))
   try {
     // Temporary directories are private; the pages are for whoever runs the product.
     await chmod(draft, 0o755)
@@ -40,6 +44,18 @@ async function buildPages(hash: string): Promise<void> {
     await rm(draft, { recursive: true, force: true })
   }
   await report(performance.now() - started)
+}
+
+/** Removes what builds that were killed have left; one that goes on is younger. */
+async function sweep(): Promise<void> {
+  for (const name of await readdir(places.workplace)) {
+    const path = join(places.workplace, name)
+    if (!name.startsWith(draftPrefix)) continue
+    const found = await stat(path).catch(() => undefined)
+    if (found !== undefined && found.mtimeMs < Date.now() - abandonedMs) {
+      await rm(path, { recursive: true, force: true })
+    }
+  }
 }
 
 async function bundle(outDir: string): Promise<void> {

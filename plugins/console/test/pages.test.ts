@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
@@ -176,9 +176,16 @@ t.test(
     const places = pagePlaces(root)
     const run = promisify(execFile)
     const environment = { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production' }
+    // Of a build that was killed long ago, and of one that goes on.
+    const [abandoned, present] = ['plinth-pages-old', 'plinth-pages-new'].map((name) =>
+      join(places.workplace, name),
+    ) as [string, string]
+    for (const draft of [abandoned, present]) await mkdir(draft, { recursive: true })
+    const longAgo = new Date(Date.now() - 2 * 60 * 60_000)
+    await utimes(abandoned, longAgo, longAgo)
     await Promise.all([1, 2].map(() => run(process.execPath, [places.program], { env: environment })))
     t.equal(await builtHash(places), await sourceHash(places))
-    t.same(await readdir(places.workplace), [], 'no temporary directory is left')
+    t.same(await readdir(places.workplace), ['plinth-pages-new'], 'nothing of theirs is left')
     const page = builtInstallPage(places.output, new PageBuild(places, { clock: systemClock, log: listener().log }))
     const html = (await page.html({ nonce: 'n', locale: 'en' })) ?? ''
     for (const [, path = ''] of html.matchAll(/="\.\/(assets\/[^"]+)"/g)) t.ok(await page.asset(path, []), path)
