@@ -1,5 +1,6 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
 import { type BucketState, decideBucket } from '@plinth/shared-store'
+import { compactKey } from './compact-key.ts'
 import { untouched } from './untouched.ts'
 
 export interface LocalBucketStoreOptions {
@@ -105,7 +106,8 @@ export class LocalBucketStore implements RateLimitStore {
   #add({ key, limit, windowMs }: RateLimitRequest, state: BucketState, fullAtMs: number, nowMs: number): void {
     const others = this.#buckets.get(key)
     if (others === undefined) this.#makeRoom(1, nowMs)
-    this.#buckets.set(key, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
+    const kept = others === undefined ? compactKey(key) : key
+    this.#buckets.set(kept, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
   }
 
   #makeRoom(keys: number, nowMs: number): void {

@@ -1,4 +1,5 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import { compactKey } from './compact-key.ts'
 import { untouched } from './untouched.ts'
 
 export interface MemoryStoreOptions {
@@ -129,8 +130,9 @@ export class MemoryStore implements RateLimitStore {
     this.#makeRoom(1, nowMs)
     const slot = this.#vacated.pop() ?? this.#keys.length
     if (slot === this.#endMs.length) this.#grow()
-    this.#keys[slot] = key
-    this.#slots.set(key, slot)
+    const kept = compactKey(key)
+    this.#keys[slot] = kept
+    this.#slots.set(kept, slot)
     return slot
   }
 

@@ -17,7 +17,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
 const admitted = (store: LocalBucketStore, times: number, of = request()) =>
   Array.from({ length: times }, () => store.consume(of).allowed).filter(Boolean).length
 
-t.test('R-033 the local token bucket keeps its contract', async (t) => {
+t.test('R-033 R-108 the local token bucket keeps its contract: a key is nothing but its bucket', async (t) => {
   const make = (clock: Clock) => {
     const store = new LocalBucketStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }

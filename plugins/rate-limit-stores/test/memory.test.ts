@@ -15,7 +15,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
   ...changes,
 })
 
-t.test('R-016 R-032 the memory store keeps its contract', async (t) => {
+t.test('R-016 R-032 R-108 the memory store keeps its contract: a key is nothing but its window', async (t) => {
   const make = (clock: Clock) => {
     const store = new MemoryStore({ clock, cleanupInterval: 1024, maxKeys: 1_000_000 })
     return { store, entries: () => store.size }

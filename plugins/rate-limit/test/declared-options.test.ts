@@ -121,6 +121,20 @@ t.test('networks of IPv6 addresses', async (t) => {
   for (const [address, prefix, network] of cases) t.equal(ipv6Network(address, prefix), network, address)
 })
 
+t.test('R-052 R-054 headers of one address count from trusted proxies alone', async (t) => {
+  for (const header of ['x-real-ip', 'cf-connecting-ip']) {
+    const { call } = await startRoutes(t, { limits: { things: { maxAttempts: 1 } } })
+    const code = async (from: string, address: string) =>
+      (await call('things', { from, headers: { [header]: address } })).code
+    t.equal(await code('10.0.0.1', '1.2.3.4'), '200')
+    t.equal(await code('10.0.0.2', '1.2.3.4'), '429', 'the same client behind another proxy')
+    t.equal(await code('10.0.0.1', '1.2.3.5'), '200')
+    t.equal(await code('10.0.0.1', '1.2.3.4, 1.2.3.6'), '200', 'what is no single address is the proxy itself')
+    t.equal(await code('203.0.113.9', '1.2.3.7'), '200')
+    t.equal(await code('203.0.113.9', '1.2.3.8'), '429', 'a stranger names nobody')
+  }
+})
+
 t.test('R-026 R-052 R-053 R-055 proxies, ports and spellings make one caller of one client', async (t) => {
   const limits = { things: { maxAttempts: 1 } }
   /** True when the second request shares the quota of the first. */

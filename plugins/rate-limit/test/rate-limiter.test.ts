@@ -1,5 +1,7 @@
-import { definePlugin, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
-import type { ConsumeRequest } from '@plinth/rate-limit'
+import { createHash } from 'node:crypto'
+import { definePlugin, defineProduct, type RateLimitDecision, rateLimitStore } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import rateLimit, { type ConsumeRequest, rateLimiter } from '@plinth/rate-limit'
 import memory, { MemoryStore } from '@plinth/rate-limit-stores/memory'
 import fc from 'fast-check'
 import t from 'tap'
@@ -236,6 +238,25 @@ t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other ta
   t.notMatch(await registry.metrics(), email)
   await running.stop('done')
   t.equal(registry.getSingleMetric('platform_rate_limit_requests_total'), undefined, 'gone with the plugin')
+})
+
+t.test('R-023 R-069 without an HTTP server and a registry of metrics it limits all the same', async (t) => {
+  const product = defineProduct({ name: 'bare', plugins: [rateLimit, memory] })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  const limiter = running.service(rateLimiter)
+  t.match(await limiter.consume({ key: 'a', maxAttempts: 1 }), { allowed: true })
+  t.match(await limiter.consume({ key: 'a', maxAttempts: 1 }), { allowed: false })
+  t.match(await limiter.consume({ key: 'a', maxAttempts: 1, shadow: true }), { allowed: true, shadowed: true })
+})
+
+t.test('R-102 an address enters keys as its hash', async (t) => {
+  const { limiter } = await startLimiter(t)
+  const hash = createHash('sha256').update('203.0.113.1').digest('hex')
+  for (let call = 0; call < 2; call++) t.equal(limiter.addressKey('203.0.113.1'), hash)
+  const networks = await startLimiter(t, [memory], { 'annotation.client-ip.ipv6-prefix': 64 })
+  t.equal(networks.limiter.addressKey('2001:db8::1'), networks.limiter.addressKey('2001:db8::2'))
+  t.not(networks.limiter.addressKey('2001:db8::1'), networks.limiter.addressKey('2001:db8:0:1::1'))
 })
 
 t.test('R-017 R-020 live keys count at once; a default store that is not loaded is refused', async (t) => {

@@ -47,13 +47,14 @@ const longestRetryMs = 1000
  * sent twice: a command whose answer is lost may have been carried out.
  */
 export class RedisConnection {
+  readonly #options: RedisConnectionOptions
   readonly #place: string
-  readonly #client: Redis
   readonly #watch: AnswerWatch
+  #client: Redis
   #connecting: Promise<void> | undefined
-  #closed = false
 
   constructor(options: RedisConnectionOptions) {
+    this.#options = options
     this.#place = `${options.server.host}:${options.server.port}`
     this.#client = this.#create(options)
     this.#watch = new AnswerWatch(options.commandTimeoutMs, () => this.#client.stream?.destroy(new Error(noAnswer)))
@@ -97,32 +98,34 @@ export class RedisConnection {
     const listen = (error: unknown) => {
       reason = error
     }
-    this.#client.on('error', listen)
+    const client = this.#client
+    client.on('error', listen)
     try {
-      await this.#client.connect()
+      await client.connect()
     } catch (error) {
-      this.#client.disconnect()
+      // The next command begins with a client that knows of no failure.
+      client.disconnect()
+      this.#client = this.#create(this.#options)
       throw this.#failure(reason ?? error)
     } finally {
-      this.#client.off('error', listen)
+      client.off('error', listen)
     }
   }
 
   /** Sends a command, connecting first where nobody has. */
   send<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
-    const { status } = this.#client
-    const isWaiting = status === 'wait' || (status === 'end' && !this.#closed)
-    return this.#connecting !== undefined || isWaiting
+    return this.#connecting !== undefined || this.#client.status === 'wait'
       ? this.connect().then(() => this.#sent(command))
       : this.#sent(command)
   }
 
   #sent<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
+    const answer = command(this.#client)
     this.#watch.sent()
-    return command(this.#client).then(
-      (answer) => {
+    return answer.then(
+      (told) => {
         this.#watch.ended()
-        return answer
+        return told
       },
       (error: unknown) => {
         this.#watch.ended()
@@ -142,7 +145,6 @@ export class RedisConnection {
   }
 
   close(): void {
-    this.#closed = true
     this.#watch.stop()
     this.#client.disconnect()
   }

@@ -1,4 +1,5 @@
 import { type Logger, reasonOf } from '@plinth/kernel'
+import type { Redis } from 'ioredis'
 import { type Heard, Listeners } from './listeners.ts'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
 
@@ -14,7 +15,8 @@ export class RedisMessages {
   readonly #listeners: Listeners
   readonly #log: Logger
   #heartbeat: NodeJS.Timeout | undefined
-  #hasHandler = false
+  /** Whose messages are heard already. */
+  #heardClient: Redis | undefined
   #hasStood = false
 
   constructor(options: Omit<RedisConnectionOptions, 'onReady'>) {
@@ -27,8 +29,8 @@ export class RedisMessages {
     const remove = this.#listeners.add(channel, heard)
     try {
       await this.#connection.send((redis) => {
-        if (!this.#hasHandler) redis.on('message', (from: string, text: string) => this.#listeners.tell(from, text))
-        this.#hasHandler = true
+        if (this.#heardClient !== redis) redis.on('message', (from, text) => this.#listeners.tell(from, text))
+        this.#heardClient = redis
         return redis.subscribe(channel)
       })
     } catch (error) {

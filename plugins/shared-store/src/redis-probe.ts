@@ -12,9 +12,10 @@ export async function redisTime(
   server: RedisServer['options'],
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
 ): Promise<number> {
-  const { username, password, db = 0, ...address } = server
+  const { db = 0, ...login } = server
+  const { username, password } = login
   const client = new Redis({
-    ...address,
+    ...login,
     lazyConnect: true,
     // It asks for more than is allowed before a login.
     enableReadyCheck: false,
@@ -32,7 +33,7 @@ export async function redisTime(
   try {
     signal?.throwIfAborted()
     await client.connect()
-    // Not by the options: the client forgives a login or a database that is refused.
+    // Once more, because the client forgives a login that is refused, and a database too.
     if (password != null) await (username == null ? client.auth(password) : client.auth(username, password))
     if (db !== 0) await client.select(db)
     const [seconds = 0, microseconds = 0] = await client.time()

@@ -30,6 +30,23 @@ async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   }
 }
 
+/** Whoever hears a message has heard all that were said before. */
+async function settle(instances: SharedStoreHarness['instances']): Promise<void> {
+  const mark = randomUUID()
+  const heard = new Set<string>()
+  const stops = await Promise.all(
+    instances.map((store, index) => store.subscribe('settle', (text) => heard.add(`${index} ${text}`))),
+  )
+  await instances[0].publish('settle', mark)
+  for (const index of instances.keys()) {
+    for (let tries = 0; !heard.has(`${index} ${mark}`); tries++) {
+      if (tries > 12_000) throw new Error('a message has not arrived within a minute')
+      await pause(5)
+    }
+  }
+  for (const stop of stops) await stop()
+}
+
 for (const { dialect, skip } of dialectsUnderTest) {
   t.test(`the database driver keeps the contract (${dialect})`, { skip }, async (t) => {
     const db = await createDatabase(dialect)
@@ -38,7 +55,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     t.teardown(stop)
     const create = async (): Promise<SharedStoreHarness> => {
       await one.service(database).execute('delete from shared_store_entry')
-      return { instances, pass: (ms) => pause(ms), settle: () => pause(150), stop: async () => {} }
+      return { instances, pass: (ms) => pause(ms), settle: () => settle(instances), stop: async () => {} }
     }
     t.equal(instances[0].driver, 'database')
     t.equal(instances[0].redis, undefined)
@@ -55,7 +72,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   t.teardown(stop)
   const create = async (): Promise<SharedStoreHarness> => {
     await space.clear()
-    return { instances, pass: (ms) => pause(ms), settle: () => pause(50), stop: async () => {} }
+    return { instances, pass: (ms) => pause(ms), settle: () => settle(instances), stop: async () => {} }
   }
   t.equal(instances[0].driver, 'redis')
   t.match(instances[0].redis, { keyPrefix: space.keyPrefix, options: { host: '127.0.0.1', port: 6379 } })

@@ -3,7 +3,8 @@ import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
-import { skipRedis } from '@plinth/shared-store/testing'
+import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 
 async function probe(t: Test) {
@@ -23,6 +24,22 @@ t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis 
   for (const told of [await time(), await time(here)]) t.ok(Math.abs(told - Date.now()) < 3_600_000, `${told}`)
   await t.rejects(time({ ...here, database: 1_000_000 }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
   await t.rejects(time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
+})
+
+t.test('I-104 a Redis with a password', { skip: skipOwnRedis }, async (t) => {
+  const { time } = await probe(t)
+  const own = await ownRedis()
+  t.teardown(() => own.drop())
+  const client = new Redis({ port: own.port })
+  await client.config('SET', 'requirepass', 'open-sesame')
+  client.disconnect()
+  const there = { ...here, port: own.port }
+  t.ok(await time({ ...there, password: 'open-sesame', database: 3 }))
+  for (const password of ['', 'wrong-word']) {
+    const refusal = await time({ ...there, password }).catch((error: unknown) => error)
+    t.match(refusal, { code: 'PLINTH_SHARED_STORE_REFUSED' }, password)
+    t.notMatch(String(refusal), 'wrong-word')
+  }
 })
 
 t.test('I-104 a Redis that is not there', async (t) => {

@@ -1,0 +1,122 @@
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import type { JsonValue, RateLimitRequest } from '@plinth/kernel'
+import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { consumer, until } from './fixtures/processes.ts'
+import type { StoreName } from './fixtures/product.ts'
+
+type Config = Readonly<Record<string, JsonValue>>
+const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
+/** So long that nothing ends or refills while a test runs. */
+const windowMs = 3_600_000_000
+const timeout = 600_000
+
+/** Two instances under load; the limit is less than what both ask for together. */
+async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: boolean): Promise<void> {
+  const of: RateLimitRequest = { key: `shared:${name}:${kill}`, limit: 300, windowMs, cost: 1 }
+  const first = consumer(t, config, name, of, 400)
+  const second = consumer(t, config, name, of, 400)
+  for (const { ready } of [first, second]) await ready()
+  for (const { tell } of [first, second]) tell()
+  if (kill) {
+    await until(() => first.passed > 20, 'the first is under way')
+    first.kill()
+  }
+  await Promise.all([first.gone, second.gone])
+  const total = first.passed + second.passed
+  t.equal(second.isFinished, true, 'who was not killed finished')
+  t.equal(second.failed, 0, 'and saw no error')
+  if (kill) t.ok(total <= 300 && total > 200, `at most the limit: ${total}`)
+  else t.equal(total, 300, 'exactly the limit')
+}
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`R-035 two processes on one database (${dialect}) never admit too much`, { skip, timeout }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    for (const name of names) {
+      await t.test(name, { timeout }, (t) => neverOverAdmits(t, name, db.config, false))
+      await t.test(`${name}, one is killed`, { timeout }, (t) => neverOverAdmits(t, name, db.config, true))
+    }
+  })
+}
+
+/** A Redis of the test alone, and the configuration of products on it. */
+async function redisOf(t: Test) {
+  const redis = await ownRedis()
+  if (redis === undefined) throw new Error('redis-server cannot be started')
+  t.teardown(() => redis.drop())
+  const client = new Redis({ port: redis.port })
+  client.on('error', () => {})
+  t.teardown(() => client.disconnect())
+  const config: Config = { 'platform.database.sqlite.file': ':memory:', ...redis.config }
+  return { redis, client, config }
+}
+
+t.test('R-035 two processes on one Redis never admit too much', { skip: skipRedis, timeout }, async (t) => {
+  const { config } = await redisOf(t)
+  for (const name of names) {
+    await t.test(name, { timeout }, (t) => neverOverAdmits(t, name, config, false))
+    await t.test(`${name}, one is killed`, { timeout }, (t) => neverOverAdmits(t, name, config, true))
+  }
+})
+
+t.test(
+  'R-035 nor while Redis is paused: calls fail, and what they may have taken is not given again',
+  {
+    skip: skipRedis,
+    timeout,
+  },
+  async (t) => {
+    const { redis, client, config } = await redisOf(t)
+    const of: RateLimitRequest = { key: 'paused', limit: 2000, windowMs, cost: 1 }
+    const both = [consumer(t, config, 'shared-window', of, null), consumer(t, config, 'shared-window', of, null)]
+    for (const { ready } of both) await ready()
+    for (const { tell } of both) tell()
+    await until(() => both.every(({ passed }) => passed > 20), 'both are under way')
+    redis.freeze()
+    t.teardown(redis.thaw)
+    await until(() => both.every(({ failed }) => failed > 0), 'both notice')
+    redis.thaw()
+    await until(() => both.every(({ isDenied }) => isDenied), 'the quota is used up')
+    for (const { tell } of both) tell()
+    await Promise.all(both.map(({ gone }) => gone))
+    const total = both.reduce((sum, { passed }) => sum + passed, 0)
+    t.ok(total <= 2000, `at most the limit: ${total}`)
+    // Those whose answers were lost: at most all that were under way in both, once for each of a few reconnections.
+    t.ok(total > 1000, `few are lost: ${2000 - total}`)
+    const left = await client.pttl('plinth:window:paused')
+    t.equal(await client.get('plinth:window:paused'), '2000')
+    t.ok(left > 0 && left <= windowMs)
+  },
+)
+
+t.test(
+  'R-035 when Redis comes back empty the window starts anew: one more limit, and no more',
+  {
+    skip: skipRedis,
+    timeout,
+  },
+  async (t) => {
+    const { redis, config } = await redisOf(t)
+    for (const name of names) {
+      const of: RateLimitRequest = { key: `emptied:${name}`, limit: 200, windowMs, cost: 1 }
+      const both = [consumer(t, config, name, of, null), consumer(t, config, name, of, null)]
+      const total = () => both.reduce((sum, { passed }) => sum + passed, 0)
+      for (const { ready } of both) await ready()
+      for (const { tell } of both) tell()
+      await until(() => both.every(({ isDenied }) => isDenied), 'the quota is used up')
+      await until(() => total() >= 200, 'all that passed is told')
+      t.equal(total(), 200)
+      await redis.kill()
+      await until(() => both.every(({ failed }) => failed > 0), 'both notice')
+      t.equal(total(), 200, 'nobody passes meanwhile')
+      await redis.start()
+      await until(() => total() >= 400, 'the quota is there again')
+      for (const { tell } of both) tell()
+      await Promise.all(both.map(({ gone }) => gone))
+      t.equal(total(), 400, name)
+    }
+  },
+)
