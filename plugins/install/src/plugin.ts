@@ -67,9 +67,9 @@ export default definePlugin({
       ...{ plugin: plugin.id, configCentre, database, clock, log },
       marker: new NoteFile(files.marker),
     })
+    const token = installToken(config, kernel, { isProduction })
     const entry = new EntryCheck({
-      ...{ config, state, clock },
-      token: installToken(config, kernel, { isProduction }),
+      ...{ config, state, clock, token },
       failures: new FailedAttempts(clock),
     })
     const isOpen = async () => entry.closedToAll(await state.read()) === undefined
@@ -134,7 +134,15 @@ export default definePlugin({
       http.everyRequest(accessProtection({ isInstalled: () => isInstalled, takesRoot, say }))
     }
     if (!roles.has('web') && !roles.has('worker')) return
-    onReady(() => state.repair())
+    onReady(async () => {
+      await state.repair()
+      const { closedBecause } = token
+      if (closedBecause === undefined || !entry.isEnabled || (await state.read()).name !== 'not-installed') return
+      log.error(
+        { token: closedBecause },
+        'the installation stays closed: in production an install token must come from PLATFORM_INSTALL_TOKEN, with 32 characters or more, 12 of them different',
+      )
+    })
     onDrain(() => draining.abort(new Error('the product stops')))
   },
 })

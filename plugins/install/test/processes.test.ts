@@ -1,0 +1,199 @@
+/** The real program: restart on another database, death at each step, two processes at once. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import databasePlugin, { database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest, type TestServer } from '@plinth/database/testing'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import { command, productRoot, serve } from './fixtures/processes.ts'
+import { databaseFormFor, databaseWithPassword, formFor, secrets } from './fixtures/product.ts'
+
+const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
+const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
+
+/** Looks into a database from outside. */
+async function lookInto<T>(
+  config: Readonly<Record<string, JsonValue>>,
+  look: (query: (sql: string) => Promise<unknown[]>) => Promise<T>,
+) {
+  const product = defineProduct({
+    name: 'look',
+    plugins: [databasePlugin],
+    config: { ...config, 'platform.database.migrate-at-start': false },
+  })
+  const running = await startForTest(product, { roles: ['cli'] })
+  try {
+    return await look((sql) => running.service(database).query(sql))
+  } finally {
+    await running.stop('done')
+  }
+}
+const sqliteOf = (root: string) => ({ 'platform.database.sqlite.file': join(root, 'data/plinth.sqlite') })
+
+const administrators = (config: Readonly<Record<string, JsonValue>>) =>
+  lookInto(config, async (query) => (await query('select id from iam_user')).length)
+
+for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
+  t.test(`D23 I-135 sqlite to ${dialect}, with the restart in the middle`, { skip, timeout: 240_000 }, async (t) => {
+    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const root = productRoot(t)
+    const product = await serve(t, root)
+    const body = { ...form, database: target }
+    // A server that trusts its own machine asks for no password, but knows its users.
+    const wrong = dialect === 'mariadb' ? { password: 'Wr0ng-word' } : { username: 'nobody_here' }
+    const refused = await product.call('POST', '/api/v1/install/execute', {
+      ...body,
+      database: { ...target, ...wrong },
+    })
+    t.match(refused.data, { passed: false, configWritten: false, restartRequired: false, message: /config-write/ })
+    t.notOk(existsSync(join(root, '.env')))
+    const first = await product.call('POST', '/api/v1/install/execute', body)
+    t.match(first.data, { passed: true, restartRequired: true, administratorReady: false, locked: false })
+    await product.started(2)
+    t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
+    const second = await product.call('POST', `/api/v1/install/sessions/${first.data.sessionId}/retry`, body)
+    t.match(second, { code: '404' }, 'the old session stayed in the old database')
+    const done = await product.call('POST', '/api/v1/install/execute', body)
+    t.match(
+      done.data,
+      { passed: true, restartRequired: false, administratorReady: true, locked: true },
+      done.data.message,
+    )
+    t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: true, installAllowed: false })
+    const login = { username: 'founder', password: secrets.administrator }
+    const { data } = await product.call('POST', '/api/v1/auth/login', login)
+    const headers = { authorization: `Bearer ${data.accessToken}` }
+    const diagnostics = await product.call('GET', '/api/v1/admin/install/diagnostics', undefined, headers)
+    const connection = diagnostics.data.preflight.checks.find(
+      ({ code }: { code: string }) => code === 'database-connection',
+    )
+    t.match(connection, { status: 'passed', message: dialect === 'mariadb' ? /MariaDB/ : /PostgreSQL/ }, 'I-103')
+    const env = parseEnv(readFileSync(join(root, '.env'), 'utf8'))
+    t.match(env, { PLATFORM_DATABASE_TYPE: dialect, PLATFORM_DATABASE_PASSWORD: secrets.database })
+    t.equal(await administrators(sqliteOf(root)), 0, 'nobody was made in the old database')
+    const stored = await lookInto(sqliteOf(root), (query) => query('select config_key from sys_config'))
+    t.same(stored, [], 'and nothing stored there')
+    product.child.kill('SIGTERM')
+    t.same(await product.ended, [0, null])
+    t.notMatch(product.output(), secrets.database)
+    t.notMatch(product.output(), secrets.administrator)
+  })
+}
+
+t.test('an outside supervisor is told by the exit code', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const product = await serve(t, root, ['--no-supervisor'])
+  const other = { ...form, database: { ...embedded, database: 'other' } }
+  t.match((await product.call('POST', '/api/v1/install/execute', other)).data, { passed: true, restartRequired: true })
+  t.same(await product.ended, [75, null])
+  const again = await serve(t, root, ['--no-supervisor'])
+  t.match((await again.call('POST', '/api/v1/install/execute', other)).data, { passed: true, locked: true })
+  t.equal(await administrators({ 'platform.database.sqlite.file': join(root, 'data/other.sqlite') }), 1)
+  t.ok(existsSync(join(root, 'data/plinth.sqlite')))
+})
+
+const killPoints = [
+  ...[
+    ...['security-entry', 'environment-preflight', 'config-validation', 'config-write', 'database-migration'],
+    ...['table-readiness', 'base-identity', 'administrator', 'install-lock'],
+  ].map((step) => ({ call: 'appendFile', holds: `"stepCode":"${step}"`, when: 'after' }) as const),
+  { call: 'rename', holds: '/.env', when: 'before' },
+  { call: 'rename', holds: '/.env', when: 'after' },
+  { call: 'rename', holds: 'installed.json', when: 'before' },
+] as const
+
+t.test('killed at each step, started and run again: installed, one administrator', { timeout: 900_000 }, async (t) => {
+  const answers = {
+    ...{ PLINTH_INSTALL_SITE_NAME: 'Acme', PLINTH_INSTALL_SITE_DEFAULT_LOCALE: 'zh-CN' },
+    ...{
+      PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'founder',
+      PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: secrets.administrator,
+    },
+  }
+  for (const killAt of killPoints) {
+    const about = `${killAt.when} ${killAt.call} ${killAt.holds}`
+    const root = productRoot(t)
+    const killed = await command(root, ['install', '--json'], { environment: answers, killAt })
+    t.equal(killed.signal, 'SIGKILL', about)
+    const env = existsSync(join(root, '.env')) ? readFileSync(join(root, '.env'), 'utf8') : ''
+    t.match(env, /^(PLATFORM_I18N_DEFAULT_LOCALE=zh-CN\n)?$/, `no half-written file ${about}`)
+
+    const again = await command(root, ['install', '--json'], { environment: answers })
+    const isLocked = killAt.holds.includes('install-lock') || killAt.holds.includes('installed.json')
+    if (isLocked)
+      t.match(JSON.parse(again.stdout), { error: { code: 'PLINTH_COMMAND_REFUSED', reason: 'install.closed' } })
+    else t.match(JSON.parse(again.stdout), { passed: true, locked: true }, `${about} ${again.stderr}`)
+    t.equal(again.code, isLocked ? 1 : 0, about)
+    const found = await lookInto(sqliteOf(root), async (query) => ({
+      users: (await query('select id from iam_user')).length,
+      installed: await query(`select config_value from sys_config where config_key = 'platform.install.installed'`),
+      running: (await query(`select id from install_session where status = 'running'`)).length,
+    }))
+    t.match(found, { users: 1, installed: [{ config_value: 'true' }] }, about)
+    if (!isLocked) t.equal(found.running, 0, `the session of the dead is closed ${about}`)
+    const left = readdirSync(root)
+      .filter((name) => name.startsWith('.env') && name !== '.env.lock')
+      .sort()
+    // The lock of a writer that died is taken over by the next one that has something to write.
+    t.same(left, ['.env', '.env.example'], `no leftovers ${about}`)
+  }
+})
+
+t.test('killed over HTTP, started and run again', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const killAt = { call: 'appendFile', holds: '"stepCode":"administrator"', when: 'after' } as const
+  const body = { ...form, database: embedded }
+  const first = await serve(t, root, ['--no-supervisor'], { killAt })
+  await t.rejects(first.call('POST', '/api/v1/install/execute', body))
+  t.same(await first.ended, [null, 'SIGKILL'])
+  const second = await serve(t, root)
+  t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: false })
+  const { steps } = (await second.call('GET', '/api/v1/install/steps')).data
+  t.match(
+    steps.find(({ code }: { code: string }) => code === 'administrator'),
+    { status: 'passed' },
+  )
+  t.match((await second.call('POST', '/api/v1/install/execute', body)).data, { passed: true, locked: true })
+  t.equal(await administrators(sqliteOf(root)), 1)
+})
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`I-138 two processes on one database (${dialect})`, { skip, timeout: 240_000 }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const settings = Object.entries(db.config).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+    const products = [await serve(t, productRoot(t), settings), await serve(t, productRoot(t), settings)] as const
+    const body = { ...form, database: databaseFormFor(db) }
+    const calls = Array.from({ length: 8 }, (_, index) => {
+      const { call } = products[index % 2] as (typeof products)[0]
+      const administrator = { ...form.administrator, username: `founder${index}`, email: '', mobile: '' }
+      return index < 4
+        ? call('POST', '/api/v1/install/execute', { ...body, administrator })
+        : call('POST', '/api/v1/install/administrator', administrator)
+    })
+    const answers = await Promise.all(calls)
+    for (const { code, data } of answers) {
+      t.ok(code === '200' || (code === '409' && data.reason === 'install.running'), JSON.stringify([code, data]))
+    }
+    t.equal(answers.filter(({ data }) => data.locked === true).length, 1, 'one run did it')
+    t.equal(await administrators(db.config), 1, 'one administrator')
+    for (const { call } of products) t.match((await call('GET', '/api/v1/install/status')).data, { installed: true })
+    const locks = await lookInto(db.config, (query) =>
+      query(`select version from sys_config_history where config_key = 'platform.install.installed'`),
+    )
+    t.equal(locks.length, 1, 'one lock')
+  })
+}
+
+t.test('I-021 production without a token starts, and stays closed', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const environment = { NODE_ENV: 'production' }
+  const closed = await serve(t, root, [], { environment })
+  t.match((await closed.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: false })
+  t.match((await closed.call('POST', '/api/v1/install/execute', { ...form, database: embedded })).data, {
+    authorized: false,
+  })
+  t.match(closed.output(), /install token/, 'and the log says why')
+})
