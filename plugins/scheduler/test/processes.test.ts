@@ -1,75 +1,11 @@
 /** Instances that are processes of their own, under load, on the real clock; killed while they work. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
-import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import type { JsonValue } from '@plinth/kernel'
+import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { until } from './fixtures/products.ts'
-import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
-
-const leaseMs = 2500
-const program = join(import.meta.dirname, 'fixtures', 'worker-process.ts')
-
-interface WorkRun {
-  readonly task: string
-  readonly pid: number
-  readonly begunAt: number
-  readonly seenAt: number
-  readonly ended: boolean
-}
-
-/** Starts workers on a database and looks at what they wrote. */
-async function observe(t: Test, db: TestDatabase, engine: Readonly<Record<string, JsonValue>>) {
-  const config = { ...db.config, ...engine, 'platform.scheduler.lease': `${leaseMs}ms` }
-  const children = new Set<ChildProcess>()
-  const start = async () => {
-    const child = fork(program, [JSON.stringify(config)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    children.add(child)
-    child.on('exit', () => children.delete(child))
-    await once(child, 'message')
-    return child
-  }
-  const end = async (child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM') => {
-    child.kill(signal)
-    const [code] = await once(child, 'exit')
-    return code
-  }
-  t.teardown(async () => {
-    await Promise.all([...children].map((child) => end(child, 'SIGKILL')))
-  })
-  const first = await start()
-  const product = defineProduct({
-    name: 'observer',
-    plugins: [databasePlugin],
-    config: { ...db.config, 'platform.database.migrate-at-start': false },
-  })
-  const observer = await startForTest(product, { roles: ['web'] })
-  t.teardown(() => observer.stop('test ended'))
-
-  const runs = async (): Promise<readonly WorkRun[]> => {
-    const rows = await observer
-      .service(database)
-      .query<Record<'task' | 'pid' | 'begun_at' | 'seen_at' | 'ended', string | number | boolean>>(
-        'select task, pid, begun_at, seen_at, ended from work_run order by task, begun_at, id',
-      )
-    return rows.map((row) => ({
-      task: String(row.task),
-      pid: Number(row.pid),
-      begunAt: Number(row.begun_at),
-      seenAt: Number(row.seen_at),
-      ended: Number(row.ended) === 1,
-    }))
-  }
-  const overlaps = async () => {
-    const all = await runs()
-    return all.filter((run, index) => all[index - 1]?.task === run.task && run.begunAt < (all[index - 1]?.seenAt ?? 0))
-  }
-  return { first, start, end, runs, overlaps }
-}
+import { ownRedisKeys } from './fixtures/redis.ts'
+import { observe, type WorkRun } from './fixtures/workers.ts'
 
 const endless = (runs: readonly WorkRun[], pid: number | undefined) =>
   runs.filter((run) => run.pid === pid && !run.ended)
@@ -113,29 +49,4 @@ t.test('A11 two processes, killed under load: embedded', async (t) => {
 
 t.test('A11 two processes, killed under load: bullmq', { skip: skipRedis }, async (t) => {
   onEachDatabase(t, 'bullmq', (t, db) => killingOneOfTwo(t, db, ownRedisKeys(t)))
-})
-
-t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async (t) => {
-  onEachDatabase(t, 'bullmq', async (t, db) => {
-    const redis = await ownRedis()
-    t.teardown(() => redis.drop())
-    const { first, start, end, runs, overlaps } = await observe(t, db, { ...redis.config, ...bullmq })
-    const second = await start()
-    const more = async (failure: string) => {
-      const { length } = await runs()
-      await until(async () => (await runs()).length > length + 12, failure)
-    }
-    await more('tasks run')
-    redis.freeze()
-    await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
-    redis.thaw()
-    await more('tasks run again after Redis stood still')
-    await redis.kill()
-    await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
-    await redis.start()
-    await more('tasks run again on an empty Redis')
-    t.same(await overlaps(), [])
-    await redis.kill()
-    t.same(await Promise.all([end(first, 'SIGTERM'), end(second, 'SIGTERM')]), [0, 0], 'stops without Redis')
-  })
 })
