@@ -49,8 +49,8 @@ export async function sourceHash({ root, sources, program, manifest }: PagePlace
   if (entries === undefined) return undefined
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const hash = createHash('sha256')
-  // The versions alone: packing changes other parts of the manifest for a moment.
-  hash.update(JSON.stringify(JSON.parse(await readFile(manifest, 'utf8')).dependencies))
+  // The versions alone: packing changes other parts of the manifest for a moment. All are built into the pages.
+  hash.update(JSON.stringify(JSON.parse(await readFile(manifest, 'utf8')).devDependencies))
   for (const file of [...files.sort(), program]) {
     // Its place in the package, not on this machine: two checkouts of one commit agree.
     const content = await readFile(file)
