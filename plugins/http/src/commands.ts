@@ -1,6 +1,8 @@
-import type { CommandDeclaration } from '@plinth/kernel'
+import { readFileSync } from 'node:fs'
+import { type CommandDeclaration, PlinthError, reasonOf } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { http, type RouteInfo } from './contract.ts'
+import { breakingChanges } from './openapi-changes.ts'
 import type { requires } from './requires.ts'
 
 export const commands: readonly CommandDeclaration<typeof requires, typeof keys>[] = [
@@ -25,12 +27,37 @@ export const commands: readonly CommandDeclaration<typeof requires, typeof keys>
   {
     name: 'openapi',
     summary: 'the OpenAPI 3.1 document of all routes, as JSON',
-    async run({ own }, { output }) {
+    options: [
+      { flags: '--previous <file>', description: 'list what breaks callers of this earlier document, and fail then' },
+    ],
+    async run({ own }, { options, output }) {
       const document = await own(http).openapi()
-      output.result(document, JSON.stringify(document, undefined, 2))
+      const { previous } = options as { readonly previous?: string }
+      if (previous === undefined) return void output.result(document, JSON.stringify(document, undefined, 2))
+      const changes = breakingChanges(readDocument(previous), document)
+      output.result({ breaking: changes }, changes.join('\n'))
+      return changes.length === 0 ? 0 : 1
     },
   },
 ]
+
+function readDocument(file: string): object {
+  try {
+    const document: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    if (typeof document === 'object' && document !== null && 'paths' in document) return document
+  } catch (error) {
+    throw unreadable(file, reasonOf(error), error)
+  }
+  throw unreadable(file, 'it has no paths')
+}
+
+const unreadable = (file: string, reason: string, cause?: unknown) =>
+  new PlinthError(
+    'PLINTH_HTTP_OPENAPI_UNREADABLE',
+    `${file} is no API description: ${reason}.`,
+    'Name a file that `plinth openapi` wrote.',
+    { cause },
+  )
 
 function line({ method, path, plugin, access, summary }: RouteInfo): string {
   const rule = typeof access === 'string' ? access : access.permission
