@@ -9,7 +9,7 @@ import type { Check, InstallForm, PlanEntry } from './contract.ts'
 import { EnvFileError, envFileKeys, writeEnvFile } from './env-file.ts'
 import { exampleNames } from './example-file.ts'
 import type { InstallFiles } from './files.ts'
-import { type Running, secretsOf, textOf } from './form.ts'
+import { type Running, textOf } from './form.ts'
 import { checkForm, checkOf, type Finding, hasPassed } from './form-checks.ts'
 import { changedConnections, type PlannedSetting, planSettings, settingsOf } from './settings.ts'
 import type { Params, Say } from './texts.ts'
@@ -200,11 +200,6 @@ export class Configuration {
     } catch (error) {
       throw new StepFailure('failure.store', { reason: reasonOf(error) }, error)
     }
-  }
-
-  /** What must not be seen of a form. */
-  secrets(form: InstallForm): readonly string[] {
-    return secretsOf(form)
   }
 }
 

@@ -15,6 +15,7 @@ import { EntryDoor } from './entry-door.ts'
 import { addEntryRoutes } from './entry-routes.ts'
 import { EntryService } from './entry-service.ts'
 import { Execution } from './execution.ts'
+import { ExecutionSteps } from './execution-steps.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 import { installFiles } from './files.ts'
 import { runningValues } from './form.ts'
@@ -95,12 +96,15 @@ export default definePlugin({
     const lock = new InstallLock(state)
     const audit = new AuditTrail({ database, redact, clock, log })
     const stepOverview = new StepOverview({ kernel, accounts, journal, migration, state, say })
+    const executionSteps = new ExecutionSteps({
+      ...{ kernel, configuration, preflight, migration, administrator, lock, state, journal, sessions, log },
+      restartNote: new RestartNote(new NoteFile(files.restartNote)),
+    })
     const execution = new Execution({
-      ...{ kernel, database, configuration, preflight, migration, administrator, lock, state, journal, sessions },
-      ...{ audit, say, clock, log },
+      ...{ kernel, journal, sessions, audit, say, log },
+      steps: executionSteps,
       runLock: new RunLock({ database, clock, log }),
       announcements: new Announcements({ events, clock, log }),
-      restartNote: new RestartNote(new NoteFile(files.restartNote)),
     })
     const entryService = new EntryService({
       ...{ configuration, preflight, migration, administrator, lock, execution, state, status, journal, audit },
@@ -136,6 +140,7 @@ export default definePlugin({
     if (!roles.has('web') && !roles.has('worker')) return
     onReady(async () => {
       await state.repair()
+      await execution.finishInterrupted(async () => (await state.read()).name === 'installed')
       const { closedBecause } = token
       if (closedBecause === undefined || !entry.isEnabled || (await state.read()).name !== 'not-installed') return
       log.error(

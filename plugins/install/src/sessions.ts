@@ -72,6 +72,13 @@ export class Sessions {
     })
   }
 
+  /** The newest one that runs, or whose process died. */
+  async running(): Promise<SessionRow | undefined> {
+    const options = { orderBy: { startedAt: 'desc' }, limit: 1 } as const
+    const [row] = await this.#parts.database.fork().find(SessionRow, { status: 'running' }, options)
+    return row
+  }
+
   async find(id: string): Promise<SessionRow | undefined> {
     return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
   }

@@ -93,20 +93,18 @@ export class InstallState {
       if (error instanceof BusinessError && error.code === '409') return false
       throw error
     }
-    await this.#copy(installed, change).catch((error: unknown) => {
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'the copies of the install state could not be written')
-    })
+    await this.#tryToCopy(installed, change)
     return true
   }
 
-  /** Brings the copies in line with what counts, for example after a crash. */
+  /** Brings the copies in line with what counts, for example after a crash. Never throws. */
   async repair(): Promise<void> {
     const { name } = await this.read()
     if (name === 'unknown') return
     const installed = name === 'installed'
     const [row, marker] = [await this.row(), await this.marker()]
     if (row === undefined || (row.installed === installed && (marker !== undefined) === installed)) return
-    await this.#copy(installed, { by: row.changedBy || 'repair', traceId: '', sessionId: row.sessionId })
+    await this.#tryToCopy(installed, { by: row.changedBy || 'repair', traceId: '', sessionId: row.sessionId })
   }
 
   /** The copy in the database; `undefined` when it cannot be read. */
@@ -116,6 +114,12 @@ export class InstallState {
       .findOne(StateRow, 1)
       .catch(() => null)
     return found ?? undefined
+  }
+
+  async #tryToCopy(installed: boolean, change: StateChange): Promise<void> {
+    await this.#copy(installed, change).catch((error: unknown) => {
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'the copies of the install state could not be written')
+    })
   }
 
   async #copy(installed: boolean, { by, sessionId = '' }: StateChange): Promise<void> {

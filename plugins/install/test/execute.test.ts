@@ -6,6 +6,7 @@ import { type Events, events } from '@plinth/events'
 import { definePlugin, defineProduct, prepareProduct } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
 import sharedStorePlugin from '@plinth/shared-store'
+import acmeUploads from '@plinth-example/acme-install-task'
 import t from 'tap'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '../src/index.ts'
 import { plugins, secrets, startInstall } from './fixtures/product.ts'
@@ -237,6 +238,15 @@ onEachDatabase(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', as
   const { execute } = await startInstall(t, db, { plugins: tasks.map(({ plugin }) => plugin) })
   const { data } = await execute()
   t.same(codesOf(data.records).slice(7, 10), ['shop-first', 'shop-last', 'shop-late'])
+})
+
+onEachDatabase(t, 'I-052 I-061 a task of a third party is a step like any other', async (t, db) => {
+  const { execute, look, root } = await startInstall(t, db, { plugins: [acmeUploads] })
+  const { steps } = (await look('steps')).data
+  t.match(steps[7], { code: 'acme-uploads', name: 'Prepare upload folders', status: 'pending', required: false })
+  const { data } = await execute()
+  t.match(data.records[7], { stepCode: 'acme-uploads', status: 'passed', message: 'Prepare upload folders: done.' })
+  t.ok(existsSync(join(root, 'data/acme-uploads/layout.json')))
 })
 
 onEachDatabase(t, 'I-070 the table readiness only looks', async (t, db) => {

@@ -159,6 +159,22 @@ t.test('killed over HTTP, started and run again', { timeout: 240_000 }, async (t
   t.equal(await administrators(sqliteOf(root)), 1)
 })
 
+t.test('I-204 killed with the lock written: the next start brings it to its end', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const killAt = { call: 'rename', holds: 'installed.json', when: 'before' } as const
+  const first = await serve(t, root, ['--no-supervisor'], { killAt })
+  await t.rejects(first.call('POST', '/api/v1/install/execute', { ...form, database: embedded }))
+  t.same(await first.ended, [null, 'SIGKILL'])
+  const second = await serve(t, root)
+  t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true, installAllowed: false })
+  const found = await lookInto(sqliteOf(root), async (query) => ({
+    sessions: await query('select status from install_session'),
+    events: await query(`select type from outbox_event where type = 'install.execution.completed'`),
+  }))
+  t.same(found, { sessions: [{ status: 'passed' }], events: [{ type: 'install.execution.completed' }] })
+  t.ok(existsSync(join(root, 'data/storage/install/installed.json')))
+})
+
 for (const { dialect, skip } of dialectsUnderTest) {
   t.test(`I-138 two processes on one database (${dialect})`, { skip, timeout: 240_000 }, async (t) => {
     const db = await createDatabase(dialect)
