@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { dataDirectory, quickstart, runProgram } from './product-process.ts'
+import { frozenApi } from './release-freeze.ts'
 
 const root = join(import.meta.dirname, '..')
 const run = promisify(execFile)
@@ -105,3 +107,24 @@ t.test(
     t.match(binary.stdout, /binary: @x\/a: export "kept" is gone/)
   },
 )
+
+/** Words that run a command on the quickstart product with a database of its own. */
+const onQuickstart = async (t: Test) => [
+  ...['--product', quickstart, '--set', `platform.database.sqlite.file=${await dataDirectory(t.teardown)}/x.sqlite`],
+]
+
+t.test('C-031 C-047 what callers of the frozen API of version 1 rely on is still there', async (t) => {
+  const { code, stdout, stderr } = await runProgram(['openapi', '--previous', frozenApi, ...(await onQuickstart(t))])
+  t.equal(stdout, '', 'an incompatible change needs a new path version, or (before a release) a new frozen API')
+  t.equal(code, 0, stderr)
+  const { paths } = JSON.parse(readFileSync(frozenApi, 'utf8'))
+  t.ok(Object.keys(paths).length >= 89, 'the frozen API is not empty')
+})
+
+t.test('C-047 before a release plinth doctor compiles every schema of the product', async (t) => {
+  const { code, stdout } = await runProgram(['doctor', '--json', ...(await onQuickstart(t))])
+  t.equal(code, 0, stdout)
+  t.match(JSON.parse(stdout).findings, [{ check: 'Node.js' }])
+  const schemas = JSON.parse(stdout).findings.find(({ check }: { check: string }) => check === 'health of http.schemas')
+  t.match(schemas, { outcome: 'ok' })
+})

@@ -1,0 +1,32 @@
+/**
+ * Freezes the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
+ * test/release-freeze.ts`. From then on a test holds the product against it. Texts for people are left out: they may change.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+
+/** JSON with one path a line. */
+export const frozenApi = join(import.meta.dirname, 'fixtures', 'api-v1.openapi')
+
+const textMembers = new Set(['summary', 'description', 'tags', 'examples', 'operationId', 'x-plugin', 'default'])
+
+interface Description {
+  readonly paths: Readonly<Record<string, object>>
+  readonly components: object
+}
+
+/** A member of that name is a text only where its value is no schema. */
+const withoutTexts = (name: string, value: unknown): unknown =>
+  textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value
+
+if (import.meta.main) {
+  const { paths, components } = (await json(process.stdin)) as Description
+  const lines = Object.entries(paths).map(
+    ([path, item]) => `${JSON.stringify(path)}:${JSON.stringify(item, withoutTexts)}`,
+  )
+  writeFileSync(
+    frozenApi,
+    `{"paths":{\n${lines.join(',\n')}\n},"components":${JSON.stringify(components, withoutTexts)}}\n`,
+  )
+}
