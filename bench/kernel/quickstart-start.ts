@@ -8,6 +8,7 @@ import { rotated, spread } from './statistics.ts'
 
 const source = 'quickstart, TypeScript source'
 const javascript = 'quickstart, JavaScript'
+const address = /https?:\/\/[^\s"]+:\d+/
 
 /** `plinth start` of the quickstart product until it listens: first with an empty database, then with all migrations done. */
 export async function measureQuickstart(rounds: number): Promise<Section> {
@@ -21,14 +22,19 @@ export async function measureQuickstart(rounds: number): Promise<Section> {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-bench-'))
   const noSettings = join(folder, 'empty.env')
   writeFileSync(noSettings, '')
+  const memory: Record<string, number[]> = { [source]: [], [javascript]: [] }
   const start = async (name: string, command: readonly string[]) => {
     const settings = [`platform.database.sqlite.file=${join(folder, name)}.sqlite`, 'platform.http.port=0']
     const set = settings.flatMap((setting) => ['--set', setting])
-    return (
-      await timeStart([...command, ...set, '--settings-file', noSettings], (line) =>
-        /https?:\/\/[^\s"]+:\d+/.test(line),
-      )
-    ).milliseconds
+    const { milliseconds } = await timeStart(
+      [...command, ...set, '--settings-file', noSettings],
+      (line) => address.test(line),
+      async (line) => {
+        const text = await (await fetch(`${address.exec(line)?.[0]}/metrics`)).text()
+        memory[name]?.push(Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 1e6)
+      },
+    )
+    return milliseconds
   }
   try {
     const first: Record<string, number> = {}
@@ -42,12 +48,16 @@ export async function measureQuickstart(rounds: number): Promise<Section> {
     const rows = Object.entries(again).map(([name, times]) => {
       const { median, min, max } = spread(times)
       const text = `${median.toFixed(0)} (${min.toFixed(0)}..${max.toFixed(0)})`
-      return [name, text, (first[name] ?? Number.NaN).toFixed(0)]
+      return [name, text, (first[name] ?? Number.NaN).toFixed(0), spread(memory[name] ?? []).median.toFixed(0)]
     })
     return {
       title: 'Start of the quickstart product',
-      tables: [[['spawn to listening', 'migrations done, ms', 'empty database, ms'], ...rows]],
-      notes: [`${rounds} interleaved rounds on SQLite; the start with an empty database is one sample`],
+      tables: [[['spawn to listening', 'migrations done, ms', 'empty database, ms', 'RSS, MB'], ...rows]],
+      notes: [
+        `${rounds} interleaved rounds of \`plinth start\` with its supervisor on SQLite; the start with an empty database ` +
+          'is one sample, without a compile cache for the JavaScript copy',
+        'RSS is that of the product just after it listens; the supervisor has about 11 MB of its own beside it',
+      ],
       bars: Object.entries(again).map(([name, times]) => ({
         name: `start of the ${name}, migrations done`,
         measured: spread(times).median,

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { environment } from './child-process.ts'
-import { javascriptProgram, sourceProgram } from './javascript-copy.ts'
+import { javascriptFile, javascriptProgram, root, sourceProgram } from './javascript-copy.ts'
 import { ratioText, type Section } from './report.ts'
 import { median, ratio, rotated } from './statistics.ts'
 
@@ -12,15 +13,19 @@ export interface Start {
   readonly line: string
 }
 
+/** What lasts longer than this will not become ready any more. */
+const deadlineMilliseconds = 30_000
+
 /**
  * Spawns Node.js and waits for the line that says it is ready, then ends it.
  *
+ * @param look is called with that line before the end
  * @throws Error when it ends before, with what it wrote
  */
 export async function timeStart(
   command: readonly string[],
-  isReady = (line: string) => line.startsWith('ready'),
-  deadlineMilliseconds = 30_000,
+  isReady: (line: string) => boolean,
+  look: (line: string) => Promise<void> = async () => {},
 ): Promise<Start> {
   const startedAt = performance.now()
   const child = spawn(process.execPath, [...command], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -32,7 +37,11 @@ export async function timeStart(
   try {
     const lines: string[] = []
     for await (const line of createInterface({ input: child.stdout })) {
-      if (isReady(line)) return { milliseconds: performance.now() - startedAt, line }
+      if (isReady(line)) {
+        const milliseconds = performance.now() - startedAt
+        await look(line)
+        return { milliseconds, line }
+      }
       lines.push(line)
     }
     throw new Error(`ended before it was ready: ${[...lines, errors].join('\n').trim().slice(0, 500)}`)
@@ -54,25 +63,43 @@ async function ended(child: ChildProcess): Promise<void> {
 
 const base = 'bare Fastify, listening'
 const kernel = 'kernel without plugins'
-const fromSource = 'kernel without plugins, TypeScript source'
+const source = 'plinth start without plugins, TypeScript source'
+
+const isReady = (line: string) => line.startsWith('ready')
+const isStarted = (line: string) => line.includes('"msg":"started"')
+
+/** `plinth start` of a product without plugins. */
+const plinthStart = (program: string, product: string, ...words: readonly string[]) => [
+  ...[program, 'start', ...words, '--product', product, '--set', 'platform.log.format=json'],
+]
 
 /** The kernel without plugins against bare Fastify, from spawn to ready. */
 export async function measureKernelStart(rounds: number): Promise<Section> {
-  const programs: Readonly<Record<string, string>> = {
-    [base]: javascriptProgram('starts/fastify'),
-    [kernel]: javascriptProgram('starts/kernel'),
-    [fromSource]: sourceProgram('starts/kernel'),
-    'Node.js alone': javascriptProgram('starts/node'),
+  const [bin, product] = ['kernel/bin/plinth.js', 'bench/kernel/starts/empty.config.ts']
+  const programs: Readonly<Record<string, readonly string[]>> = {
+    [base]: [javascriptProgram('starts/fastify')],
+    [kernel]: [javascriptProgram('starts/kernel')],
+    'plinth start without plugins': plinthStart(javascriptFile(bin), javascriptFile(product), '--no-supervisor'),
+    'the same under its supervisor': plinthStart(javascriptFile(bin), javascriptFile(product)),
+    [source]: plinthStart(join(root, bin), join(root, product), '--no-supervisor'),
+    'kernel without plugins, types stripped anew': [sourceProgram('starts/kernel')],
+    'Node.js alone': [javascriptProgram('starts/node')],
   }
   const names = Object.keys(programs)
   const starts: Record<string, Start[]> = Object.fromEntries(names.map((name) => [name, []]))
+  const start = (name: string) => {
+    const command = programs[name] ?? []
+    return timeStart(command, command.includes('start') ? isStarted : isReady)
+  }
+  // The first start of each fills the compile cache of those that have one.
+  for (const name of names) await start(name)
   for (let round = 0; round < rounds; round++) {
-    for (const name of rotated(names, round)) starts[name]?.push(await timeStart([programs[name] ?? '']))
+    for (const name of rotated(names, round)) starts[name]?.push(await start(name))
   }
   const times = (name: string) => (starts[name] ?? []).map(({ milliseconds }) => milliseconds)
   const inProcess = (starts[kernel] ?? []).map(({ line }) => Number(line.split(' ')[1]))
   const bar = (name: string) => ({
-    name: `start of the ${name} / bare Fastify`,
+    name: `start of ${name} / bare Fastify`,
     measured: ratio(times(name), times(base)).median,
     bar: { atMost: 1.2 },
     unit: 'ratio' as const,
@@ -88,8 +115,8 @@ export async function measureKernelStart(rounds: number): Promise<Section> {
     notes: [
       `${rounds} interleaved rounds; \`startProduct\` itself, inside a process that has loaded the kernel: ` +
         `${median(inProcess).toFixed(1)} ms`,
-      'Node.js strips the types of TypeScript source at every start; a published package is JavaScript, as Fastify is',
+      'the rows of `plinth start` include its command line and its compile cache; the others have no compile cache',
     ],
-    bars: [bar(kernel), bar(fromSource)],
+    bars: [bar(kernel), bar(source)],
   }
 }

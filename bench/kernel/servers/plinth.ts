@@ -1,7 +1,6 @@
-import http, { http as httpServer } from '@plinth/http'
+import http, { http as httpServer, Type } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct, startProduct } from '@plinth/kernel'
-import { Type } from 'typebox'
 import { announce } from '../announce.ts'
 import {
   type Article,
