@@ -1,0 +1,3 @@
+import { defineProduct } from '@plinth/kernel'
+
+export default defineProduct({ name: 'empty', plugins: [] })
