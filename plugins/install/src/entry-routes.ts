@@ -42,6 +42,13 @@ interface GuardedRoute<S extends Schemas, R extends TSchema> {
 const root = '/api/v1/install'
 const tags = ['install']
 const form = { body: view.installForm }
+/** For the plugin that limits routes, where there is one: a page that polls stays far below. */
+const annotations = [
+  {
+    id: 'rate-limit.limited',
+    value: { maxAttempts: 300, windowSeconds: 60, keyStrategy: 'IP_ROUTE', failurePolicy: 'insurance' },
+  },
+]
 
 /** The install entry. Every route but the first two asks the entry check itself: no step trusts an earlier one. */
 export function addEntryRoutes({ http, plugin, kernel, door, entry, service, status, say }: EntryRouteParts): void {
@@ -51,6 +58,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
       ...declaration,
       path: `${root}/${path}`,
       tags,
+      annotations,
       access: 'public',
       async handler(request, reply) {
         const entered = await door.enter(request, reply)
@@ -81,6 +89,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     path: `${root}/status`,
     summary: 'Status of the installation',
     tags,
+    annotations,
     access: 'public',
     response: view.statusView,
     handler: (request, reply) => {
@@ -93,6 +102,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     path: `${root}/token/verify`,
     summary: 'Whether this token opens the installation',
     tags,
+    annotations,
     access: 'public',
     request: { body: view.tokenBody },
     response: view.verifyView,

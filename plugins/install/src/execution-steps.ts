@@ -2,7 +2,7 @@ import { type BoundInstallTask, type Kernel, type Logger, localize, reasonOf } f
 import type { AdministratorCreation } from './administrator.ts'
 import type { Caller } from './caller.ts'
 import { type Configuration, type ConfigurationPlan, StepFailure } from './configuration.ts'
-import type { InstallForm, Outcome } from './contract.ts'
+import type { Check, InstallForm, Outcome } from './contract.ts'
 import type { Journal } from './journal.ts'
 import type { InstallLock } from './lock.ts'
 import type { Migration } from './migration.ts'
@@ -12,7 +12,7 @@ import type { Session, Sessions } from './sessions.ts'
 import type { PlannedSetting } from './settings.ts'
 import type { InstallState } from './state.ts'
 import { builtIn } from './steps.ts'
-import type { Params } from './texts.ts'
+import type { Params, Say } from './texts.ts'
 
 export interface StepParts {
   readonly kernel: Pick<Kernel, 'installTasks'>
@@ -25,6 +25,7 @@ export interface StepParts {
   readonly journal: Journal
   readonly sessions: Sessions
   readonly restartNote: RestartNote
+  readonly say: Say
   readonly log: Logger
 }
 
@@ -82,24 +83,25 @@ export class ExecutionSteps {
   }
 
   async #preflight({ caller, signal }: Run): Promise<StepEnd> {
-    const checks = await this.#parts.preflight.run(caller, { mayWrite: true, signal })
-    const failed = checks.filter(({ status }) => status === 'failed')
-    if (failed.length > 0) throw new StepFailure('failure.checks', { reason: joined(failed) })
-    const warnings = checks.filter(({ status }) => status === 'warning')
-    return warnings.length === 0
-      ? passed('preflight', { count: checks.length })
-      : { status: 'warning', text: 'result.preflight-warnings', params: { reason: joined(warnings) } }
+    return this.#judge('preflight', await this.#parts.preflight.run(caller, { mayWrite: true, signal }), caller)
   }
 
   async #validate(run: Run): Promise<StepEnd> {
     run.plan = await this.#parts.configuration.plan(run.form, run.caller.locale)
-    const { checks } = run.plan
-    const failed = checks.filter(({ status }) => status === 'failed')
-    if (failed.length > 0) throw new StepFailure('failure.checks', { reason: joined(failed) })
-    const warnings = checks.filter(({ status }) => status === 'warning')
-    return warnings.length === 0
-      ? passed('validation', { count: checks.length })
-      : { status: 'warning', text: 'result.validation-warnings', params: { reason: joined(warnings) } }
+    return this.#judge('validation', run.plan.checks, run.caller)
+  }
+
+  #judge(kind: 'preflight' | 'validation', checks: readonly Check[], { locale }: Caller): StepEnd {
+    const reason = (wanted: Outcome) =>
+      joined(
+        checks.filter(({ status }) => status === wanted),
+        locale,
+        this.#parts.say,
+      )
+    const [failed, warned] = [reason('failed'), reason('warning')]
+    if (failed !== '') throw new StepFailure('failure.checks', { reason: failed })
+    if (warned !== '') return { status: 'warning', text: `result.${kind}-warnings`, params: { reason: warned } }
+    return passed(kind, { count: checks.length })
   }
 
   async #write(run: Run): Promise<StepEnd> {
@@ -179,4 +181,8 @@ function planOf({ plan }: Run): ConfigurationPlan {
 const changedKeys = (settings: readonly PlannedSetting[]) =>
   settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
 
-const joined = (checks: readonly { readonly message: string }[]) => checks.map(({ message }) => message).join('; ')
+/** Findings in a row. Those of the form name their group, because fields of several groups have one name. */
+const joined = (checks: readonly Check[], locale: string, say: Say) =>
+  checks
+    .map(({ field, group, message }) => (field === '' ? message : `${say(locale, `group.${group}.label`)}: ${message}`))
+    .join(' ')

@@ -97,7 +97,7 @@ export default definePlugin({
     const audit = new AuditTrail({ database, redact, clock, log })
     const stepOverview = new StepOverview({ kernel, accounts, journal, migration, state, say })
     const executionSteps = new ExecutionSteps({
-      ...{ kernel, configuration, preflight, migration, administrator, lock, state, journal, sessions, log },
+      ...{ kernel, configuration, preflight, migration, administrator, lock, state, journal, sessions, say, log },
       restartNote: new RestartNote(new NoteFile(files.restartNote)),
     })
     const execution = new Execution({
