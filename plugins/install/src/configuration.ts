@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Database, ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import { isPlinthError, type JsonValue, type Kernel, maskedValue, reasonOf, validateValue } from '@plinth/kernel'
+import { type JsonValue, type Kernel, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisProbe, RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
@@ -13,6 +13,7 @@ import { type Running, textOf } from './form.ts'
 import { checkForm, checkOf, type Finding, hasPassed } from './form-checks.ts'
 import { changedConnections, type PlannedSetting, planSettings, settingsOf } from './settings.ts'
 import type { Params, Say } from './texts.ts'
+import { toldReason } from './told-reason.ts'
 
 export interface ConfigurationParts {
   readonly kernel: Kernel
@@ -139,7 +140,7 @@ export class Configuration {
     try {
       await this.#parts.redis?.time(target)
     } catch (error) {
-      throw new StepFailure('failure.probe-cache', { reason: reasonOf(error) }, error)
+      throw new StepFailure('failure.probe-cache', { reason: toldReason(error) }, error)
     }
   }
 
@@ -151,8 +152,7 @@ export class Configuration {
         isMariaDb && setting.key === 'platform.database.type' ? { ...setting, value: 'mariadb' } : setting,
       )
     } catch (error) {
-      const reason = isPlinthError(error) ? error.message : reasonOf(error)
-      throw new StepFailure('failure.probe-database', { reason }, error)
+      throw new StepFailure('failure.probe-database', { reason: toldReason(error) }, error)
     }
   }
 
@@ -198,7 +198,7 @@ export class Configuration {
     try {
       await configCentre.save(changes, { actor: by, reason: 'install' })
     } catch (error) {
-      throw new StepFailure('failure.store', { reason: reasonOf(error) }, error)
+      throw new StepFailure('failure.store', { reason: toldReason(error) }, error)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Caller } from './caller.ts'
 import type { DefaultsView } from './contract.ts'
 import { type Running, usualPorts } from './form.ts'
@@ -36,7 +37,7 @@ export function formDefaults(running: Running, showsSecrets: boolean, caller: Pi
     },
     database: {
       type: formType[type] ?? type,
-      url: isServer ? connectionUrl({ type, ...server }) : `sqlite:${text('platform.database.sqlite.file')}`,
+      url: isServer ? connectionUrl({ type, ...server }) : `sqlite:${basename(text('platform.database.sqlite.file'))}`,
       ...server,
     },
     cache: {

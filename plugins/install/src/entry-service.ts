@@ -1,4 +1,4 @@
-import { reasonOf, redact } from '@plinth/kernel'
+import { redact } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import { type AuditAction, type AuditTrail, auditActions, type OwnEntry } from './audit.ts'
 import type { Caller } from './caller.ts'
@@ -19,6 +19,7 @@ import type { Status } from './status.ts'
 import type { StepOverview } from './step-overview.ts'
 import { builtIn, remarks } from './steps.ts'
 import type { Params, Say } from './texts.ts'
+import { toldReason } from './told-reason.ts'
 
 export interface EntryServiceParts {
   readonly configuration: Configuration
@@ -231,7 +232,7 @@ export class EntryService {
     const text =
       error instanceof StepFailure
         ? this.#say(caller, error.text, error.params)
-        : this.#say(caller, 'failure.step', { reason: reasonOf(error) })
+        : this.#say(caller, 'failure.step', { reason: toldReason(error) })
     return redact(this.#parts.redact(text), secretsOf(form))
   }
 

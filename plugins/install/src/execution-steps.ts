@@ -13,6 +13,7 @@ import type { PlannedSetting } from './settings.ts'
 import type { InstallState } from './state.ts'
 import { builtIn } from './steps.ts'
 import type { Params, Say } from './texts.ts'
+import { toldReason } from './told-reason.ts'
 
 export interface StepParts {
   readonly kernel: Pick<Kernel, 'installTasks'>
@@ -151,9 +152,9 @@ export class ExecutionSteps {
       return passed('task-done', { name })
     } catch (error) {
       if (error instanceof StepFailure) throw error
-      if (task.required) throw new StepFailure('failure.task', { name, reason: reasonOf(error) }, error)
+      if (task.required) throw new StepFailure('failure.task', { name, reason: toldReason(error) }, error)
       this.#parts.log.warn({ reason: mask(reasonOf(error)), step: task.code }, 'an optional install task failed')
-      return { status: 'warning', text: 'result.task-skipped', params: { name, reason: reasonOf(error) } }
+      return { status: 'warning', text: 'result.task-skipped', params: { name, reason: toldReason(error) } }
     }
   }
 

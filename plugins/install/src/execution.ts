@@ -10,6 +10,7 @@ import type { Journal } from './journal.ts'
 import type { RunLock } from './run-lock.ts'
 import type { Sessions } from './sessions.ts'
 import type { Say } from './texts.ts'
+import { toldReason } from './told-reason.ts'
 
 export interface ExecutionParts {
   readonly kernel: Pick<Kernel, 'config'>
@@ -134,7 +135,7 @@ export class Execution {
       const stack = isTold || !(error instanceof Error) ? '' : run.mask(error.stack ?? '')
       log[isTold ? 'warn' : 'error']({ ...about, reason, ...(stack === '' ? {} : { stack }) }, 'install step failed')
       if (isTold) return { status: 'failed', text: error.text, params: error.params }
-      return { status: 'failed', text: 'failure.step', params: { reason } }
+      return { status: 'failed', text: 'failure.step', params: { reason: toldReason(error) } }
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Database } from '@plinth/database'
-import { type Kernel, reasonOf } from '@plinth/kernel'
+import type { Kernel } from '@plinth/kernel'
 import { StepFailure } from './configuration.ts'
+import { toldReason } from './told-reason.ts'
 
 export interface MigrationParts {
   readonly database: Database
@@ -26,7 +27,7 @@ export class Migration {
       const { pendingBefore, applied } = await this.#parts.database.migrate({ signal })
       return { pendingBefore, applied: applied.length }
     } catch (error) {
-      const reason = this.#parts.kernel.config.redact(reasonOf(error))
+      const reason = this.#parts.kernel.config.redact(toldReason(error))
       throw new StepFailure('failure.migration', { reason }, error)
     }
   }

@@ -1,4 +1,5 @@
 /** Operations for operators who are logged in: diagnostics, state, audit. */
+import { readdirSync } from 'node:fs'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { installAudit } from '@plinth/kernel'
@@ -205,7 +206,6 @@ onEachDatabase(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports'
     const tables = ['install_session', 'install_record', 'install_audit', 'sys_config', 'iam_user', 'schema_changelog']
     return Promise.all(tables.map((table) => database.query(`select count(*) as n from ${table}`)))
   }
-  const { readdirSync } = await import('node:fs')
   const before = [await counts(), readdirSync(root, { recursive: true }).sort()]
   const { data } = await admin('GET', 'diagnostics')
   t.same(Object.keys(data).sort(), ['executionLogs', 'preflight', 'product', 'sessions', 'status', 'steps'])

@@ -9,6 +9,7 @@ import sharedStorePlugin from '@plinth/shared-store'
 import acmeUploads from '@plinth-example/acme-install-task'
 import t from 'tap'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '../src/index.ts'
+import { OrphanRow } from './fixtures/orphan-entity.ts'
 import { plugins, secrets, startInstall } from './fixtures/product.ts'
 import { taskPlugin } from './fixtures/task-plugin.ts'
 
@@ -250,7 +251,6 @@ onEachDatabase(t, 'I-052 I-061 a task of a third party is a step like any other'
 })
 
 onEachDatabase(t, 'I-070 the table readiness only looks', async (t, db) => {
-  const { OrphanRow } = await import('./fixtures/orphan-entity.ts')
   const forgetful = definePlugin({ id: 'probe.tables', version: '1.0.0', kernel: '^1.0.0', entities: [OrphanRow] })
   const { execute, db: database } = await startInstall(t, db, { plugins: [forgetful] })
   const { data } = await execute()

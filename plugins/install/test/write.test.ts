@@ -1,10 +1,13 @@
 /** What is written where, and what never is. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
+import { writeEnvFile } from '../src/env-file.ts'
+import { toldReason } from '../src/told-reason.ts'
 import {
   databaseWithPassword,
   exampleFile,
@@ -96,9 +99,7 @@ t.test('I-121 passwords of every kind survive a restart', async (t) => {
     // Redis of this machine knows no password; what is written is looked at without it.
     const planned = await install('config/plan', { body: withCache(form, cache) })
     t.match(planned.data, { passed: true, restartRequired: true }, password)
-    const { writeEnvFile } = await import('../src/env-file.ts')
     await writeEnvFile(file, { PLATFORM_CACHE_PASSWORD: password }, { allowed: ['PLATFORM_CACHE_PASSWORD'] })
-    const { parseEnv } = await import('node:util')
     t.equal(parseEnv(text())['PLATFORM_CACHE_PASSWORD'], password)
   }
 })
@@ -173,8 +174,6 @@ t.test('a file that cannot be written stops the run, and the next one ends insta
   const failed = (await install('execute', { body })).data
   t.match(failed, { passed: false, administratorReady: false, locked: false })
   t.equal(await accounts.hasUsers(), false)
-  chmodSync(join(root, '.env'), 0o755)
-  const { rmdirSync } = await import('node:fs')
   rmdirSync(join(root, '.env'))
   t.match((await install(`sessions/${failed.sessionId}/retry`, { body })).data, { passed: true, locked: true })
   t.equal((await accounts.findByRole('super-admin')).length, 1)
@@ -207,4 +206,24 @@ onEachDatabase(t, 'E40 the secret that is there stays when its server stays', as
   }
   t.ok(exampleFile.includes('PLATFORM_DATABASE_PASSWORD'))
   t.equal(running.state, 'ready')
+})
+
+t.test('what is told of an error names no directory of the server', async (t) => {
+  const file = Object.assign(new Error(`EACCES: permission denied, open '/srv/shop/.env'`), {
+    code: 'EACCES',
+    path: '/srv/shop/.env',
+  })
+  t.equal(toldReason(file), 'EACCES')
+  t.equal(
+    toldReason(new Error('The SQLite file /srv/shop data/x.sqlite cannot be used.')),
+    'The SQLite file shop data/x.sqlite cannot be used.',
+  )
+  t.equal(
+    toldReason(new Error('The SQLite file /srv/shop/data/x.sqlite cannot be used.')),
+    'The SQLite file x.sqlite cannot be used.',
+  )
+  t.equal(toldReason(new Error('C:\\shop\\data\\x.sqlite is locked')), 'x.sqlite is locked')
+  t.equal(toldReason(new Error('Redis at 127.0.0.1:6379 and db:5432/shop')), 'Redis at 127.0.0.1:6379 and db:5432/shop')
+  t.equal([...toldReason(new Error('理'.repeat(900)))].length, 500)
+  t.equal(toldReason(undefined), 'undefined')
 })
