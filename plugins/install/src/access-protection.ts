@@ -1,5 +1,5 @@
 import type { GuardHandler } from '@plinth/http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { HttpReply, HttpRequest } from './http-types.ts'
 import { installPath } from './status.ts'
 import type { Say } from './texts.ts'
 
@@ -32,13 +32,13 @@ export function accessProtection({ isInstalled, takesRoot, say }: AccessProtecti
   }
 }
 
-function isPage({ method, headers }: FastifyRequest, path: string): boolean {
+function isPage({ method, headers }: HttpRequest, path: string): boolean {
   if ((method !== 'GET' && method !== 'HEAD') || path.startsWith('/api/') || headers.upgrade !== undefined) return false
   return pages.test(path) || path === '/' || (headers.accept ?? '').includes('text/html')
 }
 
 /** The one JSON answer whose HTTP status is not 200 (decision D1). */
-function refuse({ locale }: FastifyRequest, reply: FastifyReply, say: Say): void {
+function refuse({ locale }: HttpRequest, reply: HttpReply, say: Say): void {
   const body = { code: '503', message: say(locale, 'page.protected'), data: { reason: 'install.required' } }
   reply
     .code(503)

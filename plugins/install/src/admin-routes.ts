@@ -1,11 +1,11 @@
 import { type HttpServer, page, pageQuery } from '@plinth/http'
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { AdminService } from './admin-service.ts'
 import { callerOf } from './caller.ts'
 import * as view from './contract.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from './entities.ts'
 import { sessionUnknown } from './entry-routes.ts'
+import type { HttpReply } from './http-types.ts'
 import { own } from './permissions.ts'
 
 export interface AdminRouteParts {
@@ -66,7 +66,7 @@ export function addAdminRoutes({ http, plugin, service, redact, now }: AdminRout
   const read = { method: 'GET', tags, access: mayView } as const
   const act = { method: 'POST', tags, access: mayManage } as const
   /** A JSON file with secrets masked by value, whatever it holds. */
-  const sendFile = (reply: FastifyReply, name: string, content: object) => {
+  const sendFile = (reply: HttpReply, name: string, content: object) => {
     const day = new Date(now()).toISOString().slice(0, 10)
     return reply
       .header('cache-control', 'no-store')

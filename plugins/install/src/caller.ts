@@ -1,6 +1,6 @@
 import { AddressSet, normalizeAddress } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
-import type { FastifyRequest } from 'fastify'
+import type { HttpRequest } from './http-types.ts'
 
 /** What is known of whoever calls. */
 export interface Caller {
@@ -28,7 +28,7 @@ export const commandCaller = (locale: string): Caller => ({
   isLocal: true,
 })
 
-type Request = Pick<FastifyRequest, 'headers' | 'raw' | 'clientIp' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'>
+type Request = Pick<HttpRequest, 'headers' | 'raw' | 'clientIp' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'>
 
 const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i

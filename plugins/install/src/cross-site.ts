@@ -1,6 +1,6 @@
 import type { RouteGuard } from '@plinth/http'
 import { BusinessError } from '@plinth/kernel'
-import type { FastifyRequest } from 'fastify'
+import type { HttpRequest } from './http-types.ts'
 
 /**
  * Refuses what a page of another site makes a browser send: most operations need no body, and without a token nothing
@@ -19,7 +19,7 @@ export function crossSiteGuard(plugin: string): RouteGuard {
   }
 }
 
-function isCrossSite({ headers, calledHost }: Pick<FastifyRequest, 'headers' | 'calledHost'>): boolean {
+function isCrossSite({ headers, calledHost }: Pick<HttpRequest, 'headers' | 'calledHost'>): boolean {
   const site = headers['sec-fetch-site']
   // No page can write this header, so what it says is so, also behind a proxy that hides the host.
   if (site === 'same-origin') return false

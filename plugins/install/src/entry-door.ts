@@ -1,9 +1,9 @@
 import { BusinessError, type Clock } from '@plinth/kernel'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AuditTrail, auditActions } from './audit.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type EntryReason, tokenHeader } from './contract.ts'
 import type { EntryCheck, Verdict } from './entry-check.ts'
+import type { HttpReply, HttpRequest } from './http-types.ts'
 
 export interface EntryDoorParts {
   readonly entry: EntryCheck
@@ -31,15 +31,15 @@ export class EntryDoor {
   }
 
   /** The token of the header alone counts, not one in the body or in the query (decision D26). */
-  enter(request: Parameters<typeof callerOf>[0], reply: FastifyReply): Promise<Entered> {
+  enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<Entered> {
     const given = request.headers[tokenHeader]
     return this.check(request, reply, typeof given === 'string' ? given : undefined)
   }
 
   /** @throws BusinessError "429" with the header `Retry-After` */
   async check(
-    request: Pick<FastifyRequest, 'headers'> & Parameters<typeof callerOf>[0],
-    reply: FastifyReply,
+    request: Pick<HttpRequest, 'headers'> & Parameters<typeof callerOf>[0],
+    reply: HttpReply,
     token: string | undefined,
   ): Promise<Entered> {
     reply.header('cache-control', 'no-store')

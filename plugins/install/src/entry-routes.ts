@@ -1,12 +1,12 @@
 import type { HttpServer, RouteRequest } from '@plinth/http'
 import { BusinessError, type Kernel } from '@plinth/kernel'
-import type { FastifyReply } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import { type Caller, callerOf } from './caller.ts'
 import * as view from './contract.ts'
 import type { EntryCheck } from './entry-check.ts'
 import { type Entered, type EntryDoor, entryRefused } from './entry-door.ts'
 import type { EntryService } from './entry-service.ts'
+import type { HttpReply } from './http-types.ts'
 import type { Status } from './status.ts'
 import type { Say } from './texts.ts'
 
@@ -36,7 +36,7 @@ interface GuardedRoute<S extends Schemas, R extends TSchema> {
   /** Answer to who may not enter (decision B54); without one it is a failure. */
   readonly refused?: (caller: Caller, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
   /** Answers nothing when the installation was closed meanwhile. */
-  handle(request: RouteRequest<S>, entered: Entered, reply: FastifyReply): Promise<Static<R> | undefined>
+  handle(request: RouteRequest<S>, entered: Entered, reply: HttpReply): Promise<Static<R> | undefined>
 }
 
 const root = '/api/v1/install'
@@ -78,7 +78,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     ...{ locked: false, message: refusedMessage(caller), sessionId: '', retriedSessionId: '', records: [] },
   })
   /** The answer leaves before the product stops. */
-  const restartAfter = (reply: FastifyReply, answer: view.ExecuteView | undefined) => {
+  const restartAfter = (reply: HttpReply, answer: view.ExecuteView | undefined) => {
     if (answer?.restartRequired)
       reply.raw.once('close', () => kernel.requestRestart('another connection was configured'))
     return answer

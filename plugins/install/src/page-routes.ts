@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpServer } from '@plinth/http'
 import type { Kernel } from '@plinth/kernel'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { InstallConfig } from './config.ts'
 import type { InstallPage } from './contract.ts'
+import type { HttpReply, HttpRequest } from './http-types.ts'
 import { ownPath } from './own-path.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 import type { InstallState } from './state.ts'
@@ -40,13 +40,13 @@ const policy = (nonce: string) =>
 
 /** The install page, the way to it, and the root path (document 3, "Access protection, root route and pages"). */
 export function addPageRoutes({ http, plugin, kernel, config, state, status, page, say }: PageRouteParts): void {
-  const route = (path: string, summary: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown) => {
+  const route = (path: string, summary: string, handler: (request: HttpRequest, reply: HttpReply) => unknown) => {
     http.rawRoute(plugin, { method: 'GET', path, summary, access: 'public', hidden: true, produces: [html], handler })
   }
   const hasPage = config.get('platform.install.page.enabled')
-  const notFound = (reply: FastifyReply) => reply.header('cache-control', noStore).callNotFound()
-  const redirect = (reply: FastifyReply, target: string) => reply.header('cache-control', noStore).redirect(target, 302)
-  const sendPage = (reply: FastifyReply, body: string) =>
+  const notFound = (reply: HttpReply) => reply.header('cache-control', noStore).callNotFound()
+  const redirect = (reply: HttpReply, target: string) => reply.header('cache-control', noStore).redirect(target, 302)
+  const sendPage = (reply: HttpReply, body: string) =>
     reply.header('cache-control', noStore).header('vary', 'accept-language').type(html).send(body)
 
   /** Whether the page has nothing to do any more. What cannot be read counts as installed. */
@@ -55,12 +55,12 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
     return name !== 'not-installed' && !(name === 'installed' && config.get('platform.install.allow-reinstall'))
   }
   /** The product's entry; the install page must not lead to itself. */
-  const productEntry = ({ contextPath }: FastifyRequest) => {
+  const productEntry = ({ contextPath }: HttpRequest) => {
     const target = status.productPath(contextPath)
     return /\/install\/?$/.test(target) ? `${contextPath}/` : target
   }
   /** @param base where relative addresses of the page start, when it is shown under another path */
-  const sendInstallPage = async (request: FastifyRequest, reply: FastifyReply, base?: string) => {
+  const sendInstallPage = async (request: HttpRequest, reply: HttpReply, base?: string) => {
     const nonce = randomBytes(16).toString('base64')
     const { locale } = request
     const body = (await page?.html({ nonce, locale })) ?? fallbackPage(locale, say)
@@ -111,7 +111,7 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
   })
 
   /** Answers with what stands at another path of this product, under the root path. */
-  async function forward(request: FastifyRequest, reply: FastifyReply, target: string) {
+  async function forward(request: HttpRequest, reply: HttpReply, target: string) {
     const { statusCode, headers, rawPayload } = await http.inject({
       method: 'GET',
       url: target,
