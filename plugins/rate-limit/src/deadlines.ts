@@ -1,18 +1,23 @@
 import type { Clock, StoreContext } from '@plinth/kernel'
 
 /** One call of a store. The signal is made only for who asks for it. */
-class Call implements StoreContext {
+class Call<T, R> implements StoreContext {
   /** On the monotonic clock; known when the store has not answered at once. */
   endsAt = Number.POSITIVE_INFINITY
   /** The store has answered, or nobody waits any more. */
   done = false
-  failed: ((reason: unknown) => void) | undefined
   readonly #clock: Clock
+  readonly #settle: (answer: T) => R
+  readonly #fail: (reason: unknown) => R | Promise<R>
+  #resolve!: (result: R | Promise<R>) => void
+  #reject!: (reason: unknown) => void
   #expiry: AbortController | undefined
   #expired: Error | undefined
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, settle: (answer: T) => R, fail: (reason: unknown) => R | Promise<R>) {
     this.#clock = clock
+    this.#settle = settle
+    this.#fail = fail
   }
 
   get signal(): AbortSignal {
@@ -25,12 +30,37 @@ class Call implements StoreContext {
     return this.done || this.#clock.monotonic() >= this.endsAt
   }
 
+  /** What becomes of the call: of its answer, or of its end. */
+  outcome(answer: Promise<T>): Promise<R> {
+    const outcome = new Promise<R>((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    answer.then(
+      (value) => this.#end(this.#settle, value),
+      (reason: unknown) => this.#end(this.#fail, reason),
+    )
+    return outcome
+  }
+
   expire(ms: number): void {
     this.#expired = new Error(`The store did not answer within ${ms} ms`)
     this.#expiry?.abort(this.#expired)
-    this.failed?.(this.#expired)
+    this.#end(this.#fail, this.#expired)
+  }
+
+  #end<V>(go: (value: V) => R | Promise<R>, value: V): void {
+    if (this.done) return
+    this.done = true
+    try {
+      this.#resolve(go(value))
+    } catch (error) {
+      this.#reject(error)
+    }
   }
 }
+
+type AnyCall = Call<unknown, unknown>
 
 /** Calls that have ended are dropped from the list when there are so many. */
 const longestTail = 1024
@@ -43,7 +73,7 @@ export class Deadlines {
   readonly #clock: Clock
   readonly #ms: number
   readonly #stopped = new AbortController()
-  #calls: Call[] = []
+  #calls: AnyCall[] = []
   /** The first one that may still wait. */
   #first = 0
   #watching = false
@@ -67,23 +97,11 @@ export class Deadlines {
     settle: (answer: T) => R = itself,
     fail: (reason: unknown) => R | Promise<R> = rethrow,
   ): R | Promise<R> {
-    const call = new Call(this.#clock)
+    const call = new Call(this.#clock, settle, fail)
     const answer = ask(call)
     if (!(answer instanceof Promise)) return settle(answer)
-    return new Promise((resolve, reject) => {
-      const end = <V>(go: (value: V) => R | Promise<R>, value: V) => {
-        if (call.done) return
-        call.done = true
-        try {
-          resolve(go(value))
-        } catch (error) {
-          reject(error)
-        }
-      }
-      call.failed = (reason) => end(fail, reason)
-      this.#add(call)
-      answer.then((value) => end(settle, value), call.failed)
-    })
+    this.#add(call as unknown as AnyCall)
+    return call.outcome(answer)
   }
 
   /** No timer is left. Calls under way end with their stores. */
@@ -91,7 +109,7 @@ export class Deadlines {
     this.#stopped.abort()
   }
 
-  #add(call: Call): void {
+  #add(call: AnyCall): void {
     call.endsAt = this.#clock.monotonic() + this.#ms
     this.#skipDone()
     this.#calls.push(call)
@@ -105,7 +123,7 @@ export class Deadlines {
     this.#first = 0
   }
 
-  #watch(next: Call): void {
+  #watch(next: AnyCall): void {
     this.#watching = true
     const waitMs = Math.max(1, Math.ceil(next.endsAt - this.#clock.monotonic()))
     void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
@@ -122,7 +140,7 @@ export class Deadlines {
     if (next !== undefined) this.#watch(next)
   }
 
-  #next(): Call | undefined {
+  #next(): AnyCall | undefined {
     this.#skipDone()
     return this.#calls[this.#first]
   }

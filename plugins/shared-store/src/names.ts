@@ -15,12 +15,13 @@ const hashed = 'sha256:'
  */
 export function nameOf(kind: Kind, key: string): string {
   if (typeof key !== 'string' || !key.isWellFormed()) throw new RangeError(`A ${kind} needs well-formed text as key`)
-  const plain = key.length <= longest && !key.startsWith(hashed)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to escape
-  const text = plain ? key.replace(/[\u0000-\u001f%{}]/g, escaped) : hashed + hash('sha256', key)
-  return `${kind}:${text}`
+  if (key.length > longest || key.startsWith(hashed)) return `${kind}:${hashed}${hash('sha256', key)}`
+  return `${kind}:${special.test(key) ? key.replaceAll(specials, escaped) : key}`
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to escape
+const special = /[\u0000-\u001f%{}]/
+const specials = new RegExp(special, 'g')
 const escaped = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
 /** Contents travel as text, which ends at NUL in one database and cannot hold it in another. */

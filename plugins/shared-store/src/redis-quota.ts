@@ -90,7 +90,7 @@ export class RedisQuota implements SharedQuota {
     const terms = termsOf(algorithm, question.request)
     return this.#connection
       .run(script, [1, question.key, ...terms])
-      .then((answers) => [this.#decision(algorithm, question, answers as unknown[], 0)])
+      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0)])
   }
 
   #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(QuotaDecision | Error)[]> {
@@ -162,4 +162,14 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
   if (algorithm === 'window') return [limit, spanMs, cost]
   const { ticks, tickMs } = bucketScale(limit, spanMs)
   return [limit, spanMs, cost, ticks, tickMs]
+}
+
+/** The two answers of `alone`, which come as one number where they fit into it. */
+function unpacked(told: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
+  if (typeof told !== 'number') return told as unknown[]
+  const step = Math.min(windowMs, longestMs) + 1
+  const both = told < 0 ? -1 - told : told
+  const ms = both % step
+  const remaining = (both - ms) / step
+  return [told < 0 ? -1 - remaining : remaining, ms]
 }

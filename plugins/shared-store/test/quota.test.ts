@@ -3,7 +3,7 @@ import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, defineProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
-import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
+import sharedStorePlugin, { type QuotaAlgorithm, type QuotaDecision, sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import fc from 'fast-check'
 import t from 'tap'
@@ -122,16 +122,17 @@ t.test('R-035 R-037 the scripts of Redis decide as the rules do', { skip: skipRe
     const property = fc.asyncProperty(
       fc.integer({ min: 1, max: 12 }),
       fc.array(call, { minLength: 1, maxLength: 40 }),
-      async (limit, calls) => {
+      fc.boolean(),
+      async (limit, calls, together) => {
         world += 1
         const windows = new Map<string, WindowState>()
         const buckets = new Map<string, BucketState>()
-        // All at once, so that calls for one key meet inside one script.
-        const answers = await Promise.all(
-          calls.map(({ key, cost, take }) =>
-            quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, { take }),
-          ),
-        )
+        const ask = ({ key, cost, take }: (typeof calls)[number]) =>
+          quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, { take })
+        // At once, so that calls for one key meet inside one script, or each in a script of its own.
+        const answers: QuotaDecision[] = []
+        if (together) answers.push(...(await Promise.all(calls.map(ask))))
+        else for (const call of calls) answers.push(await ask(call))
         return calls.every(({ key, cost, take }, index) => {
           const request = { key, limit, windowMs, cost }
           const answer = answers[index]
@@ -148,6 +149,45 @@ t.test('R-035 R-037 the scripts of Redis decide as the rules do', { skip: skipRe
       },
     )
     await t.resolves(fc.assert(property, { numRuns: 60 }), algorithm)
+  }
+})
+
+t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip: skipRedis }, async (t) => {
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  const product = defineProduct({
+    name: 'test',
+    plugins: [databasePlugin, sharedStorePlugin],
+    config: { 'platform.database.sqlite.file': ':memory:', ...space.config },
+  })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  const { quota } = running.service(sharedStore)
+  const most = Number.MAX_SAFE_INTEGER
+  const year = 365 * 86_400_000
+  for (const algorithm of ['window', 'bucket'] as const) {
+    for (const [limit, windowMs] of [
+      [1, year],
+      [60, 60_000],
+      [60, year],
+      [140_000, year],
+      [150_000, year],
+      [1e12, 1000],
+      [most, 1],
+      [most, year],
+    ] as const) {
+      const name = `${algorithm} ${limit} in ${windowMs} ms`
+      const request = { key: `${limit}:${windowMs}`, limit, windowMs: Math.max(windowMs, 60_000), cost: 1 }
+      const first = await quota.decide(algorithm, request, { take: true })
+      t.match(first, { allowed: true, retryAfterMs: 0 }, name)
+      t.ok(Math.abs(first.remaining - (limit - 1)) <= limit / 1e6, `${name}: ${first.remaining} are left`)
+      t.ok(first.resetInMs > 0 && first.resetInMs <= request.windowMs, `${name}: ends in ${first.resetInMs} ms`)
+      const denied = await quota.decide(algorithm, { ...request, cost: limit }, { take: true })
+      t.equal(denied.allowed, false, name)
+      const wait = denied.retryAfterMs
+      t.ok(Number.isSafeInteger(wait) && wait >= 1 && wait <= request.windowMs, `${name}: waits ${wait} ms`)
+      t.ok(Math.abs(denied.remaining - (limit - 1)) <= Math.max(1, limit / 1e6), `${name}: still ${denied.remaining}`)
+    }
   }
 })
 
