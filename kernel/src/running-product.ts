@@ -15,7 +15,8 @@ import {
   type TimelineEntry,
 } from './kernel-service.ts'
 import { createLogger } from './logger.ts'
-import { kernelOwner, type Plan } from './plan.ts'
+import type { Plan } from './plan.ts'
+import { kernelOwner } from './plan-declarations.ts'
 import type { Plugin } from './plugin.ts'
 import { PluginHost } from './plugin-host.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
