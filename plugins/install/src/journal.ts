@@ -1,5 +1,6 @@
 import { appendFile, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { Outcome, RecordView } from './contract.ts'
@@ -79,18 +80,34 @@ export class Journal {
   /** Makes rows of all records that have none yet. Never throws. */
   async storeWaiting(): Promise<void> {
     const waiting = this.#waiting
-    if (waiting.length === 0) return
     this.#waiting = []
     try {
-      await this.#parts.database.transactional(async (em) => {
-        for (const { occurredAt, ...record } of waiting) {
-          em.create(RecordRow, { ...record, occurredAt: new Date(occurredAt) })
-        }
-      })
-    } catch {
+      await this.#insert(waiting)
+    } catch (error) {
+      const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
       // There is no database yet, or not any more; the file has it all.
-      this.#waiting = [...waiting, ...this.#waiting].slice(-mostWaiting)
+      this.#waiting = [...left, ...this.#waiting].slice(-mostWaiting)
     }
+  }
+
+  async #insert(records: readonly RecordView[]): Promise<void> {
+    if (records.length === 0) return
+    await this.#parts.database.transactional(async (em) => {
+      for (const { occurredAt, ...record } of records) {
+        em.create(RecordRow, { ...record, occurredAt: new Date(occurredAt) })
+      }
+    })
+  }
+
+  /** One of them is there already: its commit succeeded and the answer was lost. Answers what is still to be stored. */
+  async #insertEach(records: readonly RecordView[]): Promise<readonly RecordView[]> {
+    const left: RecordView[] = []
+    for (const record of records) {
+      await this.#insert([record]).catch((error: unknown) => {
+        if (!(error instanceof UniqueConstraintViolationException)) left.push(record)
+      })
+    }
+    return left
   }
 
   /** Grows also within a millisecond. Before a database gives out ids it is smaller than all of theirs. */

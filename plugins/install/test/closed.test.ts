@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest, onEachDatabase, onServer } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { processIdentity } from '@plinth/migrations'
 import t, { type Test } from 'tap'
+import { Journal } from '../src/journal.ts'
 import { RunLock } from '../src/run-lock.ts'
 import { startInstall } from './fixtures/product.ts'
 
@@ -97,6 +99,29 @@ onEachDatabase(t, 'I-160 records are read from the file while the database has n
   const { records } = (await look('execution-logs')).data
   t.ok(records.length >= 1, 'a line that a crash has cut is left out')
   t.match((await look('sessions/none')).data, { records: [] })
+})
+
+onEachDatabase(t, 'I-159 a record whose commit was not answered keeps no other back', async (t, db) => {
+  const { db: database, clock, root } = await startInstall(t, db)
+  let isLost = true
+  const unsure: Pick<Database, 'transactional' | 'newId' | 'fork'> = {
+    fork: () => database.fork(),
+    newId: () => database.newId(),
+    async transactional(work) {
+      const answer = await database.transactional(work)
+      if (isLost) throw new Error('the connection broke')
+      return answer
+    },
+  }
+  const log = { warn: () => {} } as never
+  const journal = new Journal({ database: unsure as Database, clock, log, file: join(root, 'probe.log') })
+  const record = (message: string) => ({ sessionId: 'probe', stepCode: 'probe', status: 'passed', message }) as const
+  await journal.append(record('one'))
+  isLost = false
+  await journal.append(record('two'))
+  await journal.append(record('three'))
+  const stored = (await journal.newest(9, 'probe')).map(({ message }) => message)
+  t.same(stored, ['one', 'two', 'three'])
 })
 
 onEachDatabase(
