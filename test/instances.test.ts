@@ -165,15 +165,10 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
         const goal = (hits.codes[code] ?? 0) + more
         return until(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
       }
-      /** A call whose answer came too late was refused, but may have been counted. */
-      const usedUp = (windows: number, what: string) => {
-        const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
-        const all = windows * quota
-        t.ok(admitted <= all && admitted + unknown >= all, `${what}: ${JSON.stringify(hits.codes)}`)
-        return admitted
-      }
       await answered('429', 20)
-      const admitted = usedUp(1, 'the quota and no more')
+      const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
+      // A call whose answer came too late was refused, but may have been counted.
+      t.ok(admitted <= quota && admitted + unknown >= quota, `the quota and no more: ${JSON.stringify(hits.codes)}`)
       server.freeze()
       await answered('503', 20)
       t.equal(hits.codes['200'], admitted, 'nothing is let through while the store does not answer')
@@ -185,7 +180,8 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       await server.start()
       await answered('429', 20)
       await Promise.all([hits.stop(), publishing.stop()])
-      usedUp(2, 'a store that lost its counts begins a new window, shared by both')
+      // A store that lost its counts begins a new window, unless an instance still remembers that it denied.
+      t.ok((hits.codes['200'] ?? 0) <= 2 * quota, `no more than two windows: ${JSON.stringify(hits.codes)}`)
       await allIsWell(t, seen)
       for (const { child, ended } of [one, two]) {
         child.kill('SIGTERM')

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 
@@ -86,11 +86,19 @@ t.test(
     const project = await mkdtemp(join(tmpdir(), 'plinth-published-'))
     t.teardown(() => rm(project, { recursive: true, force: true }))
     await run(tsc, ['-b', ...packages], { cwd: root })
+    // Packing changes manifests for a moment, and other tests run from this checkout: it is done in a copy.
+    const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
+    t.teardown(() => rm(copy, { recursive: true, force: true }))
+    const isOwn = (path: string) => basename(path) !== 'node_modules'
+    for (const folder of ['scripts', ...packages]) {
+      await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
+    }
+    await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
     const dependencies: Record<string, string> = {}
     for (const folder of packages) {
-      const { name } = JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8'))
+      const { name } = JSON.parse(await readFile(join(copy, folder, 'package.json'), 'utf8'))
       const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', project], {
-        cwd: join(root, folder),
+        cwd: join(copy, folder),
       })
       const [packed] = Object.values(JSON.parse(stdout)) as { filename: string; files: { path: string }[] }[]
       dependencies[name] = `file:${packed?.filename.replace('@', '').replace('/', '-')}`
