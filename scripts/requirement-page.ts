@@ -6,7 +6,7 @@ interface Proof {
 }
 
 const testName =
-  /(?:\.(?:test|skip)\(|onEachDatabase\(\s*\w+,)\s*(['"`])((?:\\.|(?!\1).)*)\1|name:\s*(['"`])((?:\\.|(?!\3).)*)\3/g
+  /(?:\.(?:test|skip)\(|onEach\w+\((?:\s*\w+,)?)\s*(['"`])((?:\\.|(?!\1).)*)\1|name:\s*(['"`])((?:\\.|(?!\3).)*)\3/g
 const requirementId = /\b[A-Z]-\d{3}\b/g
 /** `C-025..C-027` in a test's name stands for all three. */
 const requirementRange = /\b([A-Z])-(\d{3})\.\.(?:\1-)?(\d{3})\b/g

@@ -44,7 +44,7 @@ function listener() {
   return { heard, plugin }
 }
 
-onEachDatabase(t, 'I-130 I-132 I-133 I-134 I-136 I-137 a whole installation', async (t, db) => {
+onEachDatabase(t, 'I-050 I-051 I-054 I-056 I-130 I-132 I-133 I-134 I-136 I-137 a whole installation', async (t, db) => {
   const { heard, plugin } = listener()
   const {
     execute,
