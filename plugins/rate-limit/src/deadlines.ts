@@ -73,7 +73,7 @@ export class Deadlines {
   readonly #clock: Clock
   readonly #ms: number
   readonly #stopped = new AbortController()
-  #calls: AnyCall[] = []
+  readonly #calls: (AnyCall | undefined)[] = []
   /** The first one that may still wait. */
   #first = 0
   #watching = false
@@ -116,10 +116,14 @@ export class Deadlines {
     if (!this.#watching) this.#watch(call)
   }
 
+  /** Lets go of calls that have ended, so that what they hold on to does not live longer than they do. */
   #skipDone(): void {
-    while (this.#calls[this.#first]?.done) this.#first += 1
-    if (this.#first < longestTail) return
-    this.#calls = this.#calls.slice(this.#first)
+    while (this.#calls[this.#first]?.done) {
+      this.#calls[this.#first] = undefined
+      this.#first += 1
+    }
+    if (this.#first < this.#calls.length && this.#first < longestTail) return
+    this.#calls.splice(0, this.#first)
     this.#first = 0
   }
 
