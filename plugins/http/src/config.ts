@@ -90,8 +90,8 @@ export const keys = {
   'platform.http.response-check': key.boolean({
     title: { en: 'Response check', 'zh-CN': '响应检查' },
     description: {
-      en: 'For tests and development: a response that holds what its schema does not declare fails instead of losing it silently.',
-      'zh-CN': '用于测试和开发：响应包含其结构未声明的内容时报错，而不是静默丢弃。',
+      en: 'For tests and development: a response that holds what its schema does not declare fails instead of losing it silently, and all schemas are compiled at start.',
+      'zh-CN': '用于测试和开发：响应包含其结构未声明的内容时报错，而不是静默丢弃；所有结构在启动时编译。',
     },
     default: false,
   }),
