@@ -56,27 +56,39 @@ export class RunLock {
 
   async #take(): Promise<void> {
     if (this.#isHeld) return
+    const { token } = this.#self
+    // Before the row says so: whoever reads the row must find its holder alive.
+    living.add(token)
+    try {
+      this.#isHeld = await this.#takeRow()
+    } finally {
+      if (!this.#isHeld) living.delete(token)
+    }
+    if (!this.#isHeld) return
+    this.#renewal = new AbortController()
+    void this.#renew(this.#renewal.signal)
+  }
+
+  /** False while there are no tables. */
+  async #takeRow(): Promise<boolean> {
     const { database, clock } = this.#parts
+    const { token, space, pid } = this.#self
     try {
       const [row] = await database.query<Holder>(
         'select holder, holder_space, holder_pid, held_until from install_state where id = ?',
         [1],
       )
       if (row === undefined || this.#isTaken(row)) throw alreadyRunning()
-      const { token, space, pid } = this.#self
       const taken = await database.execute(
         'update install_state set holder = ?, holder_space = ?, holder_pid = ?, held_until = ? where id = ? and holder = ? and held_until = ?',
         [token, space, pid, clock.now() + leaseMs, 1, row.holder, Number(row.held_until)],
       )
       if (taken === 0) throw alreadyRunning()
+      return true
     } catch (error) {
-      if (error instanceof TableNotFoundException) return
+      if (error instanceof TableNotFoundException) return false
       throw error
     }
-    this.#isHeld = true
-    living.add(this.#self.token)
-    this.#renewal = new AbortController()
-    void this.#renew(this.#renewal.signal)
   }
 
   #isTaken({ holder, holder_space, holder_pid, held_until }: Holder): boolean {
