@@ -1,23 +1,19 @@
 import type { Clock, StoreContext } from '@plinth/kernel'
 
 /** One call of a store. The signal is made only for who asks for it. */
-class Call<T, R> implements StoreContext {
+export class Call implements StoreContext {
   /** On the monotonic clock; known when the store has not answered at once. */
   endsAt = Number.POSITIVE_INFINITY
   /** The store has answered, or nobody waits any more. */
   done = false
+  /** What follows the end of the time. */
+  onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
-  readonly #settle: (answer: T) => R
-  readonly #fail: (reason: unknown) => R | Promise<R>
-  #resolve!: (result: R | Promise<R>) => void
-  #reject!: (reason: unknown) => void
   #expiry: AbortController | undefined
   #expired: Error | undefined
 
-  constructor(clock: Clock, settle: (answer: T) => R, fail: (reason: unknown) => R | Promise<R>) {
+  constructor(clock: Clock) {
     this.#clock = clock
-    this.#settle = settle
-    this.#fail = fail
   }
 
   get signal(): AbortSignal {
@@ -30,37 +26,12 @@ class Call<T, R> implements StoreContext {
     return this.done || this.#clock.monotonic() >= this.endsAt
   }
 
-  /** What becomes of the call: of its answer, or of its end. */
-  outcome(answer: Promise<T>): Promise<R> {
-    const outcome = new Promise<R>((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    answer.then(
-      (value) => this.#end(this.#settle, value),
-      (reason: unknown) => this.#end(this.#fail, reason),
-    )
-    return outcome
-  }
-
   expire(ms: number): void {
     this.#expired = new Error(`The store did not answer within ${ms} ms`)
     this.#expiry?.abort(this.#expired)
-    this.#end(this.#fail, this.#expired)
-  }
-
-  #end<V>(go: (value: V) => R | Promise<R>, value: V): void {
-    if (this.done) return
-    this.done = true
-    try {
-      this.#resolve(go(value))
-    } catch (error) {
-      this.#reject(error)
-    }
+    this.onExpiry?.(this.#expired)
   }
 }
-
-type AnyCall = Call<unknown, unknown>
 
 /** Calls that have ended are dropped from the list when there are so many. */
 const longestTail = 1024
@@ -73,7 +44,7 @@ export class Deadlines {
   readonly #clock: Clock
   readonly #ms: number
   readonly #stopped = new AbortController()
-  readonly #calls: (AnyCall | undefined)[] = []
+  readonly #calls: (Call | undefined)[] = []
   /** The first one that may still wait. */
   #first = 0
   #watching = false
@@ -84,24 +55,43 @@ export class Deadlines {
     this.#ms = ms
   }
 
-  /** What the store answers. An answer that comes at once costs nothing. */
-  run<T>(ask: (context: StoreContext) => T | Promise<T>): T | Promise<T>
-  /** The same, going on with `settle` or `fail`: one promise for all of it. What `ask` throws at once goes to the caller. */
-  run<T, R>(
-    ask: (context: StoreContext) => T | Promise<T>,
+  /** A call that begins. Where the store answers at once there is nothing more to do. */
+  begin(): Call {
+    return new Call(this.#clock)
+  }
+
+  /**
+   * What becomes of a call whose answer is still to come: what `settle` makes of the answer, or `fail` of the failure or
+   * the end of the time.
+   */
+  follow<T, R>(
+    call: Call,
+    answer: Promise<T>,
     settle: (answer: T) => R,
     fail: (reason: unknown) => R | Promise<R>,
-  ): R | Promise<R>
-  run<T, R>(
-    ask: (context: StoreContext) => T | Promise<T>,
-    settle: (answer: T) => R = itself,
-    fail: (reason: unknown) => R | Promise<R> = rethrow,
-  ): R | Promise<R> {
-    const call = new Call(this.#clock, settle, fail)
+  ): Promise<R> {
+    this.#add(call)
+    return new Promise((resolve, reject) => {
+      const end = <V>(go: (value: V) => R | Promise<R>, value: V) => {
+        if (call.done) return
+        call.done = true
+        try {
+          resolve(go(value))
+        } catch (error) {
+          reject(error)
+        }
+      }
+      const failed = (reason: unknown) => end(fail, reason)
+      call.onExpiry = failed
+      answer.then((value) => end(settle, value), failed)
+    })
+  }
+
+  /** Begins a call and follows it. What the store throws at once is thrown. */
+  async run<T>(ask: (context: StoreContext) => T | Promise<T>): Promise<T> {
+    const call = this.begin()
     const answer = ask(call)
-    if (!(answer instanceof Promise)) return settle(answer)
-    this.#add(call as unknown as AnyCall)
-    return call.outcome(answer)
+    return answer instanceof Promise ? this.follow(call, answer, itself, rethrow) : answer
   }
 
   /** No timer is left. Calls under way end with their stores. */
@@ -109,7 +99,7 @@ export class Deadlines {
     this.#stopped.abort()
   }
 
-  #add(call: AnyCall): void {
+  #add(call: Call): void {
     call.endsAt = this.#clock.monotonic() + this.#ms
     this.#skipDone()
     this.#calls.push(call)
@@ -127,7 +117,7 @@ export class Deadlines {
     this.#first = 0
   }
 
-  #watch(next: AnyCall): void {
+  #watch(next: Call): void {
     this.#watching = true
     const waitMs = Math.max(1, Math.ceil(next.endsAt - this.#clock.monotonic()))
     void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
@@ -144,13 +134,13 @@ export class Deadlines {
     if (next !== undefined) this.#watch(next)
   }
 
-  #next(): AnyCall | undefined {
+  #next(): Call | undefined {
     this.#skipDone()
     return this.#calls[this.#first]
   }
 }
 
-const itself = <T, R>(answer: T) => answer as unknown as R
+const itself = <T>(answer: T) => answer
 const rethrow = (reason: unknown): never => {
   throw reason
 }

@@ -3,43 +3,63 @@ import type { FailurePolicy } from './contract.ts'
 
 export type Outcome = 'allowed' | 'rejected' | 'unlimited'
 
+/** Sums of one store. Whoever decides adds to them by itself. */
+export type OutcomeSums = Record<Outcome, number>
+
 /** What the limiter tells about its decisions. Tags are bounded: never anything of a caller. */
 export interface Counts {
-  outcome(store: string, outcome: Outcome): void
+  outcomesOf(store: string): OutcomeSums
   /** A decision was made without the store that was asked for. */
   degraded(store: string, policy: FailurePolicy): void
   /** A limit that only watches would have denied. */
   shadowed(store: string): void
 }
 
-export const noCounts: Counts = { outcome: () => {}, degraded: () => {}, shadowed: () => {} }
+export const noOutcomes = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimited: 0 })
+
+/** For a product without metrics. */
+export const noCounts: Counts = { outcomesOf: noOutcomes, degraded: () => {}, shadowed: () => {} }
 
 /**
  * The counters of `platform.rate.limit.requests` (document 1, "Events" 3) and of what operators have to know besides.
  * Counting costs an addition; the registry gets the sums when it is read.
  */
 export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
-  const requests = sums(registry, {
-    name: 'platform_rate_limit_requests_total',
-    help: 'Rate limit decisions by store and outcome',
-    tags: ['store', 'outcome'],
-  })
-  const degraded = sums(registry, {
-    name: 'platform_rate_limit_degraded_total',
-    help: 'Rate limit decisions made while their store failed, by store and failure policy',
-    tags: ['store', 'policy'],
-  })
-  const shadowed = sums(registry, {
-    name: 'platform_rate_limit_shadowed_total',
-    help: 'Requests that limits in shadow mode would have denied, by store',
-    tags: ['store'],
-  })
+  const outcomes = new Map<string, OutcomeSums>()
+  const degraded = new Map<string, Partial<Record<FailurePolicy, number>>>()
+  const shadowed = new Map<string, { shadowed: number }>()
+  const counters = [
+    counterOf(registry, outcomes, {
+      name: 'platform_rate_limit_requests_total',
+      help: 'Rate limit decisions by store and outcome',
+      tag: 'outcome',
+    }),
+    counterOf(registry, degraded, {
+      name: 'platform_rate_limit_degraded_total',
+      help: 'Rate limit decisions made while their store failed, by store and failure policy',
+      tag: 'policy',
+    }),
+    counterOf(registry, shadowed, {
+      name: 'platform_rate_limit_shadowed_total',
+      help: 'Requests that limits in shadow mode would have denied, by store',
+    }),
+  ]
+  const of = <Sums>(sums: Map<string, Sums>, store: string, none: () => Sums): Sums => {
+    const known = sums.get(store) ?? none()
+    sums.set(store, known)
+    return known
+  }
   return {
-    outcome: (store, outcome) => requests.add(store, outcome),
-    degraded: (store, policy) => degraded.add(store, policy),
-    shadowed: (store) => shadowed.add(store, ''),
+    outcomesOf: (store) => of(outcomes, store, noOutcomes),
+    degraded(store, policy) {
+      const sums = of<Partial<Record<FailurePolicy, number>>>(degraded, store, () => ({}))
+      sums[policy] = (sums[policy] ?? 0) + 1
+    },
+    shadowed(store) {
+      of(shadowed, store, () => ({ shadowed: 0 })).shadowed += 1
+    },
     stop() {
-      for (const counter of [requests, degraded, shadowed]) counter.stop()
+      for (const { stop } of counters) stop()
     },
   }
 }
@@ -47,35 +67,28 @@ export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
 interface CounterDeclaration {
   readonly name: string
   readonly help: string
-  /** The store, and for some a second one. */
-  readonly tags: readonly ['store', string?]
+  /** The tag beside the store. */
+  readonly tag?: string
 }
 
-function sums(registry: Registry, { name, help, tags: [store, second] }: CounterDeclaration) {
-  const byStore = new Map<string, Map<string, number>>()
+function counterOf(
+  registry: Registry,
+  sums: ReadonlyMap<string, Readonly<Record<string, number>>>,
+  { name, help, tag }: CounterDeclaration,
+) {
   new Counter({
     name,
     help,
-    labelNames: second === undefined ? [store] : [store, second],
+    labelNames: tag === undefined ? ['store'] : ['store', tag],
     registers: [registry],
     collect() {
       this.reset()
-      for (const [storeName, byTag] of byStore) {
-        for (const [tag, sum] of byTag) {
-          this.inc({ [store]: storeName, ...(second === undefined ? {} : { [second]: tag }) }, sum)
+      for (const [store, byTag] of sums) {
+        for (const [value, sum] of Object.entries(byTag)) {
+          this.inc(tag === undefined ? { store } : { store, [tag]: value }, sum)
         }
       }
     },
   })
-  return {
-    add(storeName: string, tag: string): void {
-      let byTag = byStore.get(storeName)
-      if (byTag === undefined) {
-        byTag = new Map()
-        byStore.set(storeName, byTag)
-      }
-      byTag.set(tag, (byTag.get(tag) ?? 0) + 1)
-    },
-    stop: () => registry.removeSingleMetric(name),
-  }
+  return { stop: () => registry.removeSingleMetric(name) }
 }

@@ -3,7 +3,7 @@ import type { ConsumeRequest, FailurePolicy, JointResult, RateLimiter, RateLimit
 import { storeUnavailable, tooManyRequests } from './denial.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { Failover, type FailoverParts, insuranceStore, insuredKey } from './failover.ts'
-import type { Outcome } from './limiter-metrics.ts'
+import type { OutcomeSums } from './limiter-metrics.ts'
 import {
   checkDistinct,
   isLimited,
@@ -35,6 +35,8 @@ export interface LimiterParts extends FailoverParts {
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterParts
   readonly #failover: Failover
+  /** Of the stores that were asked, by their names. */
+  readonly #outcomes = new Map<string, OutcomeSums>()
 
   constructor(parts: LimiterParts) {
     this.#parts = parts
@@ -42,11 +44,11 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   consume(request: ConsumeRequest): Promise<RateLimitResult> {
-    return promised(() => this.decide(request, 'consume'))
+    return this.#promised(request, 'consume')
   }
 
   peek(request: ConsumeRequest): Promise<RateLimitResult> {
-    return promised(() => this.decide(request, 'peek'))
+    return this.#promised(request, 'peek')
   }
 
   async assertAllowed(request: ConsumeRequest): Promise<RateLimitResult> {
@@ -72,7 +74,7 @@ export class StoreRateLimiter implements RateLimiter {
       const decision = decisions[deciding.indexOf(one as LimitedRequest)]
       if (decision === undefined) results.push(await this.#decide(one, allowed ? 'consume' : 'peek'))
       else {
-        if (allowed || !decision.allowed) this.#count(one, decision.allowed ? 'allowed' : 'rejected')
+        if (allowed || !decision.allowed) one.outcomes[decision.allowed ? 'allowed' : 'rejected'] += 1
         results.push(this.#result(one, decision))
       }
     }
@@ -91,7 +93,7 @@ export class StoreRateLimiter implements RateLimiter {
     const { settings, stores, denials, watch, deadlines } = this.#parts
     const name = store || settings.defaultStore
     const chosen = this.storeNamed(name)
-    const complete = this.#complete(key)
+    const complete = `${settings.keyPrefix}:${boundedKey(key)}`
     denials.forget(name, complete)
     const insurance = stores.get(insuranceStore)
     try {
@@ -124,6 +126,16 @@ export class StoreRateLimiter implements RateLimiter {
     )
   }
 
+  /** Also what is thrown at once. An async function would cost as much as deciding. */
+  #promised(request: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
+    try {
+      const result = this.decide(request, operation)
+      return result instanceof Promise ? result : Promise.resolve(result)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   /** Fills in what the request leaves open. */
   #prepare(asked: ConsumeRequest): PreparedRequest {
     checkRequest(asked)
@@ -135,8 +147,9 @@ export class StoreRateLimiter implements RateLimiter {
     return {
       storeName,
       store: limit <= 0 ? undefined : store,
+      outcomes: this.#outcomes.get(storeName) ?? this.#outcomesOf(storeName),
       request: {
-        key: this.#complete(asked.key),
+        key: `${settings.keyPrefix}:${boundedKey(asked.key)}`,
         limit,
         windowMs: asked.windowMs ?? settings.defaultWindowMs,
         cost: asked.cost ?? 1,
@@ -144,6 +157,12 @@ export class StoreRateLimiter implements RateLimiter {
       policy: asked.failurePolicy ?? settings.failurePolicy,
       shadow: asked.shadow === true,
     }
+  }
+
+  #outcomesOf(storeName: string): OutcomeSums {
+    const outcomes = this.#parts.counts.outcomesOf(storeName)
+    this.#outcomes.set(storeName, outcomes)
+    return outcomes
   }
 
   #decide(prepared: PreparedRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
@@ -157,19 +176,27 @@ export class StoreRateLimiter implements RateLimiter {
     if (watch.isFailing(storeName)) return this.#failOver(prepared, operation)
 
     const askedAt = isRemembered ? clock.monotonic() : 0
-    const settle = (decision: RateLimitDecision) => {
-      if (isRemembered && !decision.allowed) denials.remember(storeName, algorithm, request, decision, askedAt)
-      return this.#decided(prepared, operation, decision)
-    }
-    const fail = (cause: unknown) => {
+    const call = deadlines().begin()
+    let answer: RateLimitDecision | Promise<RateLimitDecision>
+    try {
+      answer = store[operation](request, call)
+    } catch (cause) {
       watch.failed(storeName, store, cause)
       return this.#failOver(prepared, operation, cause)
     }
-    try {
-      return deadlines().run((context) => store[operation](request, context), settle, fail)
-    } catch (cause) {
-      return fail(cause)
-    }
+    if (!(answer instanceof Promise)) return this.#decided(prepared, operation, answer)
+    return deadlines().follow(
+      call,
+      answer,
+      (decision) => {
+        if (isRemembered && !decision.allowed) denials.remember(storeName, algorithm, request, decision, askedAt)
+        return this.#decided(prepared, operation, decision)
+      },
+      (cause) => {
+        watch.failed(storeName, store, cause)
+        return this.#failOver(prepared, operation, cause)
+      },
+    )
   }
 
   #failOver(
@@ -184,7 +211,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   #unlimited(prepared: PreparedRequest, operation: Operation): RateLimitResult {
-    if (operation === 'consume') this.#count(prepared, 'unlimited')
+    if (operation === 'consume') prepared.outcomes.unlimited += 1
     const { key } = prepared.request
     const resetAt = this.#parts.clock.now()
     // "Maximum" of decision B15: as large as a number in JSON gets exactly.
@@ -193,7 +220,7 @@ export class StoreRateLimiter implements RateLimiter {
 
   #decided(prepared: PreparedRequest, operation: Operation, decision: RateLimitDecision): RateLimitResult {
     if (operation === 'consume') {
-      this.#count(prepared, decision.allowed || prepared.shadow ? 'allowed' : 'rejected')
+      prepared.outcomes[decision.allowed || prepared.shadow ? 'allowed' : 'rejected'] += 1
       if (prepared.shadow && !decision.allowed) this.#parts.counts.shadowed(prepared.storeName)
     }
     return this.#result(prepared, decision)
@@ -203,23 +230,5 @@ export class StoreRateLimiter implements RateLimiter {
     const { allowed, remaining, resetAtMs: resetAt, retryAfterMs: retryAfter } = decision
     if (shadow && !allowed) return { allowed: true, key, limit, remaining, resetAt, retryAfter: 0, shadowed: true }
     return { allowed, key, limit, remaining, resetAt, retryAfter }
-  }
-
-  #count({ storeName }: PreparedRequest, outcome: Outcome): void {
-    this.#parts.counts.outcome(storeName, outcome)
-  }
-
-  #complete(key: string): string {
-    return `${this.#parts.settings.keyPrefix}:${boundedKey(key)}`
-  }
-}
-
-/** Also what is thrown at once. */
-function promised<T>(decide: () => T | Promise<T>): Promise<T> {
-  try {
-    const answer = decide()
-    return answer instanceof Promise ? answer : Promise.resolve(answer)
-  } catch (error) {
-    return Promise.reject(error)
   }
 }

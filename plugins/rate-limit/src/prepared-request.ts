@@ -1,5 +1,6 @@
 import type { RateLimitRequest, RateLimitStore } from '@plinth/kernel'
 import type { FailurePolicy } from './contract.ts'
+import type { OutcomeSums } from './limiter-metrics.ts'
 
 export type Operation = 'consume' | 'peek'
 
@@ -7,6 +8,8 @@ export type Operation = 'consume' | 'peek'
 export interface PreparedRequest {
   readonly storeName: string
   readonly store: RateLimitStore | undefined
+  /** Where its outcome is counted. */
+  readonly outcomes: OutcomeSums
   readonly request: RateLimitRequest
   readonly policy: FailurePolicy
   /** Counts and never denies. */

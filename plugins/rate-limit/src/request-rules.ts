@@ -13,7 +13,8 @@ const longestKey = 256
 export const boundedKey = (key: string): string => (key.length > longestKey ? `sha256:${sha256(key)}` : key)
 
 export function checkKey(key: string): void {
-  if (typeof key !== 'string' || key.trim() === '') {
+  // What begins with a letter is not blank.
+  if (typeof key !== 'string' || (!(key.charCodeAt(0) > 32) && key.trim() === '')) {
     throw new RangeError('Rate limit "key" must not be empty: it names whose quota it is')
   }
 }
