@@ -67,7 +67,7 @@ export interface RateLimiter {
    * peeked at and then taken one after the other: a caller that meets another one at the last unit may be denied after it
    * took something of the limits named before; it never passes.
    *
-   * @throws RangeError also when two requests name the same key of the same store
+   * @throws RangeError also when two requests name the same key of the same store, and for more than 128 requests
    */
   consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult>
   /** Like `consumeAll`, but a denial throws as `assertAllowed` does, with the longest time to wait. */

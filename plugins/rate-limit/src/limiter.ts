@@ -4,13 +4,7 @@ import { storeUnavailable, tooManyRequests } from './denial.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { Failover, type FailoverParts, insuranceStore, insuredKey } from './failover.ts'
 import type { OutcomeSums } from './limiter-metrics.ts'
-import {
-  checkDistinct,
-  isLimited,
-  type LimitedRequest,
-  type Operation,
-  type PreparedRequest,
-} from './prepared-request.ts'
+import { checkJoint, isLimited, type LimitedRequest, type Operation, type PreparedRequest } from './prepared-request.ts'
 import { boundedKey, checkKey, checkRequest } from './request-rules.ts'
 
 /** Read at every call, so that a live change counts at once. */
@@ -64,7 +58,7 @@ export class StoreRateLimiter implements RateLimiter {
 
   async consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult> {
     const prepared = requests.map((request) => this.#prepare(request))
-    checkDistinct(prepared)
+    checkJoint(prepared)
     // Limits that only watch must not deny the others.
     const deciding = prepared.filter((one) => isLimited(one) && !one.shadow) as LimitedRequest[]
     const decisions = await this.#failover.decideAll(deciding)

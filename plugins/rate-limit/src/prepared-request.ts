@@ -20,8 +20,14 @@ export type LimitedRequest = PreparedRequest & { readonly store: RateLimitStore 
 
 export const isLimited = (prepared: PreparedRequest): prepared is LimitedRequest => prepared.store !== undefined
 
+/** What the stores can decide in one step. */
+const mostTogether = 128
+
 /** Two limits on one key would count in one window, and no store could tell what to take. */
-export function checkDistinct(requests: readonly PreparedRequest[]): void {
+export function checkJoint(requests: readonly PreparedRequest[]): void {
+  if (requests.length > mostTogether) {
+    throw new RangeError(`At most ${mostTogether} rate limits can be decided together, not ${requests.length}`)
+  }
   const seen = new Set<string>()
   for (const { storeName, request } of requests) {
     const name = `${storeName}\0${request.key}`

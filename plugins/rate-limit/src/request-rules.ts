@@ -9,8 +9,9 @@ export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfie
 /** A key that a caller forgot to hash must not fill a store. */
 const longestKey = 256
 
-/** The key as a store may hold it. */
-export const boundedKey = (key: string): string => (key.length > longestKey ? `sha256:${sha256(key)}` : key)
+/** The key as every store can hold it: what a caller sends must not make one fail. */
+export const boundedKey = (key: string): string =>
+  key.length > longestKey || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
 
 export function checkKey(key: string): void {
   // What begins with a letter is not blank.

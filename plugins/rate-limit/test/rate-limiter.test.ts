@@ -184,6 +184,21 @@ t.test('bad arguments are refused before any store sees them, and change nothing
   t.same(spy.asked, [])
 })
 
+t.test(
+  'no key makes a store fail: half a surrogate pair is hashed, and too many joint limits are refused',
+  async (t) => {
+    const spy = storePlugin('spy', allow)
+    const { limiter } = await startLimiter(t, [spy.plugin], { 'default-store': 'spy' })
+    for (const key of ['\ud800', 'a\udc00b'])
+      t.match((await limiter.consume({ key })).key, /^rate-limit:sha256:[0-9a-f]{64}$/)
+    t.equal((await limiter.consume({ key: 'ключ 🔑' })).key, 'rate-limit:ключ 🔑')
+    t.ok(spy.asked.every(({ key }) => key.isWellFormed()))
+    const many = Array.from({ length: 129 }, (_, index) => ({ key: `k${index}` }))
+    await t.rejects(limiter.consumeAll(many), { name: 'RangeError', message: /128/ })
+    t.equal((await limiter.consumeAll(many.slice(1))).allowed, true)
+  },
+)
+
 t.test('a key that somebody forgot to hash does not fill the store', async (t) => {
   const { limiter } = await startLimiter(t)
   const long = (tail: string) => limiter.consume({ key: 'x'.repeat(100_000) + tail, maxAttempts: 1 })
