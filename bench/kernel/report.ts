@@ -1,12 +1,20 @@
 import type { Spread } from './statistics.ts'
 
+/** How a figure of each unit is written. Microseconds come in milliseconds, as all times. */
+const units = {
+  ratio: (value: number) => value.toFixed(2),
+  ms: (value: number) => `${value.toFixed(value < 100 ? 1 : 0)} ms`,
+  us: (value: number) => `${(1000 * value).toFixed(1)} us`,
+  bytes: (value: number) => `${value.toFixed(0)} bytes`,
+} as const
+
 /** A figure and the bar that it is held against. A bar never fails the run: timings of a shared machine are no verdict. */
 export interface Bar {
   readonly name: string
   readonly measured: number
   /** `atLeast` or `atMost`, in the unit of the figure. */
   readonly bar: { readonly atLeast: number } | { readonly atMost: number }
-  readonly unit: 'ratio' | 'ms'
+  readonly unit: keyof typeof units
 }
 
 /** One part of the report. */
@@ -36,7 +44,7 @@ export function barsText(bars: readonly Bar[]): string {
   const rows = bars.map(({ name, measured, bar, unit }) => {
     const [sign, limit] = 'atLeast' in bar ? ['>=', bar.atLeast] : ['<=', bar.atMost]
     const met = sign === '>=' ? measured >= limit : measured <= limit
-    const text = (value: number) => (unit === 'ms' ? `${value.toFixed(value < 100 ? 1 : 0)} ms` : value.toFixed(2))
+    const text = units[unit]
     return [name, text(measured), `${sign} ${text(limit)}`, met ? 'met' : 'missed']
   })
   return tableText([['bar', 'measured', 'wanted', 'result'], ...rows])

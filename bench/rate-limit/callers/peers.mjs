@@ -1,0 +1,25 @@
+// rate-limiter-flexible and Redis itself. Argument: port of Redis. JavaScript, so that types need no peers installed.
+import { Redis } from 'ioredis'
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import { answer, keyRing } from '../meter.ts'
+
+const port = Number(process.argv[2])
+const plain = new Redis({ port })
+const pipelined = new Redis({ port, enableAutoPipelining: true })
+const roomy = { points: 1e12, duration: 3600 }
+const memory = new RateLimiterMemory(roomy)
+const drained = new RateLimiterMemory({ points: 1, duration: 3600 })
+await drained.consume('drained:account:0123456789abcdef')
+const redis = new RateLimiterRedis({ ...roomy, storeClient: plain })
+const redisPipelined = new RateLimiterRedis({ ...roomy, storeClient: pipelined })
+const next = keyRing('peer')
+
+answer({
+  allow: () => memory.consume('login:account:0123456789abcdef'),
+  // A denial is a rejection here.
+  deny: () => drained.consume('drained:account:0123456789abcdef').catch((denied) => denied),
+  incr: () => plain.incr(next()),
+  'incr, pipelined': () => pipelined.incr(next()),
+  window: () => redis.consume(next()),
+  'window, pipelined': () => redisPipelined.consume(next()),
+})

@@ -1,0 +1,48 @@
+import database from '@plinth/database'
+import { defineProduct, rateLimitStore, startProduct } from '@plinth/kernel'
+import rateLimit, { rateLimiter } from '@plinth/rate-limit'
+import memory from '@plinth/rate-limit-stores/memory'
+import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStore from '@plinth/shared-store'
+import { answer, keyRing } from '../meter.ts'
+
+/** The whole limiter, as a plugin calls it. Argument: port of Redis. */
+const product = defineProduct({
+  name: 'bench',
+  plugins: [database, sharedStore, rateLimit, memory, sharedWindow, sharedBucket],
+  config: {
+    'platform.database.sqlite.file': ':memory:',
+    'platform.cache.enabled': true,
+    'platform.cache.port': Number(process.argv[2]),
+    'platform.cache.key-prefix': 'bench',
+    'platform.log.level': 'warn',
+  },
+})
+const running = await startProduct(product, { envFile: false })
+const limiter = running.service(rateLimiter)
+const store = running.contributions(rateLimitStore).get('memory')
+const next = keyRing('user')
+const roomy = { maxAttempts: 1e12, windowMs: 3_600_000 }
+const hot = 'login:account:0123456789abcdef'
+const drained = { key: 'drained:account:0123456789abcdef', maxAttempts: 1, windowMs: 3_600_000 }
+for (const name of ['memory', 'shared-window', 'shared-bucket']) await limiter.consume({ ...drained, store: name })
+/** As a store gets it from the limiter. */
+const complete = { key: `rate-limit:${hot}`, limit: 1e12, windowMs: 3_600_000, cost: 1 }
+const empty = { ...complete, key: `rate-limit:${drained.key}`, limit: 1 }
+store?.consume(empty)
+
+answer({
+  allow: () => limiter.consume({ key: hot, store: 'memory', maxAttempts: 1e12, windowMs: 3_600_000 }),
+  deny: () => limiter.consume({ ...drained, store: 'memory' }),
+  'sync allow': () => store?.consume(complete),
+  'sync deny': () => store?.consume(empty),
+  window: () => limiter.consume({ key: next(), store: 'shared-window', ...roomy }),
+  bucket: () => limiter.consume({ key: next(), store: 'shared-bucket', ...roomy }),
+  joint: () =>
+    limiter.consumeAll([
+      { key: next(), store: 'shared-window', ...roomy },
+      { key: 'address', store: 'shared-window', ...roomy },
+    ]),
+  'window deny': () => limiter.consume({ ...drained, store: 'shared-window' }),
+})

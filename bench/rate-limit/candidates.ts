@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import { Child } from '../kernel/child-process.ts'
+import { rotated } from '../kernel/statistics.ts'
+import type { Measured, Question } from './meter.ts'
+
+/** What is measured: a program and one of its calls. */
+export interface Candidate {
+  readonly name: string
+  readonly program: 'plinth.ts' | 'peers.mjs'
+  readonly call: string
+}
+
+export interface Rounds {
+  readonly rounds: number
+  /** CPU time of a turn, milliseconds. */
+  readonly cpuMs: number
+  readonly warmUpCpuMs: number
+}
+
+/** Figures of each candidate, round by round. */
+export type Series = Readonly<Record<string, Measured[]>>
+
+/** Each candidate in a process of its own, one at a time, in turns whose order rotates. */
+export async function measureInTurns(
+  candidates: readonly Candidate[],
+  callers: number,
+  port: number,
+  { rounds, cpuMs, warmUpCpuMs }: Rounds,
+  around: (candidate: Candidate, measure: () => Promise<Measured>) => Promise<Measured> = (_, measure) => measure(),
+): Promise<Series> {
+  const running = new Map<Candidate, Child>()
+  const series: Record<string, Measured[]> = {}
+  try {
+    for (const candidate of candidates) {
+      const child = new Child(join(import.meta.dirname, 'callers', candidate.program), [`${port}`])
+      running.set(candidate, child)
+      await child.next()
+      await ask(child, { call: candidate.call, callers, cpuMs: warmUpCpuMs })
+      series[candidate.name] = []
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (const [candidate, child] of rotated([...running], round)) {
+        const measure = () => ask(child, { call: candidate.call, callers, cpuMs })
+        series[candidate.name]?.push(await around(candidate, measure))
+      }
+    }
+  } finally {
+    for (const child of running.values()) await child.end()
+  }
+  return series
+}
+
+const ask = (child: Child, question: Question) => child.ask<Measured>(question)
+
+/** The candidate once more: its distance from 1.00 is the noise. */
+export const again = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
+
+/** One figure of all rounds. */
+export const figures = (series: Series, name: string, figure: keyof Measured): number[] =>
+  (series[name] ?? []).map((measured) => measured[figure])
+
+/**
+ * The rate of the quietest twentieth of all turns. Other programs of a shared machine only ever slow a turn down, and two
+ * processes that wait for each other most of all; what a program can do shows where they let it.
+ */
+export const quietRate = (series: Series, { name }: Candidate): number =>
+  quantile(figures(series, name, 'perSecond'), 0.95)
+
+/** The same for what is less the better. */
+export const quietCost = (values: readonly number[]): number => quantile(values, 0.05)
+
+function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN
+}

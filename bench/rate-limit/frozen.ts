@@ -1,0 +1,123 @@
+import database from '@plinth/database'
+import { defineProduct, startProduct } from '@plinth/kernel'
+import rateLimit, { type FailurePolicy, type RateLimiter, rateLimiter } from '@plinth/rate-limit'
+import memory from '@plinth/rate-limit-stores/memory'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStore from '@plinth/shared-store'
+import { ownRedis } from '@plinth/shared-store/testing'
+import type { Section } from '../kernel/report.ts'
+import { median } from '../kernel/statistics.ts'
+
+const deadlineMs = 250
+const underWay = 64
+const later = 500
+
+interface Freeze {
+  /** The slowest of the calls that were under way. */
+  readonly firstMs: number
+  /** p99 and slowest of the calls after the first failure. */
+  readonly laterMs: number
+  readonly laterMostMs: number
+  /** From the thaw until the store decides again. */
+  readonly backMs: number
+}
+
+/** A Redis that stops answering: how long callers wait, at first and afterwards, and how soon it is used again. */
+export async function measureFrozen(rounds: number): Promise<Section> {
+  const policies = ['closed', 'insurance'] as const
+  const seen = new Map<FailurePolicy, Freeze[]>(policies.map((policy) => [policy, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const policy of policies) seen.get(policy)?.push(await freezeOnce(policy))
+  }
+  const of = (policy: FailurePolicy, figure: keyof Freeze) => (seen.get(policy) ?? []).map((one) => one[figure])
+  const cell = (policy: FailurePolicy, figure: keyof Freeze) =>
+    `${median(of(policy, figure)).toFixed(2)}, at most ${Math.max(...of(policy, figure)).toFixed(2)}`
+  return {
+    title: 'Redis frozen',
+    tables: [
+      [
+        [
+          'policy',
+          'slowest call under way, ms',
+          'p99 afterwards, ms',
+          'slowest afterwards, ms',
+          'used again after, ms',
+        ],
+        ...policies.map((policy) => [
+          policy,
+          cell(policy, 'firstMs'),
+          cell(policy, 'laterMs'),
+          cell(policy, 'laterMostMs'),
+          cell(policy, 'backMs'),
+        ]),
+      ],
+    ],
+    notes: [
+      `${rounds} times SIGSTOP with ${underWay} calls under way, then ${later} calls one after the other, then SIGCONT; deadline ${deadlineMs} ms`,
+    ],
+    bars: [
+      {
+        name: 'Redis frozen: slowest call under way',
+        measured: median(policies.flatMap((policy) => of(policy, 'firstMs'))),
+        bar: { atMost: deadlineMs + 50 },
+        unit: 'ms',
+      },
+      {
+        name: 'Redis frozen: p99 of calls after the first failure',
+        measured: median(policies.flatMap((policy) => of(policy, 'laterMs'))),
+        bar: { atMost: 1 },
+        unit: 'ms',
+      },
+    ],
+  }
+}
+
+async function freezeOnce(failurePolicy: FailurePolicy): Promise<Freeze> {
+  const redis = await ownRedis()
+  if (redis === undefined) throw new Error('redis-server cannot be started')
+  const product = defineProduct({
+    name: 'bench',
+    plugins: [database, sharedStore, rateLimit, memory, sharedWindow],
+    config: {
+      'platform.database.sqlite.file': ':memory:',
+      'platform.log.level': 'fatal',
+      'platform.rate-limit.default-store': 'shared-window',
+      'platform.rate-limit.store-deadline': `${deadlineMs}ms`,
+      ...redis.config,
+    },
+  })
+  const running = await startProduct(product, { envFile: false })
+  const limiter = running.service(rateLimiter)
+  const timed = async (key: string) => {
+    const startedAt = performance.now()
+    await limiter.consume({ key, failurePolicy }).catch(() => undefined)
+    return performance.now() - startedAt
+  }
+  try {
+    for (let call = 0; call < 2000; call++) await timed('warm')
+    redis.freeze()
+    const first = await Promise.all(Array.from({ length: underWay }, (_, call) => timed(`first:${call}`)))
+    const times: number[] = []
+    for (let call = 0; call < later; call++) times.push(await timed(`later:${call}`))
+    times.sort((a, b) => a - b)
+    redis.thaw()
+    const thawedAt = performance.now()
+    while (!(await isUsed(limiter))) await new Promise((resolve) => setTimeout(resolve, 5))
+    return {
+      firstMs: Math.max(...first),
+      laterMs: times[Math.floor(0.99 * times.length)] ?? 0,
+      laterMostMs: times.at(-1) ?? 0,
+      backMs: performance.now() - thawedAt,
+    }
+  } finally {
+    await running.stop('measured')
+    await redis.drop()
+  }
+}
+
+/** A limit that is closed passes only when the store decides. */
+const isUsed = (limiter: RateLimiter) =>
+  limiter.consume({ key: 'back', failurePolicy: 'closed' }).then(
+    () => true,
+    () => false,
+  )

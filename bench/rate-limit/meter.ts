@@ -1,0 +1,120 @@
+/** What a measured program is asked: so many callers, each with one call under way, for so much CPU time. */
+export interface Question {
+  readonly call: string
+  readonly callers: number
+  /** Of the calling process: on a busy machine a turn of so much time may hold hardly a call. */
+  readonly cpuMs: number
+}
+
+export interface Measured {
+  readonly calls: number
+  readonly perSecond: number
+  /** CPU time of the calling process per call, user and system. */
+  readonly cpuMicroseconds: number
+  /** Of single calls, in milliseconds; 0 where calls are too short to be timed one by one. */
+  readonly p50: number
+  readonly p99: number
+}
+
+type Call = () => unknown
+
+/** Answers questions about the given calls until its parent is gone. A call whose name begins with "sync" is not awaited. */
+export function answer(calls: Readonly<Record<string, Call>>): void {
+  process.on('message', async ({ call, callers, cpuMs }: Question) => {
+    const measured = calls[call]
+    if (measured === undefined) throw new RangeError(`no call ${call}`)
+    const turn = new Turn(cpuMs)
+    const times = call.startsWith('sync') ? repeat(measured, turn) : await repeatAsync(measured, callers, turn)
+    process.send?.(turn.summary(times))
+  })
+  process.once('disconnect', () => process.exit())
+  process.send?.({ ready: true })
+}
+
+/** Counts calls until the CPU time of the turn is used up. */
+class Turn {
+  readonly #startedAt = performance.now()
+  readonly #cpuAtStart = process.cpuUsage()
+  readonly #cpuMicroseconds: number
+  #calls = 0
+  #nextLook = 0
+  isOver = false
+
+  constructor(cpuMs: number) {
+    this.#cpuMicroseconds = 1000 * cpuMs
+  }
+
+  count(calls: number): void {
+    this.#calls += calls
+    if (this.#calls < this.#nextLook) return
+    this.#nextLook = this.#calls + 100
+    this.isOver = this.#used() >= this.#cpuMicroseconds
+  }
+
+  summary(times: number[]): Measured {
+    const seconds = (performance.now() - this.#startedAt) / 1000
+    times.sort((a, b) => a - b)
+    const quantile = (part: number) => times[Math.floor(part * times.length)] ?? 0
+    return {
+      calls: this.#calls,
+      perSecond: this.#calls / seconds,
+      cpuMicroseconds: this.#used() / this.#calls,
+      p50: quantile(0.5),
+      p99: quantile(0.99),
+    }
+  }
+
+  #used(): number {
+    const { user, system } = process.cpuUsage(this.#cpuAtStart)
+    return user + system
+  }
+}
+
+function repeat(call: Call, turn: Turn): number[] {
+  while (!turn.isOver) {
+    for (let count = 0; count < 1000; count++) call()
+    turn.count(1000)
+  }
+  return []
+}
+
+/** Calls of microseconds would be measured with the clock itself, so only slower ones are timed one by one. */
+const timedFromMs = 0.005
+
+async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<number[]> {
+  const times: number[] = []
+  const timed = async () => {
+    for (let at = performance.now(); !turn.isOver; ) {
+      await call()
+      const now = performance.now()
+      times.push(now - at)
+      at = now
+      turn.count(1)
+    }
+  }
+  const untimed = async () => {
+    while (!turn.isOver) {
+      for (let count = 0; count < 100; count++) await call()
+      turn.count(100)
+    }
+  }
+  const caller = callers > 1 || (await isSlow(call)) ? timed : untimed
+  await Promise.all(Array.from({ length: callers }, caller))
+  return times
+}
+
+async function isSlow(call: Call): Promise<boolean> {
+  const startedAt = performance.now()
+  for (let count = 0; count < 100; count++) await call()
+  return (performance.now() - startedAt) / 100 > timedFromMs
+}
+
+/** Ten thousand keys in turn. */
+export function keyRing(prefix: string): () => string {
+  const keys = Array.from({ length: 10_000 }, (_, index) => `${prefix}:${index}`)
+  let at = 0
+  return () => {
+    at = (at + 1) % keys.length
+    return keys[at] as string
+  }
+}

@@ -1,0 +1,46 @@
+import database from '@plinth/database'
+import http, { http as httpServer } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { definePlugin, defineProduct, startProduct } from '@plinth/kernel'
+import rateLimit, { rateLimited } from '@plinth/rate-limit'
+import memory from '@plinth/rate-limit-stores/memory'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStore from '@plinth/shared-store'
+import { Type } from 'typebox'
+import { announce } from '../../kernel/announce.ts'
+
+/** Arguments: the store of the limit, or `none`; port of Redis. All have the same plugins; only the annotation differs. */
+const [, , store = 'none', port] = process.argv
+const bench = definePlugin({
+  id: 'bench',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: httpServer },
+  setup({ services }) {
+    services.http.route('bench', {
+      method: 'GET',
+      path: '/api/v1/bench/articles/:id',
+      summary: 'Read an article',
+      access: 'public',
+      annotations: store === 'none' ? [] : [rateLimited({ store, maxAttempts: 1e12, windowSeconds: 3600 })],
+      request: { params: Type.Object({ id: Type.Integer({ minimum: 1 }) }) },
+      response: Type.Object({ id: Type.Integer(), title: Type.String() }),
+      handler: ({ params: { id } }) => ({ id, title: 'A title' }),
+    })
+  },
+})
+const product = defineProduct({
+  name: 'bench',
+  plugins: [database, sharedStore, http, i18n, rateLimit, memory, sharedWindow, bench],
+  config: {
+    'platform.database.sqlite.file': ':memory:',
+    'platform.cache.enabled': true,
+    'platform.cache.port': Number(port),
+    'platform.http.host': '127.0.0.1',
+    'platform.http.port': 0,
+    'platform.log.level': 'warn',
+  },
+})
+const { url } = (await startProduct(product, { envFile: false })).service(httpServer)
+if (url === undefined) throw new Error('the product does not listen')
+announce(url)
