@@ -1,6 +1,7 @@
 import type { JsonSchema, JsonValue, KeyDeclarations, Reload } from './declaration.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { inBothLocales, type Localized } from './localize.ts'
+import type { OwnedKey } from './owned-keys.ts'
 import { maskedValue } from './value.ts'
 
 /** One key as people and the configuration centre see it. Plain JSON. */
@@ -32,34 +33,44 @@ export interface CatalogueEntry {
 export function buildCatalogue(
   owners: Iterable<{ readonly plugin: string; readonly keys: KeyDeclarations }>,
 ): CatalogueEntry[] {
-  const entries = [...owners].flatMap(({ plugin, keys }) =>
-    Object.entries(keys).map(([key, declaration]): CatalogueEntry => {
-      const { schema, description, default: fallback, deprecated, examples, required, sensitive } = declaration
-      const { reason, ...deprecation } = deprecated ?? { since: '' }
-      return {
-        key,
-        plugin,
-        group: declaration.group ?? key.split('.')[1] ?? '',
-        type: String(schema['type']),
-        ...(typeof schema['format'] === 'string' && { format: schema['format'] }),
-        schema,
-        title: inBothLocales(declaration.title),
-        ...(description !== undefined && { description: inBothLocales(description) }),
-        ...(fallback !== undefined && { default: sensitive && !isEmpty(fallback) ? maskedValue : fallback }),
-        required,
-        sensitive,
-        reload: declaration.reload,
-        editable: declaration.editable,
-        ...(declaration.state && { state: true }),
-        env: environmentNameOf(key, declaration),
-        ...(deprecated && {
-          deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },
-        }),
-        ...(examples && { examples }),
-      }
-    }),
+  return catalogueOf(
+    [...owners].flatMap(({ plugin, keys }) =>
+      Object.entries(keys).map(([key, declaration]) => {
+        return { key, plugin, env: environmentNameOf(key, declaration), declaration }
+      }),
+    ),
   )
-  return entries.sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
+}
+
+/** The given keys as people see them, sorted by key. */
+export function catalogueOf(keys: Iterable<OwnedKey>): CatalogueEntry[] {
+  return Array.from(keys, entryOf).sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
+}
+
+function entryOf({ key, plugin, env, declaration }: OwnedKey): CatalogueEntry {
+  const { schema, description, default: fallback, deprecated, examples, required, sensitive } = declaration
+  const { reason, ...deprecation } = deprecated ?? { since: '' }
+  return {
+    key,
+    plugin,
+    group: declaration.group ?? key.split('.')[1] ?? '',
+    type: String(schema['type']),
+    ...(typeof schema['format'] === 'string' && { format: schema['format'] }),
+    schema,
+    title: inBothLocales(declaration.title),
+    ...(description !== undefined && { description: inBothLocales(description) }),
+    ...(fallback !== undefined && { default: sensitive && !isEmpty(fallback) ? maskedValue : fallback }),
+    required,
+    sensitive,
+    reload: declaration.reload,
+    editable: declaration.editable,
+    ...(declaration.state && { state: true }),
+    env,
+    ...(deprecated && {
+      deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },
+    }),
+    ...(examples && { examples }),
+  }
 }
 
 const isEmpty = (value: JsonValue) => value === '' || JSON.stringify(value) === '[]' || JSON.stringify(value) === '{}'

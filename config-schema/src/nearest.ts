@@ -49,3 +49,9 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   }
   return best
 }
+
+/** A remark for messages that name something unknown, with a blank before it; empty when nothing comes near. */
+export function didYouMean(name: string, candidates: Iterable<string>): string {
+  const near = nearest(name, candidates)
+  return near === undefined ? '' : ` Did you mean "${near}"?`
+}

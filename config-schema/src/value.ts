@@ -113,3 +113,17 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   const { rule = 'have a type', example } = types[type] ?? {}
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }) }
 }
+
+/** A value as a source gives it: in its written form, or as text. */
+export interface GivenValue {
+  readonly written?: JsonValue
+  readonly text?: string
+}
+
+/** The written form of a value that a source gives, or the first rule of the key that it breaks. */
+export function readGiven(declaration: KeyDeclaration, { written, text = '' }: GivenValue): TextReading {
+  const read: TextReading = written === undefined ? readText(declaration, text) : { ok: true, value: written }
+  if (!read.ok) return read
+  const [fault] = validateValue(declaration, read.value)
+  return fault === undefined ? read : { ok: false, ...fault }
+}

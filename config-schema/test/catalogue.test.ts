@@ -16,6 +16,7 @@ import {
   nearest,
   readText,
 } from '../src/index.ts'
+import { collectKeys } from '../src/reading.ts'
 
 const segment = fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,2}$/)
 const name = fc.array(segment, { minLength: 1, maxLength: 6 }).map((segments) => ['platform', ...segments].join('.'))
@@ -211,4 +212,28 @@ t.test('every default survives the way through .env.example, or is left out', as
     }),
     { numRuns: 500 },
   )
+})
+
+t.test('a key has one owner and a variable one key; what is unsound or comes second is left out', async (t) => {
+  const sound = key.string({ title: 'x', default: 'x' })
+  const { keys, faults } = collectKeys([
+    { plugin: 'first', keys: { 'platform.a.b': sound, 'platform.c': key.port({ title: 'x', default: 0 }) } },
+    { plugin: 'second', keys: { 'platform.a.b': sound, 'platform.a-b': sound, 'acme.d': sound } },
+  ])
+  t.strictSame(
+    Array.from(keys.values(), ({ key: name, plugin, env }) => [name, plugin, env]),
+    [
+      ['platform.a.b', 'first', 'PLATFORM_A_B'],
+      ['platform.c', 'first', 'PLATFORM_C'],
+      ['platform.a-b', 'second', 'PLATFORM_A_B'],
+    ],
+    'with a wrong default it is still a key',
+  )
+  t.match(faults, [
+    { plugin: 'first', key: 'platform.c', rule: 'default', message: /^default must be at least 1/ },
+    { plugin: 'second', key: 'platform.a.b', rule: 'duplicate-key', message: 'belongs to plugin "first"' },
+    { rule: 'duplicate-variable', message: 'shares the environment variable PLATFORM_A_B with key "platform.a.b"' },
+    { plugin: 'second', key: 'acme.d', rule: 'name' },
+  ])
+  t.equal(faults[1]?.other, keys.get('platform.a.b'))
 })

@@ -9,6 +9,7 @@ import {
   readValue,
   validateValue,
 } from '../src/index.ts'
+import { readGiven } from '../src/reading.ts'
 
 const declare = (schema: JsonSchema): KeyDeclaration => ({ ...key.string({ title: 'x' }), schema })
 const read = (declaration: KeyDeclaration, text: string) => {
@@ -281,4 +282,16 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
     }),
     { numRuns: 300 },
   )
+})
+
+t.test('a given value, as text or in its written form, has to meet the whole rule of the key', async (t) => {
+  const window = key.duration({ title: 'x', default: '1m', minimum: '1s' })
+  t.strictSame(readGiven(window, { text: '5m' }), { ok: true, value: '5m' })
+  t.strictSame(readGiven(window, { written: '5m' }), { ok: true, value: '5m' })
+  t.match(readGiven(window, { text: '5ms' }), { ok: false, rule: 'formatMinimum', message: /^must be at least 1s/ })
+  t.match(readGiven(window, { written: 5 }), { ok: false, rule: 'type' })
+  t.match(readGiven(window, {}), { ok: false, rule: 'empty' })
+  const count = key.integer({ title: 'x' })
+  t.match(readGiven(count, { text: 'five' }), { ok: false, rule: 'type' })
+  t.strictSame(readGiven(count, { text: '5' }), { ok: true, value: 5 })
 })

@@ -6,11 +6,7 @@ import type { PluginHost } from './plugin-host.ts'
 export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundInstallTask[] {
   const bound = hosts.flatMap((host) =>
     (host.plugin.installTasks ?? []).map((task): BoundInstallTask => {
-      const context = (signal: AbortSignal, note: (text: string) => void = () => {}) => ({
-        ...host.runtime,
-        signal,
-        note,
-      })
+      const context = (signal: AbortSignal, note = (_text: string) => {}) => ({ ...host.runtime, signal, note })
       return {
         ...task,
         plugin: host.plugin.id,
@@ -20,9 +16,7 @@ export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundIn
     }),
   )
   bound.sort((a, b) => a.order - b.order || (a.code < b.code ? -1 : 1))
-  const byCode = new Map(bound.map((task) => [task.code, task]))
-  const { order } = orderByDependency([...byCode.keys()], (code) => byCode.get(code)?.dependencies ?? [])
-  return order.flatMap((code) => byCode.get(code) ?? [])
+  return orderByDependency(bound, ({ code, dependencies = [] }) => ({ name: code, needs: dependencies })).order
 }
 
 /** Scheduled tasks of all plugins, with the values of their keys behind functions so that a live change counts. */

@@ -1,16 +1,20 @@
 import { type JsonValue, maskedValue, readValue } from '@plinth/config-schema'
 import {
-  checkEntry,
-  type KeyIndex,
-  type Layer,
+  type ConfigEntry,
+  type ConfigLayer,
+  type ConfigSource,
+  didYouMean,
   type OrphanedValue,
   type OwnedKey,
-  type Reading,
+  readGiven,
   readSource,
-} from './config-reading.ts'
-import { type ConfigEntry, type ConfigSource, type SourceName, sourceOrder } from './config-sources.ts'
-import { didYouMean, kernelError, type Problem, problem, reasonOf } from './errors.ts'
-import { redactor, secretTexts } from './redaction.ts'
+  Secrets,
+  type SourceFinding,
+  type SourceName,
+  type SourceReading,
+  sourceOrder,
+} from '@plinth/config-schema/reading'
+import { type KernelErrorCode, kernelError, type Problem, problem, reasonOf } from './errors.ts'
 
 /** A value of a key together with where it stands. */
 export interface SourcedValue {
@@ -57,32 +61,51 @@ export interface VerifyResult {
   readonly reason?: string
 }
 
-interface Slot extends OwnedKey {
-  /** Weakest first. */
-  layers: Layer[]
-  effective?: Layer | undefined
-  /** Decoded effective value. */
-  value?: unknown
-  pendingRestart: boolean
-  refused: string | undefined
-}
-
 type Listener = (value: unknown) => void | Promise<void>
 type Verifier = (value: unknown, signal: AbortSignal) => void | Promise<void>
 
-const rank = (source: SourceName) => sourceOrder.indexOf(source)
-const sameValue = (a: Layer | undefined, b: Layer | undefined) =>
+/** A key with its value. */
+interface Slot extends OwnedKey {
+  /** Weakest first. */
+  layers: ConfigLayer[]
+  effective: ConfigLayer | undefined
+  /** Decoded effective value. */
+  value: unknown
+  pendingRestart: boolean
+  refused: string | undefined
+  readonly listeners: Set<Listener>
+  verifier: Verifier | undefined
+}
+
+/** What the row of a key in the database, or its absence, means for the value in force. */
+interface Change {
+  readonly slot: Slot
+  /** Sources with that row, weakest first. */
+  readonly layers: ConfigLayer[]
+  readonly next: ConfigLayer | undefined
+  readonly effect: 'none' | 'live' | 'restart'
+  readonly isShadowed: boolean
+}
+
+const findingCodes: Readonly<Record<SourceFinding['rule'], KernelErrorCode>> = {
+  unreadable: 'PLINTH_CONFIG_SOURCE',
+  unknown: 'PLINTH_CONFIG_UNKNOWN_KEY',
+  deprecated: 'PLINTH_CONFIG_DEPRECATED',
+  invalid: 'PLINTH_CONFIG_INVALID_VALUE',
+}
+const problemOf = ({ rule, place, details, plugin }: SourceFinding) =>
+  problem(findingCodes[rule], place, details, plugin)
+
+const rank = ({ source }: ConfigLayer) => sourceOrder.indexOf(source)
+const sameValue = (a: ConfigLayer | undefined, b: ConfigLayer | undefined) =>
   JSON.stringify(a?.written) === JSON.stringify(b?.written)
 
 /** The values of all keys, each with its origin. */
 export class ConfigValues {
-  readonly #slots = new Map<string, Slot>()
-  readonly #keys: KeyIndex
-  readonly #listeners = new Map<string, Set<Listener>>()
-  readonly #verifiers = new Map<string, Verifier>()
+  /** By the two ways in which a source names a key. */
+  readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Slot>>>
   readonly #sealed = new Set<string>()
-  readonly #secrets = new Set<string>()
-  #redact: ((text: string) => string) | undefined
+  readonly #secrets = new Secrets()
   #orphaned: readonly OrphanedValue[] = []
   #applying: Promise<unknown> = Promise.resolve()
 
@@ -91,47 +114,44 @@ export class ConfigValues {
   /** Things to mend that do not stop the product. */
   readonly warnings: readonly Problem[]
 
+  /** @param sources weakest first */
   constructor(keys: ReadonlyMap<string, OwnedKey>, sources: readonly ConfigSource[]) {
-    this.#keys = { key: keys, variable: new Map([...keys.values()].map((owned) => [owned.env, owned])) }
-    for (const owned of keys.values()) {
-      const { key, plugin, declaration } = owned
-      const { default: written, sensitive } = declaration
-      const layers: Layer[] = []
-      if (written !== undefined) layers.push({ source: 'default', place: `default of ${plugin}`, written, sensitive })
-      if (sensitive) this.#hide(written)
-      this.#slots.set(key, { ...owned, layers, pendingRestart: false, refused: undefined })
+    const slots = Array.from(keys.values(), slotOf)
+    this.#slots = {
+      key: new Map(slots.map((slot) => [slot.key, slot])),
+      variable: new Map(slots.map((slot) => [slot.env, slot])),
     }
-    const readings = [...sources].sort((a, b) => rank(a.name) - rank(b.name)).map((source) => this.#read(source))
-    for (const [key, layer] of readings.flatMap(({ layers }) => layers)) this.#slots.get(key)?.layers.push(layer)
+    for (const { declaration } of slots) if (declaration.sensitive) this.#secrets.add(declaration.default)
+    const readings = sources.map((source) => this.#read(source))
+    for (const layer of readings.flatMap(({ layers }) => layers)) this.#slots.key.get(layer.key)?.layers.push(layer)
     const refused = new Set(readings.flatMap((reading) => reading.refused))
     const missing: Problem[] = []
-    for (const slot of this.#slots.values()) {
-      this.#settle(slot, slot.layers.at(-1))
+    for (const slot of slots) {
       const { key, plugin, env, declaration } = slot
+      settle(slot, slot.layers.at(-1))
       // A wrong value is reported as such; that there is no other one would say the same thing twice.
       if (declaration.required && slot.effective === undefined && !refused.has(key)) {
         missing.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
       }
     }
-    this.problems = [...readings.flatMap(({ problems }) => problems), ...missing]
-    this.warnings = readings.flatMap(({ warnings }) => warnings)
+    const findings = readings.flatMap((reading) => reading.findings)
+    this.problems = [...findings.filter(({ isWarning }) => !isWarning).map(problemOf), ...missing]
+    this.warnings = findings.filter(({ isWarning }) => isWarning).map(problemOf)
   }
 
   /** Value that the owner reads, decoded. Throws `PLINTH_CONFIG_UNDECLARED` when the plugin does not own the key. */
   get(plugin: string, key: string): unknown {
-    const slot = this.#slots.get(key)
-    if (slot?.plugin === plugin) return slot.value
-    throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
+    return this.#owned(plugin, key).value
   }
 
   /** Where the value of a key comes from, with every source. Sensitive values are masked. */
   explain(key: string): Explanation | undefined {
-    const slot = this.#slots.get(key)
+    const slot = this.#slots.key.get(key)
     return slot && explain(slot)
   }
 
   list(): readonly Explanation[] {
-    return [...this.#slots.values()].map(explain).sort((a, b) => (a.key < b.key ? -1 : 1))
+    return Array.from(this.#slots.key.values(), explain).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   /** Database values whose keys no loaded plugin declares. */
@@ -141,13 +161,12 @@ export class ConfigValues {
 
   /** Every secret that any source has held so far: one that was replaced may still be in use. */
   secrets(): readonly string[] {
-    return [...this.#secrets]
+    return this.#secrets.texts()
   }
 
   /** Masks all of `secrets` by value. */
   redact(text: string): string {
-    this.#redact ??= redactor(this.#secrets)
-    return this.#redact(text)
+    return this.#secrets.redact(text)
   }
 
   /** From now on, keys of this plugin with `reload: 'restart'` keep their value: its set-up reads them. */
@@ -157,17 +176,18 @@ export class ConfigValues {
 
   /** Calls the listener with each new live value of a key. The answer ends it. */
   onChange(plugin: string, key: string, listener: Listener): () => void {
-    this.get(plugin, key)
-    const listeners = this.#listeners.get(key) ?? new Set()
-    this.#listeners.set(key, listeners.add(listener))
+    const { listeners } = this.#owned(plugin, key)
+    listeners.add(listener)
     return () => listeners.delete(listener)
   }
 
   /** Lets the owner of a key prove new values before they are stored. The answer ends it. */
   onVerify(plugin: string, key: string, verifier: Verifier): () => void {
-    this.get(plugin, key)
-    this.#verifiers.set(key, verifier)
-    return () => this.#verifiers.delete(key)
+    const slot = this.#owned(plugin, key)
+    slot.verifier = verifier
+    return () => {
+      slot.verifier = undefined
+    }
   }
 
   /**
@@ -175,19 +195,17 @@ export class ConfigValues {
    * key is refused. Throws `PLINTH_CONFIG_UNKNOWN_KEY`.
    */
   async verify(key: string, written: JsonValue, signal: AbortSignal): Promise<VerifyResult> {
-    const slot = this.#slots.get(key)
-    const entry: ConfigEntry = { name: key, by: 'key', written, place: key }
+    const slot = this.#slots.key.get(key)
     if (slot === undefined) {
-      throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.keys()) })
+      throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.key.keys()) })
     }
-    const { declaration } = slot
-    const checked = checkEntry(declaration, entry)
-    if ('reason' in checked) return { outcome: 'refused', reason: checked.reason }
-    const verifier = this.#verifiers.get(key)
+    const { declaration, verifier } = slot
+    const read = readGiven(declaration, { written })
+    if (!read.ok) return { outcome: 'refused', reason: read.message }
     if (verifier === undefined) return { outcome: 'unverified' }
-    if (declaration.sensitive) this.#hide(written)
+    if (declaration.sensitive) this.#secrets.add(written)
     try {
-      await verifier(readValue(declaration, checked.written), signal)
+      await verifier(readValue(declaration, read.value), signal)
       return { outcome: 'verified' }
     } catch (error) {
       return { outcome: 'refused', reason: this.redact(reasonOf(error)) }
@@ -196,31 +214,11 @@ export class ConfigValues {
 
   /** What `apply` would do with these entries, without doing it. */
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
-    const { layers: read, problems, warnings } = this.#read({ name: 'database', entries })
-    const rows = new Map(read)
-    const planned = [...this.#slots.values()].map((slot) => ({ slot, ...this.#plan(slot, rows.get(slot.key)) }))
-    const keys = (fits: (plan: (typeof planned)[number]) => boolean) => planned.filter(fits).map(({ slot }) => slot.key)
-    const touched = planned.filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
-    return {
-      changed: keys(({ effect }) => effect === 'live'),
-      pendingRestart: keys(({ effect }) => effect === 'restart'),
-      shadowed: keys(({ isShadowed }) => isShadowed),
-      problems: [...problems, ...warnings],
-      plugins: [...new Set(touched)].sort(),
-    }
-  }
-
-  /** How the sources of a key stand with a row of the database, and what that means for the value in force. */
-  #plan(
-    slot: Slot,
-    row: Layer | undefined,
-  ): { layers: Layer[]; effect: 'none' | 'live' | 'restart'; isShadowed: boolean } {
-    const others = slot.layers.filter(({ source }) => source !== 'database')
-    const layers = row === undefined ? others : [...others, row].sort((a, b) => rank(a.source) - rank(b.source))
-    const next = layers.at(-1)
-    const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
-    const effect = sameValue(next, slot.effective) ? 'none' : waits ? 'restart' : 'live'
-    return { layers, effect, isShadowed: row !== undefined && next !== row }
+    const { layers, findings } = this.#read({ name: 'database', entries })
+    const rows = new Map(layers.map((layer) => [layer.key, layer]))
+    const changes = Array.from(this.#slots.key.values(), (slot) => this.#change(slot, rows.get(slot.key)))
+    const touched = changes.filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
+    return { ...keysOf(changes), problems: findings.map(problemOf), plugins: [...new Set(touched)].sort() }
   }
 
   /**
@@ -234,42 +232,43 @@ export class ConfigValues {
   }
 
   async #apply(entries: readonly ConfigEntry[]): Promise<ApplyReport> {
-    const { layers: read, problems, warnings, orphaned } = this.#read({ name: 'database', entries })
-    const rows = new Map(read)
+    const { layers, findings, orphaned } = this.#read({ name: 'database', entries })
+    const rows = new Map(layers.map((layer) => [layer.key, layer]))
     this.#orphaned = orphaned
-    const changed: string[] = []
-    const pendingRestart: string[] = []
-    const shadowed: string[] = []
+    const taken: Change[] = []
     const refused: { key: string; reason: string }[] = []
-    for (const [key, slot] of this.#slots) {
-      const { layers, effect, isShadowed } = this.#plan(slot, rows.get(key))
-      const next = layers.at(-1)
-      slot.layers = layers
-      slot.pendingRestart = effect === 'restart'
-      slot.refused = undefined
-      if (isShadowed) shadowed.push(key)
-      if (effect === 'restart') pendingRestart.push(key)
-      else if (effect === 'none') slot.effective = next
-      else {
-        slot.refused = await this.#offer(slot, next)
-        if (slot.refused === undefined) changed.push(key)
-        else refused.push({ key, reason: slot.refused })
-      }
+    for (const slot of this.#slots.key.values()) {
+      const change = this.#change(slot, rows.get(slot.key))
+      slot.layers = change.layers
+      slot.pendingRestart = change.effect === 'restart'
+      slot.refused = change.effect === 'live' ? await this.#offer(slot, change.next) : undefined
+      if (change.effect === 'none') slot.effective = change.next
+      if (slot.refused === undefined) taken.push(change)
+      else refused.push({ key: slot.key, reason: slot.refused })
     }
-    return { changed, pendingRestart, shadowed, refused, problems: [...problems, ...warnings] }
+    return { ...keysOf(taken), refused, problems: findings.map(problemOf) }
+  }
+
+  #change(slot: Slot, row: ConfigLayer | undefined): Change {
+    const others = slot.layers.filter(({ source }) => source !== 'database')
+    const layers = row === undefined ? others : [...others, row].sort((a, b) => rank(a) - rank(b))
+    const next = layers.at(-1)
+    const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
+    const effect = sameValue(next, slot.effective) ? 'none' : waits ? 'restart' : 'live'
+    return { slot, layers, next, effect, isShadowed: row !== undefined && next !== row }
   }
 
   /** Makes a live value effective; when a listener refuses, those before it get the old value back. Answers the reason. */
-  async #offer(slot: Slot, next: Layer | undefined): Promise<string | undefined> {
+  async #offer(slot: Slot, next: ConfigLayer | undefined): Promise<string | undefined> {
     const previous = slot.effective
     const accepted: Listener[] = []
-    this.#settle(slot, next)
-    for (const listener of this.#listeners.get(slot.key) ?? []) {
+    settle(slot, next)
+    for (const listener of slot.listeners) {
       try {
         await listener(slot.value)
         accepted.push(listener)
       } catch (error) {
-        this.#settle(slot, previous)
+        settle(slot, previous)
         for (const undo of accepted.reverse()) await (async () => undo(slot.value))().catch(() => undefined)
         return this.redact(reasonOf(error))
       }
@@ -277,25 +276,45 @@ export class ConfigValues {
     return undefined
   }
 
-  #settle(slot: Slot, layer: Layer | undefined): void {
-    slot.effective = layer
-    slot.value = readValue(slot.declaration, layer?.written)
+  #owned(plugin: string, key: string): Slot {
+    const slot = this.#slots.key.get(key)
+    if (slot?.plugin === plugin) return slot
+    throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
   }
 
-  #read(source: ConfigSource): Reading {
-    const reading = readSource(source, this.#keys)
-    for (const [, { sensitive, written }] of reading.layers) if (sensitive) this.#hide(written)
+  #read(source: ConfigSource): SourceReading {
+    const reading = readSource(source, this.#slots)
+    for (const { sensitive, written } of reading.layers) if (sensitive) this.#secrets.add(written)
     return reading
   }
+}
 
-  #hide(secret: JsonValue | undefined): void {
-    for (const text of secretTexts(secret)) this.#secrets.add(text)
-    this.#redact = undefined
+/** With the default of the declaration as its weakest source. */
+function slotOf(owned: OwnedKey): Slot {
+  const { default: written, sensitive } = owned.declaration
+  const place = `default of ${owned.plugin}`
+  const layers: ConfigLayer[] =
+    written === undefined ? [] : [{ key: owned.key, source: 'default', place, written, sensitive }]
+  const unset = { effective: undefined, value: undefined, refused: undefined, verifier: undefined }
+  return { ...owned, ...unset, layers, pendingRestart: false, listeners: new Set() }
+}
+
+function settle(slot: Slot, layer: ConfigLayer | undefined): void {
+  slot.effective = layer
+  slot.value = readValue(slot.declaration, layer?.written)
+}
+
+function keysOf(changes: readonly Change[]) {
+  const keys = (fits: (change: Change) => boolean) => changes.filter(fits).map(({ slot }) => slot.key)
+  return {
+    changed: keys(({ effect }) => effect === 'live'),
+    pendingRestart: keys(({ effect }) => effect === 'restart'),
+    shadowed: keys(({ isShadowed }) => isShadowed),
   }
 }
 
 function explain({ key, plugin, layers, effective, pendingRestart, refused }: Slot): Explanation {
-  const shown = ({ source, place, written, sensitive }: Layer): SourcedValue => {
+  const shown = ({ source, place, written, sensitive }: ConfigLayer): SourcedValue => {
     return { source, place, value: sensitive && written !== '' ? maskedValue : written }
   }
   const none: SourcedValue = { source: 'default', place: 'no default', value: undefined }

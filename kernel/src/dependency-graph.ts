@@ -1,35 +1,42 @@
+/** A name, each different, and the names that must come first; names of nobody are ignored. */
+interface Dependencies {
+  readonly name: string
+  readonly needs: readonly string[]
+}
+
 /**
- * Orders names so that everything a name needs comes before it. Among names that are free, the given order decides, so
+ * Orders items so that everything an item needs comes before it. Among items that are free, the given order decides, so
  * the result is the same on every machine.
  *
- * @param names all names, in preferred order
- * @param needs for each name, the names that must come first; names outside `names` are ignored
- * @returns the order, and one path per circle, each starting and ending with the same name
+ * @param items all items, in preferred order
+ * @returns the order, and one path per circle, each starting and ending with the same item
  */
-export function orderByDependency(
-  names: readonly string[],
-  needs: (name: string) => Iterable<string>,
-): { readonly order: readonly string[]; readonly cycles: readonly (readonly string[])[] } {
-  const known = new Set(names)
-  const state = new Map<string, 'open' | 'done'>()
-  const order: string[] = []
-  const cycles: string[][] = []
-  const path: string[] = []
+export function orderByDependency<T>(
+  items: readonly T[],
+  dependenciesOf: (item: T) => Dependencies,
+): { readonly order: readonly T[]; readonly cycles: readonly (readonly T[])[] } {
+  const nodes = items.map((item) => ({ item, ...dependenciesOf(item) }))
+  const byName = new Map(nodes.map((node) => [node.name, node]))
+  const order: T[] = []
+  const cycles: T[][] = []
+  const path: T[] = []
+  const done = new Set<T>()
 
-  const visit = (name: string) => {
-    const seen = state.get(name)
-    if (seen === 'done') return
-    if (seen === 'open') {
-      cycles.push([...path.slice(path.indexOf(name)), name])
+  const visit = ({ item, needs }: (typeof nodes)[number]) => {
+    if (done.has(item)) return
+    if (path.includes(item)) {
+      cycles.push([...path.slice(path.indexOf(item)), item])
       return
     }
-    state.set(name, 'open')
-    path.push(name)
-    for (const needed of needs(name)) if (known.has(needed)) visit(needed)
+    path.push(item)
+    for (const name of needs) {
+      const needed = byName.get(name)
+      if (needed !== undefined) visit(needed)
+    }
     path.pop()
-    state.set(name, 'done')
-    order.push(name)
+    done.add(item)
+    order.push(item)
   }
-  for (const name of names) visit(name)
+  for (const node of byName.values()) visit(node)
   return { order, cycles }
 }

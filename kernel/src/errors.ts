@@ -1,5 +1,3 @@
-import { nearest } from '@plinth/config-schema'
-
 /**
  * Every error that the kernel raises: on the first line what happened, on the second what to do about it. `{name}` marks
  * a detail that the place of the error fills in.
@@ -15,11 +13,11 @@ const table = {
     Add {provider} to the product file, or remove "{plugin}".`,
   PLINTH_PLAN_SERVICE_NOT_IN_ROLE: `Requires service "{service}"; its provider "{provider}" does not load in the roles {roles}.
     Limit the roles of "{plugin}" to those of "{provider}", or make the requirement optional().`,
-  PLINTH_PLAN_DUPLICATE_SERVICE: `Provides service "{service}", which "{other}" provides too.
+  PLINTH_PLAN_DUPLICATE_SERVICE: `Provides service "{name}", which "{other}" provides too.
     Remove one of the two plugins from the product file.`,
   PLINTH_PLAN_DEPENDENCY_CYCLE: `{kind} wait for each other: {path}.
     Break the circle: contribute to an extension point of the other plugin instead of calling it, or listen to an event.`,
-  PLINTH_PLAN_DUPLICATE_EXTENSION_POINT: `Owns extension point "{point}", which "{other}" owns too.
+  PLINTH_PLAN_DUPLICATE_EXTENSION_POINT: `Owns extension point "{name}", which "{other}" owns too.
     Remove one of the two plugins from the product file.`,
   PLINTH_PLAN_UNKNOWN_EXTENSION_POINT: `Contributes to extension point "{point}", which no loaded plugin owns.{nearest}
     Add {owner} to the product file, or remove "{plugin}".`,
@@ -29,8 +27,8 @@ const table = {
     Correct the default or the rule.`,
   PLINTH_PLAN_KEY_PREFIX: `Key "{key}" is not a lower-case dotted key that starts with "platform.".
     Name it "platform.<area>.<name>", with a-z, 0-9 and "-" in each part.`,
-  PLINTH_PLAN_DUPLICATE_KEY: `Key "{key}" belongs to plugin "{other}".
-    A key has one owner: rename it, or read the value through a service of "{other}".`,
+  PLINTH_PLAN_DUPLICATE_KEY: `Key "{key}" belongs to plugin "{owner}".
+    A key has one owner: rename it, or read the value through a service of "{owner}".`,
   PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME: `Keys "{key}" and "{other}" share the environment variable {env}.
     Rename one key, or give it a variable of its own with \`env\`.`,
   PLINTH_PLAN_DUPLICATE_DECLARATION: `The {kind} "{name}" is declared by "{other}" too.
@@ -180,10 +178,4 @@ export class StopFailedError extends PlinthError {
 /** Message of anything that was thrown. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-/** A remark for messages that name something unknown; empty when nothing comes near. */
-export function didYouMean(name: string, candidates: Iterable<string>): string {
-  const near = nearest(name, candidates)
-  return near === undefined ? '' : ` Did you mean "${near}"?`
 }

@@ -1,9 +1,14 @@
 export * from '@plinth/config-schema'
+export {
+  type ConfigEntry,
+  type OrphanedValue,
+  type OwnedKey,
+  redact,
+  type SourceName,
+} from '@plinth/config-schema/reading'
 export type { Logger } from 'pino'
 export * from './business-error.ts'
 export * from './clock.ts'
-export type { OrphanedValue, OwnedKey } from './config-reading.ts'
-export type { ConfigEntry, SourceName } from './config-sources.ts'
 export type * from './config-values.ts'
 export * from './contracts/audit-trail.ts'
 export type * from './contracts/command.ts'
@@ -25,10 +30,10 @@ export {
   StartRefusedError,
   StopFailedError,
 } from './errors.ts'
+export { kernelVersion } from './kernel-plugin.ts'
 export * from './kernel-service.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'
 export * from './plugin.ts'
 export * from './product.ts'
-export { redact } from './redaction.ts'
 export * from './refs.ts'
 export * from './running-product.ts'

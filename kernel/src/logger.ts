@@ -1,30 +1,31 @@
 import { createRequire } from 'node:module'
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import type PinoPretty from 'pino-pretty'
+import type { ConfigValues } from './config-values.ts'
+import { kernelPlugin } from './kernel-plugin.ts'
 
-export interface LogOptions {
-  readonly level: string
-  readonly format: 'json' | 'pretty'
-  /** Masks what must not be seen in a line. */
-  readonly redact: (line: string) => string
-  readonly destination: 'stdout' | 'stderr'
-}
-
-/** The product's logger: pino JSON lines, every known secret masked. */
-export function createLogger({ level, format, redact, destination }: LogOptions): Logger {
+/**
+ * The product's logger: pino JSON lines, every known secret masked. A command answers on standard output; only what needs
+ * attention belongs beside its answer, on standard error.
+ */
+export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
+  const read = (key: string) => config.get(kernelPlugin.id, `platform.log.${key}`) as string
   const options: LoggerOptions = {
-    level,
+    level: isCommand ? 'warn' : read('level'),
     base: null,
     formatters: { level: (label) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
-    hooks: { streamWrite: redact },
+    hooks: { streamWrite: (line) => config.redact(line) },
   }
-  const fd = destination === 'stdout' ? 1 : 2
-  if (format === 'json') return pino(options, pino.destination({ fd, sync: true }))
+  const stream = isCommand ? process.stderr : process.stdout
+  const format = read('format')
+  if (format === 'json' || (format === 'auto' && !stream.isTTY)) {
+    return pino(options, pino.destination({ fd: stream.fd, sync: true }))
+  }
   // Loaded only where people read: it costs start-up time.
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pino(
     options,
-    pretty({ destination: fd, sync: true, ignore: 'plugin', messageFormat: '{if plugin}[{plugin}] {end}{msg}' }),
+    pretty({ destination: stream.fd, sync: true, ignore: 'plugin', messageFormat: '{if plugin}[{plugin}] {end}{msg}' }),
   )
 }

@@ -1,14 +1,11 @@
+import { didYouMean, type OwnedKey } from '@plinth/config-schema/reading'
 import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
-import type { OwnedKey } from './config-reading.ts'
-import { auditTrail } from './contracts/audit-trail.ts'
-import { healthCheck } from './contracts/health-check.ts'
-import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { orderByDependency } from './dependency-graph.ts'
-import { didYouMean, type Problem, problem } from './errors.ts'
-import { kernel } from './kernel-service.ts'
-import { checkDeclarations, collectKeys, collectOwners, kernelOwner, type Report } from './plan-declarations.ts'
+import { type Problem, problem } from './errors.ts'
+import { kernelPlugin } from './kernel-plugin.ts'
+import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
 import { isPlugin, type Plugin, type Role } from './plugin.ts'
 import type { Requirements } from './refs.ts'
 
@@ -54,35 +51,25 @@ export function planProduct(
   const plugins = usablePlugins(listed, options.kernelVersion, report)
   const isActive = ({ roles }: Plugin) => roles === undefined || roles.some((role) => options.roles.includes(role))
   const active = plugins.filter(isActive)
-  const idsOf = (refs: readonly { readonly id: string }[] = []) => refs.map(({ id }) => id)
-  const servicesOf = ({ provides }: Plugin) => idsOf(provides)
-  const providers = collectOwners(plugins, [kernel.id], servicesOf, (service, other, id) =>
-    report('PLINTH_PLAN_DUPLICATE_SERVICE', 'provides', { service, other }, id),
-  )
-  const pointsOf = ({ extensionPoints }: Plugin) => idsOf(extensionPoints)
-  const owners = collectOwners(
-    plugins,
-    [auditTrail.id, healthCheck.id, quickstartCleanup.id],
-    pointsOf,
-    (point, other, id) => report('PLINTH_PLAN_DUPLICATE_EXTENSION_POINT', 'extensionPoints', { point, other }, id),
-  )
+  const declaring = [kernelPlugin, ...plugins]
+  const providers = ownersBy('provides', declaring, report)
+  const owners = ownersBy('extensionPoints', declaring, report)
   const dependencies = findDependencies(active, providers, owners, options.roles, report)
-  const keys = collectKeys(plugins, report)
-  checkDeclarations(plugins, report)
+  const keys = keysBy(declaring, report)
+  checkDeclarations(declaring, report)
 
-  const byId = new Map(active.map((plugin) => [plugin.id, plugin]))
-  const preferred = [...active.filter(({ early }) => early), ...active.filter(({ early }) => !early)].map(
-    ({ id }) => id,
-  )
-  const { order, cycles } = orderByDependency(preferred, (id) => (dependencies.get(id) ?? []).map(({ on }) => on))
-  for (const path of cycles) {
+  const earlyFirst = active.toSorted((a, b) => Number(b.early ?? false) - Number(a.early ?? false))
+  const needsOf = (id: string) => (dependencies.get(id) ?? []).map(({ on }) => on)
+  const { order, cycles } = orderByDependency(earlyFirst, ({ id }) => ({ name: id, needs: needsOf(id) }))
+  for (const circle of cycles) {
+    const path = circle.map(({ id }) => id)
     const place = `requires or contributes of ${path.slice(0, -1).join(', ')}`
     const details = { kind: 'Plugins', path: describeCycle(path, dependencies) }
     report('PLINTH_PLAN_DEPENDENCY_CYCLE', place, details, path[0])
   }
 
   return {
-    plugins: order.flatMap((id) => byId.get(id) ?? []),
+    plugins: order,
     inactive: plugins.filter((plugin) => !isActive(plugin)),
     keys,
     providers,
@@ -95,7 +82,7 @@ export function planProduct(
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
   const plugins = new Map<string, Plugin>()
   // Most plugins name the same range, and comparing it is what takes time here.
-  const verdicts = new Map<string, 'fits' | 'misses' | 'malformed'>()
+  const fitting = new Set<string>()
   const invalid = (place: string, reason: string, id?: string) =>
     report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)
   for (const [index, candidate] of listed.entries()) {
@@ -105,26 +92,22 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       continue
     }
     const { id, version, kernel: range } = candidate
-    if (typeof id !== 'string' || !pluginId.test(id) || id === kernelOwner) {
+    if (typeof id !== 'string' || !pluginId.test(id) || id === kernelPlugin.id) {
       invalid(listedAt, `Plugin id ${JSON.stringify(id)} is not a dotted lower-case name such as "acme.sms".`)
       continue
     }
     if (valid(version) === null) invalid('version', `"${version}" is not a semantic version.`, id)
-    const verdict = verdicts.get(range) ?? judgeRange(range, kernelVersion)
-    verdicts.set(range, verdict)
-    if (verdict === 'malformed') invalid('kernel', `"${range}" is not a version range.`, id)
-    if (verdict === 'misses') report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
+    if (!fitting.has(range)) {
+      if (validRange(range) === null) invalid('kernel', `"${range}" is not a version range.`, id)
+      else if (satisfies(kernelVersion, range)) fitting.add(range)
+      else report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
+    }
     const broken = brokenReferences(candidate)
     for (const place of broken) invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
     if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
     else if (broken.length === 0) plugins.set(id, candidate)
   }
   return [...plugins.values()]
-}
-
-function judgeRange(range: string, kernelVersion: string): 'fits' | 'misses' | 'malformed' {
-  if (validRange(range) === null) return 'malformed'
-  return satisfies(kernelVersion, range) ? 'fits' : 'misses'
 }
 
 /** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
@@ -163,7 +146,7 @@ function findDependencies(
           provider: from ?? 'a plugin that provides it',
         }
         report('PLINTH_PLAN_MISSING_SERVICE', `requires.${name}`, details, id)
-      } else if (provider !== kernelOwner && !isOptional) {
+      } else if (provider !== kernelPlugin.id && !isOptional) {
         const details = { service, provider: provider ?? '', roles: roles.join(', ') }
         report('PLINTH_PLAN_SERVICE_NOT_IN_ROLE', `requires.${name}`, details, id)
       }

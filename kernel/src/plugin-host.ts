@@ -1,37 +1,31 @@
 import type { KeyDeclarations } from '@plinth/config-schema'
-import type { Logger } from 'pino'
-import type { Clock } from './clock.ts'
 import type { ConfigValues } from './config-values.ts'
-import { type KernelErrorCode, kernelError, reasonOf } from './errors.ts'
-import type { ExtensionRegistry } from './extension-registry.ts'
-import type { ConfigView, Plugin, PluginContext, PluginRuntime, Role, Unchecked } from './plugin.ts'
+import { kernelError, reasonOf } from './errors.ts'
+import type { Plugin, PluginContext, PluginRuntime, Unchecked } from './plugin.ts'
 import type { Requirements, ServiceRef, ServicesOf } from './refs.ts'
-import type { ServiceContainer } from './service-container.ts'
+import type { Registry } from './registry.ts'
 
 /** What all plugins of one product share. */
-export interface Shared {
+export interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
   readonly config: ConfigValues
-  readonly container: ServiceContainer
-  readonly extensions: ExtensionRegistry
-  readonly log: Logger
-  readonly clock: Clock
-  readonly roles: ReadonlySet<Role>
-  readonly root: string
+  readonly registry: Registry
 }
 
-type AnyRuntime = PluginRuntime<Requirements, KeyDeclarations>
-type Hook = () => void | Promise<void>
-type Identified = { readonly id: string }
+export type Hook = (signal: AbortSignal) => void | Promise<void>
+
+const undeclaredCodes = {
+  provides: 'PLINTH_SERVICE_UNDECLARED',
+  contributes: 'PLINTH_CONTRIBUTION_UNDECLARED',
+  extensionPoints: 'PLINTH_CONTRIBUTION_UNDECLARED',
+} as const
 
 /** One plugin while it runs: its context, and the hooks that it left. */
 export class PluginHost {
   readonly plugin: Plugin
-  readonly ready: Hook[] = []
-  readonly drain: ((signal: AbortSignal) => void | Promise<void>)[] = []
-  /** In order of registration; stopped in reverse. */
-  readonly stop: Hook[] = []
+  /** In order of registration; those of `stop` run in reverse. */
+  readonly hooks = { ready: [] as Hook[], drain: [] as Hook[], stop: [] as Hook[] }
   readonly #shared: Shared
-  #runtime: AnyRuntime | undefined
+  #runtime: PluginRuntime | undefined
   #state: 'open' | 'set-up' | 'closed' = 'open'
 
   constructor(plugin: Plugin, shared: Shared) {
@@ -40,22 +34,21 @@ export class PluginHost {
   }
 
   /** The part of the context that lasts; also what tasks and commands of the plugin receive. */
-  get runtime(): AnyRuntime {
+  get runtime(): PluginRuntime {
     this.#runtime ??= this.#createRuntime()
     return this.#runtime
   }
 
   /** Runs the plugin's set-up and checks that it kept its promises. */
   async setUp(signal: AbortSignal): Promise<void> {
+    const { config, registry } = this.#shared
     const { id, provides = [], setup } = this.plugin
-    this.#shared.config.seal(id)
+    config.seal(id)
     await setup?.(this.#createContext(signal) as PluginContext<Unchecked, Unchecked>)
     if (signal.aborted) return
     this.#state = 'set-up'
-    for (const { id: service } of provides) {
-      if (!this.#shared.container.has(service))
-        throw kernelError('PLINTH_SERVICE_NOT_PROVIDED', { plugin: id, service })
-    }
+    const missing = provides.find((service) => !registry.provides(service.id))
+    if (missing !== undefined) throw kernelError('PLINTH_SERVICE_NOT_PROVIDED', { plugin: id, service: missing.id })
   }
 
   /** Nothing more is accepted; a resource that a late set-up still hands in is released at once. */
@@ -63,73 +56,71 @@ export class PluginHost {
     this.#state = 'closed'
   }
 
-  #createRuntime(): AnyRuntime {
-    const { config, container, log, clock, roles, root } = this.#shared
-    const { id, version, requires = {}, provides = [] } = this.plugin
-    const view: ConfigView<KeyDeclarations> = {
-      get: (key) => config.get(id, key),
-      onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
-      onVerify: (key, verifier) => this.#release(config.onVerify(id, key, verifier)),
-    }
+  #createRuntime(): PluginRuntime {
+    const { config, registry, ...shared } = this.#shared
+    const { id, version, requires = {} } = this.plugin
     return Object.freeze({
+      ...shared,
+      log: shared.log.child({ plugin: id }),
       plugin: Object.freeze({ id, version }),
-      services: container.servicesOf(requires) as ServicesOf<Requirements>,
-      config: view,
-      own: <T>(ref: ServiceRef<T>): T => {
-        this.#checkDeclared(provides, ref, 'PLINTH_SERVICE_UNDECLARED')
-        return container.resolve(ref)
+      services: registry.servicesOf(requires) as ServicesOf<Requirements>,
+      config: {
+        get: (key) => config.get(id, key),
+        onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
+        onVerify: (key, verifier) => this.#release(config.onVerify(id, key, verifier)),
       },
-      log: log.child({ plugin: id }),
-      clock,
-      roles,
-      root,
-    })
+      own: <T>(ref: ServiceRef<T>): T => {
+        this.#expectDeclared('provides', ref)
+        return registry.service(ref)
+      },
+    } satisfies PluginRuntime<Requirements, KeyDeclarations>)
   }
 
   #createContext(signal: AbortSignal): PluginContext {
-    const { container, extensions } = this.#shared
-    const { id, provides = [], extensionPoints = [], contributes = [] } = this.plugin
-    const during = (member: string) => {
-      if (this.#state !== 'open') throw kernelError('PLINTH_CONTEXT_CLOSED', { plugin: id, member })
-    }
+    const { registry } = this.#shared
+    const { id } = this.plugin
     return Object.freeze({
       ...this.runtime,
       signal,
       provide: (ref, implementation) => {
-        during('provide')
-        this.#checkDeclared(provides, ref, 'PLINTH_SERVICE_UNDECLARED')
-        container.register(id, ref.id, implementation)
+        this.#expectOpen('provide')
+        this.#expectDeclared('provides', ref)
+        registry.provide(id, ref, implementation)
       },
       contribute: (point, name, implementation) => {
-        during('contribute')
-        this.#checkDeclared(contributes, point, 'PLINTH_CONTRIBUTION_UNDECLARED')
-        extensions.add(point.id, name, id, implementation)
+        this.#expectOpen('contribute')
+        this.#expectDeclared('contributes', point)
+        registry.contribute(id, point, name, implementation)
       },
       contributions: (point) => {
-        this.#checkDeclared(extensionPoints, point, 'PLINTH_CONTRIBUTION_UNDECLARED')
-        return extensions.of(point)
+        this.#expectDeclared('extensionPoints', point)
+        return registry.contributions(point)
       },
       onReady: (hook) => {
-        during('onReady')
-        this.ready.push(hook)
+        this.#expectOpen('onReady')
+        this.hooks.ready.push(hook)
       },
       onDrain: (hook) => {
-        during('onDrain')
-        this.drain.push(hook)
+        this.#expectOpen('onDrain')
+        this.hooks.drain.push(hook)
       },
       onStop: (hook) => this.#release(hook),
     } satisfies PluginContext)
   }
 
-  #checkDeclared(refs: readonly Identified[], { id }: Identified, code: KernelErrorCode): void {
-    if (refs.some((declared) => declared.id === id)) return
-    throw kernelError(code, { plugin: this.plugin.id, service: id, point: id })
+  #expectOpen(member: string): void {
+    if (this.#state !== 'open') throw kernelError('PLINTH_CONTEXT_CLOSED', { plugin: this.plugin.id, member })
+  }
+
+  #expectDeclared(member: keyof typeof undeclaredCodes, { id }: { readonly id: string }): void {
+    if (this.plugin[member]?.some((declared) => declared.id === id)) return
+    throw kernelError(undeclaredCodes[member], { plugin: this.plugin.id, service: id, point: id })
   }
 
   /** Keeps what releases a resource until the plugin stops; after that there is nothing to wait for. */
-  #release(hook: Hook): void {
+  #release(hook: () => void | Promise<void>): void {
     if (this.#state !== 'closed') {
-      this.stop.push(hook)
+      this.hooks.stop.push(hook)
       return
     }
     const { config, log } = this.#shared

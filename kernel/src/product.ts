@@ -1,18 +1,13 @@
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { buildCatalogue, type CatalogueEntry, type JsonValue } from '@plinth/config-schema'
-import { type ConfigSource, commandLineSource, dotenvSource, environmentSource, fileSource } from './config-sources.ts'
+import type { CatalogueEntry, JsonValue } from '@plinth/config-schema'
+import { catalogueOf, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
 import { ConfigValues } from './config-values.ts'
 import { kernelError, type Problem, reasonOf } from './errors.ts'
+import { kernelVersion } from './kernel-plugin.ts'
 import { type Plan, planProduct } from './plan.ts'
 import type { Plugin, Role } from './plugin.ts'
-
-const manifest: { version: string } = createRequire(import.meta.url)('../package.json')
-
-/** Version of this kernel; plugins name the range that they work with. */
-export const kernelVersion = manifest.version
 
 export interface ProductDeclaration {
   /** Shown in logs and in the API description. */
@@ -65,15 +60,9 @@ export async function loadProduct(path: string): Promise<Product> {
   return Object.freeze({ ...product, root: dirname(file), file })
 }
 
-export interface PrepareOptions {
+export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set'> {
   /** Roles of this process; `web` and `worker` when absent. */
   readonly roles?: readonly Role[]
-  /** Values of `--set`, by key. */
-  readonly set?: Readonly<Record<string, string>>
-  /** Variables of the process; none when absent. */
-  readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Path of the `.env` file, `false` for none; `.env` beside the product file when absent. */
-  readonly envFile?: string | false
 }
 
 /** A product with its plan and values: all that can be known without running a plugin. */
@@ -91,16 +80,10 @@ export interface PreparedProduct {
 export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
-  const sources: ConfigSource[] = [fileSource(product.config, product.file)]
-  const { envFile } = options
-  if (envFile !== false) sources.push(dotenvSource(resolve(product.root, envFile ?? '.env'), envFile !== undefined))
-  sources.push(environmentSource(options.environment ?? {}), commandLineSource(options.set ?? {}))
-  const config = new ConfigValues(plan.keys, sources)
+  const config = new ConfigValues(plan.keys, sourcesOf({ ...product, ...options }))
   let built: readonly CatalogueEntry[] | undefined
   const catalogue = () => {
-    built ??= buildCatalogue(
-      [...plan.keys.values()].map(({ plugin, key, declaration }) => ({ plugin, keys: { [key]: declaration } })),
-    )
+    built ??= catalogueOf(plan.keys.values())
     return built
   }
   return { product, roles, plan, config, catalogue, problems: [...plan.problems, ...config.problems] }

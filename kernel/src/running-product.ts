@@ -1,28 +1,19 @@
 import type { CatalogueEntry } from '@plinth/config-schema'
+import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
 import { type Clock, systemClock } from './clock.ts'
 import type { ConfigValues } from './config-values.ts'
 import { withinDeadline } from './deadline.ts'
 import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
-import { ExtensionRegistry } from './extension-registry.ts'
-import {
-  type BoundInstallTask,
-  type BoundScheduledTask,
-  type Kernel,
-  kernel,
-  type ProductState,
-  type TimelineEntry,
-} from './kernel-service.ts'
+import { kernelPlugin } from './kernel-plugin.ts'
+import { type Kernel, kernel, type ProductState, type TimelineEntry } from './kernel-service.ts'
 import { createLogger } from './logger.ts'
 import type { Plan } from './plan.ts'
-import { kernelOwner } from './plan-declarations.ts'
-import type { Plugin } from './plugin.ts'
-import { PluginHost } from './plugin-host.ts'
+import { type Hook, PluginHost } from './plugin-host.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
-import { redactError } from './redaction.ts'
 import type { ExtensionPoint, ServiceRef } from './refs.ts'
-import { ServiceContainer } from './service-container.ts'
+import { Registry } from './registry.ts'
 
 export interface StartOptions extends PrepareOptions {
   readonly clock?: Clock
@@ -38,7 +29,6 @@ export interface StartOptions extends PrepareOptions {
 
 type Phase = TimelineEntry['phase']
 type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
-type Hook = (signal: AbortSignal) => void | Promise<void>
 
 /** Errors that already say which plugin held the start up, or that nobody did. */
 const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLINTH_START_CANCELLED'])
@@ -62,28 +52,25 @@ export async function startProduct(product: Product, options: StartOptions = {})
 export class RunningProduct implements Kernel {
   readonly product: Kernel['product']
   readonly plan: Plan
-  readonly plugins: readonly Plugin[]
+  readonly plugins: Kernel['plugins']
   readonly config: ConfigValues
   readonly log: Logger
   readonly timeline: TimelineEntry[] = []
-  readonly installTasks: readonly BoundInstallTask[]
-  readonly scheduledTasks: readonly BoundScheduledTask[]
+  readonly installTasks: Kernel['installTasks']
+  readonly scheduledTasks: Kernel['scheduledTasks']
   readonly supervised: Kernel['supervised']
-  /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
-  readonly stopped: Promise<void>
-  readonly #settleStopped: (end: Promise<void>) => void
   readonly #catalogue: PreparedProduct['catalogue']
   readonly #clock: Clock
   readonly #bornAt: number
-  readonly #container = new ServiceContainer()
-  readonly #extensions = new ExtensionRegistry()
+  readonly #registry = new Registry()
   readonly #hosts: readonly PluginHost[]
   /** Hosts whose set-up began, in that order. */
   readonly #begun: PluginHost[] = []
   /** Aborts when the start is given up. */
   readonly #startup = new AbortController()
+  readonly #end = Promise.withResolvers<void>()
   readonly #isCommand: boolean
-  readonly #onRestartRequest: (reason: string) => void
+  readonly #onRestartRequest: StartOptions['onRestartRequest']
   #state: ProductState = 'starting'
 
   constructor({ product, plan, config, roles, catalogue }: PreparedProduct, options: StartOptions) {
@@ -95,28 +82,18 @@ export class RunningProduct implements Kernel {
     this.#catalogue = catalogue
     this.#clock = options.clock ?? systemClock
     this.#bornAt = this.#clock.monotonic()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.stopped = promise
-    this.#settleStopped = resolve
-    this.stopped.catch(() => undefined)
+    this.#end.promise.catch(() => undefined)
     this.#isCommand = roles.includes('cli')
     this.supervised = options.supervised ?? 'external'
-    this.#onRestartRequest = options.onRestartRequest ?? (() => {})
-    this.log = options.logger ?? productLogger(config, this.#isCommand)
-    const shared = {
-      config,
-      container: this.#container,
-      extensions: this.#extensions,
-      log: this.log,
-      clock: this.#clock,
-      roles: new Set(roles),
-      root,
-    }
+    this.#onRestartRequest = options.onRestartRequest
+    this.log = options.logger ?? createLogger(config, this.#isCommand)
+    const registry = this.#registry
+    const shared = { config, registry, log: this.log, clock: this.#clock, roles: new Set(roles), root }
     this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
     this.installTasks = bindInstallTasks(this.#hosts)
     this.scheduledTasks = bindScheduledTasks(this.#hosts)
-    this.#container.register(kernelOwner, kernel.id, this)
-    config.onChange(kernelOwner, 'platform.log.level', (level) => {
+    registry.provide(kernelPlugin.id, kernel, this)
+    config.onChange(kernelPlugin.id, 'platform.log.level', (level) => {
       if (!this.#isCommand) this.log.level = level as string
     })
   }
@@ -129,13 +106,18 @@ export class RunningProduct implements Kernel {
     return this.#catalogue()
   }
 
+  /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
+  get stopped(): Promise<void> {
+    return this.#end.promise
+  }
+
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
-    return this.#extensions.of(point)
+    return this.#registry.contributions(point)
   }
 
   /** A service of a loaded plugin. Throws `PLINTH_SERVICE_UNKNOWN`. */
   service<T>(ref: ServiceRef<T>): T {
-    return this.#container.resolve(ref)
+    return this.#registry.service(ref)
   }
 
   /** The context of a loaded plugin that its tasks and commands receive. */
@@ -155,11 +137,11 @@ export class RunningProduct implements Kernel {
         await this.#startStep(host, 'setup', (late) => host.setUp(late), host.plugin.setupDeadlineMs)
       }
       for (const host of this.#hosts.toReversed()) {
-        for (const hook of host.ready) await this.#startStep(host, 'ready', hook)
+        for (const hook of host.hooks.ready) await this.#startStep(host, 'ready', hook)
       }
       this.#startup.signal.throwIfAborted()
     } catch (error) {
-      this.#settleStopped(this.#unwind())
+      this.#end.resolve(this.#unwind())
       await this.stopped.catch((failure: unknown) => this.log.error(reasonOf(failure)))
       throw error
     } finally {
@@ -178,7 +160,7 @@ export class RunningProduct implements Kernel {
     if (this.#state === 'starting') this.#giveUp(reason)
     if (this.#state === 'ready') {
       this.log.info({ reason }, 'stopping')
-      this.#settleStopped(this.#unwind())
+      this.#end.resolve(this.#unwind())
     }
     return this.stopped
   }
@@ -187,7 +169,7 @@ export class RunningProduct implements Kernel {
     if (this.#isCommand) this.log.warn({ reason }, 'a command is not started again; restart what serves')
     else if (this.#state === 'starting' || this.#state === 'ready') {
       this.log.info({ reason }, 'restart requested')
-      this.#onRestartRequest(reason)
+      this.#onRestartRequest?.(reason)
       void this.stop(`restart: ${reason}`)
     }
   }
@@ -209,13 +191,13 @@ export class RunningProduct implements Kernel {
     }
     const drainEnd = this.#clock.monotonic() + this.#milliseconds('drain')
     for (const host of this.#begun) {
-      for (const hook of host.drain) {
+      for (const hook of host.hooks.drain) {
         await attempt(host, 'drain', Math.max(0, drainEnd - this.#clock.monotonic()), hook)
       }
     }
     for (const host of this.#begun.toReversed()) {
       host.close()
-      for (const hook of host.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)
+      for (const hook of host.hooks.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)
     }
     this.#state = 'stopped'
     if (failures.length > 0) throw new StopFailedError(failures)
@@ -252,18 +234,6 @@ export class RunningProduct implements Kernel {
   }
 
   #milliseconds(phase: 'setup' | 'drain' | 'stop'): number {
-    return this.config.get(kernelOwner, `platform.kernel.${phase}-deadline`) as number
+    return this.config.get(kernelPlugin.id, `platform.kernel.${phase}-deadline`) as number
   }
-}
-
-function productLogger(config: ConfigValues, isCommand: boolean): Logger {
-  const format = config.get(kernelOwner, 'platform.log.format') as 'auto' | 'json' | 'pretty'
-  const isTerminal = isCommand ? process.stderr.isTTY : process.stdout.isTTY
-  return createLogger({
-    // A command answers on standard output; only what needs attention belongs beside its answer.
-    level: isCommand ? 'warn' : (config.get(kernelOwner, 'platform.log.level') as string),
-    format: format === 'auto' ? (isTerminal ? 'pretty' : 'json') : format,
-    redact: (line) => config.redact(line),
-    destination: isCommand ? 'stderr' : 'stdout',
-  })
 }

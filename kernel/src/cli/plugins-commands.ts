@@ -1,8 +1,10 @@
+import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import { didYouMean, kernelError } from '../errors.ts'
+import { kernelError } from '../errors.ts'
+import { kernelVersion } from '../kernel-plugin.ts'
 import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
-import { kernelVersion, type PreparedProduct, prepareProduct } from '../product.ts'
+import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { table } from './output.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 

@@ -1,5 +1,5 @@
 import { unescape as unescapePercent } from 'node:querystring'
-import { maskedValue } from '@plinth/config-schema'
+import { maskedValue } from './value.ts'
 
 /** Shorter secrets would mask ordinary words. */
 const shortestMasked = 4
@@ -9,8 +9,30 @@ export function redact(text: string, secrets: Iterable<string>): string {
   return redactor(secrets)(text)
 }
 
+/** Every secret that was seen so far, and the mask over them: one that was replaced may still be in use. */
+export class Secrets {
+  readonly #texts = new Set<string>()
+  #redact: ((text: string) => string) | undefined
+
+  /** Takes in the value of a sensitive key, in written form. */
+  add(value: unknown): void {
+    for (const text of secretTexts(value)) this.#texts.add(text)
+    this.#redact = undefined
+  }
+
+  texts(): readonly string[] {
+    return [...this.#texts]
+  }
+
+  /** Masks all of them by value. */
+  redact(text: string): string {
+    this.#redact ??= redactor(this.#texts)
+    return this.#redact(text)
+  }
+}
+
 /** `redact` for one set of secrets, made ready once for many texts. */
-export function redactor(secrets: Iterable<string>): (text: string) => string {
+function redactor(secrets: Iterable<string>): (text: string) => string {
   const forms = new Set([...secrets].filter(({ length }) => length >= shortestMasked).flatMap(formsOf))
   if (forms.size === 0) return (text) => text
   // The longest first: a secret may be the beginning of another.
@@ -44,7 +66,7 @@ export function redactError(error: unknown, mask: (text: string) => string, seen
 }
 
 /** Every text in a secret value that must not be seen: its strings and numbers, and the password in a URL. */
-export function secretTexts(value: unknown): string[] {
+function secretTexts(value: unknown): string[] {
   if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(secretTexts)
   if (typeof value !== 'string' && typeof value !== 'number') return []
   const password = URL.parse(String(value))?.password ?? ''

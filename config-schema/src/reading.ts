@@ -1,0 +1,26 @@
+/**
+ * For whoever holds the values of keys, such as the kernel; plugins declare keys and read theirs through it.
+ *
+ * @module
+ */
+export { catalogueOf } from './catalogue.ts'
+export { didYouMean } from './nearest.ts'
+export { collectKeys, type KeyFault, type OwnedKey } from './owned-keys.ts'
+export { redact, redactError, Secrets } from './redaction.ts'
+export {
+  type ConfigLayer,
+  type KeyIndex,
+  type OrphanedValue,
+  readSource,
+  type SourceFinding,
+  type SourceReading,
+} from './source-reading.ts'
+export {
+  type ConfigEntry,
+  type ConfigSource,
+  type SourceName,
+  type Surroundings,
+  sourceOrder,
+  sourcesOf,
+} from './sources.ts'
+export { type GivenValue, readGiven } from './value.ts'

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { JsonValue } from './declaration.ts'
+import type { GivenValue } from './value.ts'
+
+/** Weakest first: a later source wins over an earlier one. */
+export const sourceOrder = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
+export type SourceName = (typeof sourceOrder)[number]
+
+/** One value as a source gives it: by key or by variable, in its written form or as text that the key's schema reads. */
+export interface ConfigEntry extends GivenValue {
+  readonly name: string
+  readonly by: 'key' | 'variable'
+  /** Where an operator finds it: file and line, variable, row, argument. */
+  readonly place: string
+}
+
+export interface ConfigSource {
+  readonly name: SourceName
+  readonly entries: readonly ConfigEntry[]
+  /** Why its file could not be read. */
+  readonly unreadable?: { readonly place: string; readonly reason: string }
+}
+
+/** Where the values of a process stand, apart from the database. */
+export interface Surroundings {
+  /** Values that the product file gives. */
+  readonly config: Readonly<Record<string, JsonValue>>
+  readonly file: string | undefined
+  /** Directory of `.env`. */
+  readonly root: string
+  /** Path of the `.env` file, `false` for none; `.env` beside the product file when absent. */
+  readonly envFile?: string | false
+  /** Variables of the process; none when absent. */
+  readonly environment?: Texts
+  /** Values of `--set`, by key. */
+  readonly set?: Readonly<Record<string, string>>
+}
+
+type Texts = Readonly<Record<string, string | undefined>>
+
+/** What the surroundings of a process give, weakest first. */
+export function sourcesOf({ config, file, root, envFile, environment = {}, set = {} }: Surroundings): ConfigSource[] {
+  const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
+  const variables = textEntries('variable', environment, (name) => `environment variable ${name}`)
+  const settings = textEntries('key', set, (name) => `--set ${name}`)
+  return [
+    fileSource(config, file),
+    ...dotenv,
+    { name: 'environment', entries: variables },
+    { name: 'command-line', entries: settings },
+  ]
+}
+
+/** The line is where the key stands in the file's text. */
+function fileSource(config: Surroundings['config'], file: string | undefined): ConfigSource {
+  const lines = file === undefined ? [] : readFileSync(file, 'utf8').split('\n')
+  const label = file === undefined ? 'product' : basename(file)
+  const entries = Object.entries(config).map(([name, written]): ConfigEntry => {
+    const line = lines.findIndex((text) => text.includes(`'${name}'`) || text.includes(`"${name}"`)) + 1
+    return { name, by: 'key', written, place: line === 0 ? label : `${label}:${line}` }
+  })
+  return { name: 'file', entries }
+}
+
+/** A missing file is an empty source, unless it was asked for by name. */
+function dotenvSource(file: string, isNamed: boolean): ConfigSource {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? String(error)
+    const unreadable = { place: isNamed ? file : basename(file), reason }
+    return { name: 'dotenv', entries: [], ...((isNamed || reason !== 'ENOENT') && { unreadable }) }
+  }
+  const names = text.split('\n').map((line) => /^\s*(?:export\s+)?([^=\s]+)\s*=/.exec(line)?.[1])
+  const placeOf = (name: string) => `${basename(file)}:${names.lastIndexOf(name) + 1}`
+  return { name: 'dotenv', entries: textEntries('variable', parseEnv(text), placeOf) }
+}
+
+function textEntries(by: ConfigEntry['by'], texts: Texts, placeOf: (name: string) => string): ConfigEntry[] {
+  return Object.entries(texts).flatMap(([name, text]) =>
+    text === undefined ? [] : [{ name, by, text, place: placeOf(name) }],
+  )
+}

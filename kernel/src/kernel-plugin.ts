@@ -1,0 +1,67 @@
+import { createRequire } from 'node:module'
+import { key, type LocalizedText } from '@plinth/config-schema'
+import { auditTrail } from './contracts/audit-trail.ts'
+import { healthCheck } from './contracts/health-check.ts'
+import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
+import { kernel } from './kernel-service.ts'
+import { definePlugin } from './plugin.ts'
+
+const manifest: { version: string } = createRequire(import.meta.url)('../package.json')
+
+/** Version of this kernel; plugins name the range that they work with. */
+export const kernelVersion = manifest.version
+
+const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>
+  key.duration({ title, description, default: initial, minimum: '1ms', reload: 'live' })
+
+/** What the kernel itself declares, written down as plugins do it, so that one set of rules holds for both. Never set up. */
+export const kernelPlugin = definePlugin({
+  id: 'kernel',
+  version: kernelVersion,
+  kernel: kernelVersion,
+  provides: [kernel],
+  extensionPoints: [auditTrail, healthCheck, quickstartCleanup],
+  config: {
+    'platform.kernel.setup-deadline': deadline(
+      { en: 'Set-up deadline', 'zh-CN': '插件启动期限' },
+      {
+        en: 'How long the set-up of one plugin may take before the start is given up.',
+        'zh-CN': '单个插件启动所允许的最长时间，超时则放弃启动。',
+      },
+      '30s',
+    ),
+    'platform.kernel.drain-deadline': deadline(
+      { en: 'Drain deadline', 'zh-CN': '排空期限' },
+      {
+        en: 'How long running requests and tasks may take to finish after a stop was asked for.',
+        'zh-CN': '收到停止请求后，进行中的请求和任务可用的最长时间。',
+      },
+      '10s',
+    ),
+    'platform.kernel.stop-deadline': deadline(
+      { en: 'Stop deadline', 'zh-CN': '停止期限' },
+      {
+        en: 'How long one plugin may take to release one resource.',
+        'zh-CN': '单个插件释放一项资源所允许的最长时间。',
+      },
+      '5s',
+    ),
+    'platform.log.level': key.enum({
+      title: { en: 'Log level', 'zh-CN': '日志级别' },
+      values: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      default: 'info',
+      reload: 'live',
+    }),
+    'platform.log.format': key.enum({
+      title: { en: 'Log format', 'zh-CN': '日志格式' },
+      description: {
+        en: 'json: one JSON object a line; pretty: for people; auto: pretty on a terminal, json elsewhere.',
+        'zh-CN': 'json：每行一个 JSON 对象；pretty：便于阅读；auto：终端中用 pretty，其他情况用 json。',
+      },
+      values: ['auto', 'json', 'pretty'],
+      default: 'auto',
+      // The logger is made before the database can be asked.
+      editable: false,
+    }),
+  },
+})
