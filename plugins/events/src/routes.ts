@@ -1,6 +1,7 @@
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
+import { bulkLimited } from '@plinth/rate-limit'
 import { Type } from 'typebox'
 import { type OutboxEvent, outboxStates } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
@@ -155,6 +156,7 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
   http.route('events', {
     method: 'POST',
     path: `${path}/replay`,
+    annotations: [bulkLimited],
     summary: 'Replay the failed events among those that match all that is given',
     access: { permission: own.replay },
     request: {

@@ -1,5 +1,6 @@
 import type { HttpServer } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
+import { bulkLimited } from '@plinth/rate-limit'
 import type { Caller, CleanupService } from './cleanup-service.ts'
 import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
 import { own } from './permissions.ts'
@@ -35,6 +36,7 @@ export function addRoutes(http: HttpServer, plugin: string, service: CleanupServ
   http.route(plugin, {
     method: 'POST',
     path: root,
+    annotations: [bulkLimited],
     summary: 'Remove the demo data of every module that can be cleaned now',
     description: 'Modules that are blocked or clean answer their state. One that fails does not touch the others.',
     tags,

@@ -146,6 +146,12 @@ export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
   return { id: rateLimitedAnnotation, value: limit }
 }
 
+/**
+ * The limit of exports and batch endpoints, which read or change many things at once: a separate quota, lower than the
+ * default (document 1, "Usage rules" 6).
+ */
+export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
+
 /** Limits for all routes under a path, as of a whole controller. */
 export interface RouteLimits {
   /**

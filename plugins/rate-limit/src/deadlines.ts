@@ -6,6 +6,8 @@ export class Call implements StoreContext {
   endsAt = Number.POSITIVE_INFINITY
   /** The store has answered, or nobody waits any more. */
   done = false
+  /** Somebody may still look at it, so no other call may be the same. */
+  isKept = false
   /** What follows the end of the time. */
   onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
@@ -18,6 +20,7 @@ export class Call implements StoreContext {
 
   get signal(): AbortSignal {
     if (this.#expired !== undefined) return AbortSignal.abort(this.#expired)
+    this.isKept = true
     this.#expiry ??= new AbortController()
     return this.#expiry.signal
   }
@@ -48,16 +51,20 @@ export class Deadlines {
   /** The first one that may still wait. */
   #first = 0
   #watching = false
+  /** For the next call that begins. */
+  #fresh: Call
 
   /** @param ms time of every call, in milliseconds */
   constructor(clock: Clock, ms: number) {
     this.#clock = clock
     this.#ms = ms
+    this.#fresh = new Call(clock)
   }
 
-  /** A call that begins. Where the store answers at once there is nothing more to do. */
+  /** A call that begins. Where the store answers at once there is nothing more to do, and the next call is the same. */
   begin(): Call {
-    return new Call(this.#clock)
+    if (this.#fresh.isKept) this.#fresh = new Call(this.#clock)
+    return this.#fresh
   }
 
   /**
@@ -70,6 +77,7 @@ export class Deadlines {
     settle: (answer: T) => R,
     fail: (reason: unknown) => R | Promise<R>,
   ): Promise<R> {
+    call.isKept = true
     this.#add(call)
     return new Promise((resolve, reject) => {
       const end = <V>(go: (value: V) => R | Promise<R>, value: V) => {

@@ -1,11 +1,12 @@
 import { nearest, PlinthError, type RateLimitDecision, type RateLimitStore } from '@plinth/kernel'
+import { CompleteKeys } from './complete-keys.ts'
 import type { ConsumeRequest, FailurePolicy, JointResult, RateLimiter, RateLimitResult } from './contract.ts'
 import { storeUnavailable, tooManyRequests } from './denial.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { Failover, type FailoverParts, insuranceStore, insuredKey } from './failover.ts'
-import type { OutcomeSums } from './limiter-metrics.ts'
+import { noOutcomes, type OutcomeSums } from './limiter-metrics.ts'
 import { checkJoint, isLimited, type LimitedRequest, type Operation, type PreparedRequest } from './prepared-request.ts'
-import { boundedKey, checkKey, checkRequest } from './request-rules.ts'
+import { checkKey, checkRequest } from './request-rules.ts'
 
 /** Read at every call, so that a live change counts at once. */
 export interface LimiterSettings {
@@ -25,16 +26,23 @@ export interface LimiterParts extends FailoverParts {
   readonly addressKey: (address: string) => string
 }
 
+interface KnownStore {
+  readonly store: RateLimitStore | undefined
+  readonly outcomes: OutcomeSums
+}
+
 /** Fills in defaults, prefixes the key, picks the store and asks it under a deadline (document 1, "Processing order"). */
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterParts
   readonly #failover: Failover
-  /** Of the stores that were asked, by their names. */
-  readonly #outcomes = new Map<string, OutcomeSums>()
+  readonly #keys: CompleteKeys
+  /** Stores that were asked, by their names: one look-up for all that a call needs of its store. */
+  readonly #stores = new Map<string, KnownStore>()
 
   constructor(parts: LimiterParts) {
     this.#parts = parts
     this.#failover = new Failover(parts)
+    this.#keys = new CompleteKeys(parts.settings.keyPrefix)
   }
 
   consume(request: ConsumeRequest): Promise<RateLimitResult> {
@@ -87,7 +95,7 @@ export class StoreRateLimiter implements RateLimiter {
     const { settings, stores, denials, watch, deadlines } = this.#parts
     const name = store || settings.defaultStore
     const chosen = this.storeNamed(name)
-    const complete = `${settings.keyPrefix}:${boundedKey(key)}`
+    const complete = this.#keys.of(key)
     denials.forget(name, complete)
     const insurance = stores.get(insuranceStore)
     try {
@@ -136,14 +144,15 @@ export class StoreRateLimiter implements RateLimiter {
     const { settings } = this.#parts
     const limit = asked.maxAttempts ?? settings.defaultMaxAttempts
     const storeName = asked.store || settings.defaultStore
-    // Also where nothing is limited: a wrong name is not found out when somebody sets a limit.
-    const store = settings.enabled ? this.storeNamed(storeName) : undefined
+    const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
+    // Also where nothing is limited: otherwise a wrong name would be found out when somebody sets a limit.
+    if (store === undefined && settings.enabled) this.storeNamed(storeName)
     return {
       storeName,
-      store: limit <= 0 ? undefined : store,
-      outcomes: this.#outcomes.get(storeName) ?? this.#outcomesOf(storeName),
+      store: limit <= 0 || !settings.enabled ? undefined : store,
+      outcomes,
       request: {
-        key: `${settings.keyPrefix}:${boundedKey(asked.key)}`,
+        key: this.#keys.of(asked.key),
         limit,
         windowMs: asked.windowMs ?? settings.defaultWindowMs,
         cost: asked.cost ?? 1,
@@ -153,10 +162,13 @@ export class StoreRateLimiter implements RateLimiter {
     }
   }
 
-  #outcomesOf(storeName: string): OutcomeSums {
-    const outcomes = this.#parts.counts.outcomesOf(storeName)
-    this.#outcomes.set(storeName, outcomes)
-    return outcomes
+  #know(name: string): KnownStore {
+    const { stores, counts } = this.#parts
+    const store = stores.get(name)
+    if (store === undefined) return { store, outcomes: noOutcomes() }
+    const known = { store, outcomes: counts.outcomesOf(name) }
+    this.#stores.set(name, known)
+    return known
   }
 
   #decide(prepared: PreparedRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {

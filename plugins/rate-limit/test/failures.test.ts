@@ -134,6 +134,31 @@ t.test('calls under way end at their own deadlines, and one timer is enough for 
   t.equal(ended.length, 4000)
 })
 
+t.test('the signal of a call that was answered at once belongs to no other call', async (t) => {
+  const signals: (AbortSignal | undefined)[] = []
+  const clock = manualClock()
+  const store = storePlugin(
+    'sometimes-slow',
+    (request, context) => {
+      if (request.key.endsWith('signal')) signals.push(context?.signal)
+      return request.key.endsWith('slow') ? new Promise(() => {}) : allow(request)
+    },
+    { peek: allow },
+  )
+  const set = { 'default-store': 'sometimes-slow', 'failure-policy': 'closed' }
+  const { limiter } = await startLimiter(t, [store.plugin], set, clock)
+  await limiter.consume({ key: 'signal' })
+  await limiter.consume({ key: 'fast' })
+  const refused = [1, 2].map((call) => t.rejects(limiter.consume({ key: `${call} slow` }), unavailable))
+  await limiter.consume({ key: 'another signal' })
+  await clock.advance(250)
+  await Promise.all(refused)
+  t.same(
+    signals.map((signal) => signal?.aborted),
+    [false, false],
+  )
+})
+
 t.test('the store gets the signal of the deadline when it asks for it, also too late', async (t) => {
   const seen: (AbortSignal | undefined)[] = []
   const over: (boolean | undefined)[] = []

@@ -1,5 +1,6 @@
-import type { Access, HttpServer, RequestSchemas, RouteDeclaration } from '@plinth/http'
+import type { Access, HttpServer, RequestSchemas, RouteAnnotation, RouteDeclaration } from '@plinth/http'
 import type { JsonValue } from '@plinth/kernel'
+import { bulkLimited } from '@plinth/rate-limit'
 import type { TSchema } from 'typebox'
 import { fault } from './change-check.ts'
 import type { ConfigCentre, ConfigChange, ImportDocument, InstanceState, Preview, SaveResult } from './contract.ts'
@@ -29,9 +30,11 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
     request: S,
     response: R,
     handler: RouteDeclaration<S, R>['handler'],
+    annotations: readonly RouteAnnotation[] = [],
   ) => {
     const [method, path] = call.split(' ') as ['GET' | 'POST', string]
-    http.route(plugin, { method, path: `${root}/${path}`, summary, tags, access, request, response, handler })
+    const about = { method, path: `${root}/${path}`, summary, tags, access, annotations }
+    http.route(plugin, { ...about, request, response, handler })
   }
 
   route(
@@ -104,10 +107,18 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
       return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
     },
   )
-  route('GET export', mayExport, 'The stored values without secrets', {}, schema.document, async () => {
-    const { values, omittedSecrets, ...about } = await centre.export()
-    return { ...about, values, omittedSecrets: [...omittedSecrets] }
-  })
+  route(
+    'GET export',
+    mayExport,
+    'The stored values without secrets',
+    {},
+    schema.document,
+    async () => {
+      const { values, omittedSecrets, ...about } = await centre.export()
+      return { ...about, values, omittedSecrets: [...omittedSecrets] }
+    },
+    [bulkLimited],
+  )
   route(
     'POST import',
     save,
@@ -124,6 +135,7 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
       }
       return resultView(await centre.import(document, { mode, ...saveOptions(request, options) }))
     },
+    [bulkLimited],
   )
   route(
     'GET instances',

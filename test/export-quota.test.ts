@@ -1,0 +1,56 @@
+import { http, type RouteInfo } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { startForTest } from '@plinth/kernel/testing'
+import { type RateLimited, rateLimitedAnnotation } from '@plinth/rate-limit'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { dataDirectory } from './product-process.ts'
+
+/** Routes that read or change many things at once, by the words that paths use for it. */
+const isCollective = ({ path }: RouteInfo) => /(?:^|[/-])(?:export|import|batch)(?:$|[/-])/.test(path)
+
+/** Those whose path does not say so. */
+const collective = ['POST /api/v1/admin/events/outbox/replay', 'POST /api/v1/admin/install/quickstart-cleanups']
+
+const nameOf = ({ method, path }: RouteInfo) => `${method} ${path}`
+const limitOf = ({ annotations }: RouteInfo) =>
+  annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
+
+t.test('R-106 every export and batch endpoint has a quota of its own, lower than the default', async (t) => {
+  const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+  const running = await startForTest(product, {
+    set: {
+      'platform.http.port': '0',
+      'platform.database.sqlite.file': file,
+      'platform.rate-limit.default-store': 'memory',
+    },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const setting = (key: string) => running.config.explain(`platform.rate-limit.${key}`)?.effective.value
+  t.equal(setting('default-window'), '1m')
+  const usual = Number(setting('default-max-attempts'))
+  const perMinute = ({ maxAttempts = usual, windowSeconds = 60 }: RateLimited) => (maxAttempts * 60) / windowSeconds
+
+  const found = server.routes.filter((route) => isCollective(route) || collective.includes(nameOf(route)))
+  for (const name of ['GET /api/v1/admin/install/diagnostics/export', ...collective]) {
+    t.ok(
+      found.some((route) => nameOf(route) === name),
+      `${name} is among them`,
+    )
+  }
+  for (const route of found) {
+    const limit = limitOf(route)
+    t.ok(limit !== undefined && perMinute(limit) < usual, `${nameOf(route)} of the plugin ${route.plugin}`)
+  }
+
+  const founder = { username: 'founder', password: 'Correct-horse-7' }
+  const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+  await running.service(accounts).createAdministrator(founder, origin)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: founder })
+  const authorization = `Bearer ${login.json().data.accessToken}`
+  const url = '/api/v1/admin/install/diagnostics/export'
+  const { statusCode, headers } = await server.inject({ url, headers: { authorization } })
+  t.equal(statusCode, 200)
+  t.ok(Number(headers['x-ratelimit-limit']) < usual, 'the header of an answer says so')
+})
