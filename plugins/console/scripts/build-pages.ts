@@ -117,17 +117,21 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** One line with what the browser will load, compressed as most browsers ask for it. */
+/** One line with what the browser loads before it shows anything, and in all; compressed as any browser can read it. */
 async function report(durationMs: number): Promise<void> {
   const directory = join(places.output, 'assets')
-  const sizes: Record<string, number> = { js: 0, css: 0 }
-  for (const name of await readdir(directory)) {
-    const kind = /\.(js|css)\.gz$/.exec(name)?.[1]
-    if (kind !== undefined) sizes[kind] = (sizes[kind] ?? 0) + (await readFile(join(directory, name))).length
+  const html = await readFile(join(places.output, 'install.html'), 'utf8')
+  const first = { js: 0, css: 0 }
+  const whole = { js: 0, css: 0 }
+  for (const packed of await readdir(directory)) {
+    const [, name, kind] = /^(.+\.(js|css))\.gz$/.exec(packed) ?? []
+    if (name === undefined || (kind !== 'js' && kind !== 'css')) continue
+    const { size } = await stat(join(directory, packed))
+    whole[kind] += size
+    if (html.includes(name)) first[kind] += size
   }
-  const kilobytes = (bytes = 0) => `${(bytes / 1024).toFixed(1)} KB`
+  const kilobytes = (bytes: number) => (bytes / 1024).toFixed(1)
+  const sizes = ({ js, css }: typeof whole) => `scripts ${kilobytes(js)} KB and styles ${kilobytes(css)} KB`
   const seconds = (durationMs / 1000).toFixed(1)
-  console.log(
-    `Built in ${seconds} s: scripts ${kilobytes(sizes['js'])}, styles ${kilobytes(sizes['css'])}, compressed with gzip`,
-  )
+  console.log(`Built in ${seconds} s: first view ${sizes(first)}, in all ${sizes(whole)}, compressed with gzip`)
 }

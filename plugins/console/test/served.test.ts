@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 import database from '@plinth/database'
 import events from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
@@ -11,6 +12,7 @@ import sharedStore from '@plinth/shared-store'
 import systemConfig from '@plinth/system-config'
 import t from 'tap'
 import consolePlugin from '../src/index.ts'
+import { pagePlaces } from '../src/page-source.ts'
 
 const product = defineProduct({
   name: 'served',
@@ -71,6 +73,30 @@ t.test(
       const head = await server.inject({ method: 'HEAD', url: `/install/${path}` })
       t.match(head, { statusCode: 200, body: '', headers: { 'content-length': String(plain.rawPayload.length) } })
     }
+    // What a browser loads, in bytes over the wire: before it shows anything, and for the whole wizard.
+    const weigh = async (paths: readonly string[], encoding: 'gzip' | 'br') => {
+      const weights: Record<string, number> = { js: 0, css: 0 }
+      for (const path of paths) {
+        const kind = path.split('.').pop() ?? ''
+        if (!(kind in weights)) continue
+        const response = await get(`/install/${path}`, { 'accept-encoding': encoding })
+        t.equal(response.headers['content-encoding'], encoding)
+        weights[kind] = (weights[kind] ?? 0) + response.rawPayload.length
+      }
+      return weights
+    }
+    const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
+    const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
+    const views = [
+      { name: 'first view, gzip', weights: await weigh(assets, 'gzip') },
+      { name: 'whole wizard, brotli', weights: await weigh(all, 'br') },
+    ]
+    for (const { name, weights } of views) {
+      t.comment(`${name}: scripts ${weights['js']} bytes, styles ${weights['css']} bytes`)
+      t.ok(Number(weights['js']) <= 100 * 1024, `${name}: ${weights['js']} bytes of scripts`)
+      t.ok(Number(weights['css']) <= 12 * 1024, `${name}: ${weights['css']} bytes of styles`)
+    }
+
     const head = await server.inject({ method: 'HEAD', url: '/install/' })
     t.match(head, { statusCode: 200, body: '', headers: { 'cache-control': 'no-store' } })
 

@@ -325,3 +325,111 @@ t.test('I-198 P07 P08 the address of the endpoints comes from the window alone',
   await wizard.heading('Install token').waitFor()
   t.same(asked, ['/elsewhere/token/verify'])
 })
+
+t.test(
+  'C-034 I-199 a newer server: unknown states, reasons, kinds and targets stop nobody',
+  { skip, timeout },
+  async (t) => {
+    const unknownCheck = {
+      ...{ code: 'orbit', group: 'space', field: '', status: 'deferred', message: 'Orbit.', fix: '' },
+    }
+    const { page, complaints, wizard } = await open(t, {
+      'token/verify': ({ body }) =>
+        (body as { token: string }).token === 'right'
+          ? data({ valid: true, reason: 'install.token.good-enough', installed: false })
+          : data({ valid: false, reason: 'install.token.expired', installed: false }),
+      status: () => data({ installed: true, installAllowed: false, productPath: '/', entries: ['docs', 'holodeck'] }),
+      preflight: () => data({ passed: true, checks: [unknownCheck] }),
+      'config/schema': () =>
+        data({
+          groups: [
+            {
+              ...{ code: 'galaxy', label: 'Galaxy', description: '' },
+              fields: [field('name', { type: 'essay', hints: { input: 'hologram' } })],
+            },
+            {
+              ...{ code: 'database', label: 'Database', description: '' },
+              fields: [
+                field('type', {
+                  candidates: [{ value: 'quantum', label: 'Quantum' }],
+                  hints: { input: 'select' },
+                }),
+              ],
+            },
+          ],
+        }),
+      'config/plan': () =>
+        data({
+          ...{ passed: true, restartRequired: false, checks: [unknownCheck] },
+          entries: [
+            {
+              ...{ propertyKey: 'galaxy.name', environmentKey: '', maskedValue: 'M31', sensitive: false },
+              ...{ target: 'blackboard', note: '' },
+            },
+          ],
+        }),
+      execute: () =>
+        data({
+          ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
+          ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'warp', 'deferred')] },
+        }),
+    })
+    await wizard.heading('Install token').waitFor()
+    await page.getByLabel('Token', { exact: true }).fill('right')
+    await page.keyboard.press('Enter')
+    await page.getByText('Orbit.').waitFor()
+    await page.getByText('Ready, with something to know').waitFor()
+    await wizard.next.click()
+    t.equal(await wizard.field('galaxy.name').getAttribute('type'), 'text')
+    await wizard.fill({ 'galaxy.name': 'M31' })
+    t.ok(await page.getByRole('radio', { name: 'Quantum' }).isChecked())
+    await wizard.next.click()
+    await wizard.dialog.getByText('blackboard').waitFor()
+    await wizard.dialog.getByText('Orbit.').waitFor()
+    t.same(await barriers(page), [])
+    await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+    await wizard.heading('The product is installed').waitFor()
+    await page.getByText('warp deferred').waitFor()
+    const links = await page.getByRole('main').getByRole('link').all()
+    t.same(await Promise.all(links.map((link) => link.getAttribute('href'))), ['../docs/', '/ctx/'])
+    t.same(complaints, [])
+  },
+)
+
+t.test('I-129 what a tried connection met stands at the field once the form is back', { skip, timeout }, async (t) => {
+  const refusal = 'The server refuses the password. Nothing was written.'
+  const failed = data({
+    ...{ passed: false, restartRequired: false, administratorReady: false, locked: false, message: 'It failed.' },
+    ...{ failedField: 'administrator.password', sessionId: 'session-1' },
+    records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: refusal }],
+  })
+  const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
+  await begin(wizard)
+  await wizard.heading('The installation stopped').waitFor()
+  await page.getByRole('button', { name: 'Back to the form' }).click()
+  await page.getByText(refusal).waitFor()
+  t.equal(await page.evaluate('document.activeElement.id'), 'field-administrator.password')
+  t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
+  t.same(await barriers(page), [])
+  await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
+  t.equal(await page.getByText(refusal).count(), 0, 'what is corrected is not wrong any more')
+  await wizard.next.click()
+  await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+  await wizard.heading('The product is installed').waitFor()
+})
+
+t.test('a script that does not arrive: the page says so, and a new try loads it', { skip, timeout }, async (t) => {
+  const server = await scriptedServer(install, wellBehaved)
+  t.teardown(() => server.close())
+  const { page } = await openPage(t.teardown, server.url, { locale: 'en' })
+  let isBroken = true
+  await page.route('**/later-steps-*.js', (route) => (isBroken ? route.abort() : route.continue()))
+  await page.reload()
+  const wizard = new Wizard(page)
+  await wizard.heading('No connection to the server').waitFor()
+  isBroken = false
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('Node.').waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+})

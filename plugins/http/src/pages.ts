@@ -27,13 +27,21 @@ const contentSecurityPolicy = {
   },
 }
 
+/** A year, with all subdomains. */
+const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
+
 /**
  * Everything that is no envelope: raw routes, pages, the Fastify plugins of others and the API reference. They live in a
  * context of their own, because the security headers of pages cost more than a whole envelope route.
  */
 export async function addPages(app: FastifyInstance, book: RouteBook, description: object | undefined): Promise<void> {
   await app.register(async (pages) => {
-    await pages.register(helmet, { contentSecurityPolicy })
+    await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
+    // Helmet would send it on plain HTTP too, which RFC 6797, section 7.2, forbids.
+    pages.addHook('onRequest', (request, reply, done) => {
+      if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
+      done()
+    })
     addRawRoutes(pages, book)
     for (const plugin of book.fastifyPlugins) await pages.register(plugin)
     if (description !== undefined) await addReference(pages, description)

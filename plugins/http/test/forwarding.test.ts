@@ -1,6 +1,9 @@
+import { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { BusinessError } from '@plinth/kernel'
 import t from 'tap'
 import { Type } from 'typebox'
+import { createForwarding } from '../src/forwarding.ts'
 import type { HttpServer } from '../src/index.ts'
 import { rawExchange, startHttp } from './start-http.ts'
 
@@ -32,6 +35,28 @@ t.test('I-009 I-193 a proxy in front is believed when it is trusted', async (t) 
   for (const bad of ['//evil', '/a//b', '/a/../b', '/.', 'shop', '/a b', '/a?b', '/a%2fb', '/a\\b', 'https://evil']) {
     t.equal((await seen({ 'x-forwarded-prefix': bad })).contextPath, '', `P36 ${bad}`)
   }
+})
+
+t.test('P33 Strict-Transport-Security goes with pages over HTTPS alone, RFC 6797 section 7.2', async (t) => {
+  const told = { 'x-forwarded-proto': 'https' }
+  const sent = async (server: HttpServer, headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
+    (await server.inject({ url: '/docs/', headers, remoteAddress })).headers['strict-transport-security']
+  const { server } = await startHttp(t)
+  t.equal(await sent(server, told), 'max-age=31536000; includeSubDomains')
+  t.equal(await sent(server, {}), undefined, 'plain HTTP')
+  t.equal(await sent(server, { 'x-forwarded-proto': 'http' }), undefined)
+  t.equal(await sent(server, told, '203.0.113.9'), undefined, 'said by anybody')
+  const rules = 'platform.rate-limit.annotation.client-ip'
+  const deaf = await startHttp(t, undefined, { set: { [`${rules}.trust-forwarded-headers`]: 'false' } })
+  t.equal(await sent(deaf.server, told), undefined, 'no proxy is believed')
+  const other = await startHttp(t, undefined, { set: { [`${rules}.trusted-proxies`]: '203.0.113.0/24' } })
+  t.equal(await sent(other.server, told), undefined, 'another proxy is')
+  t.match(await sent(other.server, told, '203.0.113.9'), /^max-age=/)
+
+  const { isHttps } = createForwarding({ trustedProxies: [], trustForwardedHeaders: false }, '')
+  const direct = (socket: object) => isHttps({ headers: {}, socket } as never)
+  t.equal(direct(Object.create(TLSSocket.prototype, { encrypted: { value: true } })), true, 'without a proxy')
+  t.equal(direct(new Socket()), false)
 })
 
 t.test('I-193 a configured context path is taken off, whether a proxy has done so or not', async (t) => {

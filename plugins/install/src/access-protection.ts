@@ -1,6 +1,6 @@
 import type { GuardHandler } from '@plinth/http'
+import { installPath } from './contract.ts'
 import type { HttpReply, HttpRequest } from './http-types.ts'
-import { installPath } from './status.ts'
 import type { Say } from './texts.ts'
 
 export interface AccessProtectionParts {

@@ -1,4 +1,5 @@
 import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { bulkLimited } from '@plinth/rate-limit'
 import { Type } from 'typebox'
 import type { AdminService } from './admin-service.ts'
 import { callerOf } from './caller.ts'
@@ -94,6 +95,7 @@ export function addAdminRoutes({ http, plugin, service, redact, now }: AdminRout
   http.rawRoute(plugin, {
     ...read,
     path: `${root}/diagnostics/export`,
+    annotations: [bulkLimited],
     summary: 'The diagnostics as a JSON file',
     produces: ['application/json'],
     handler: async (request, reply) => sendFile(reply, 'install-diagnostics', await diagnosticsOf(request)),
@@ -140,6 +142,7 @@ export function addAdminRoutes({ http, plugin, service, redact, now }: AdminRout
   http.rawRoute(plugin, {
     ...read,
     path: `${root}/sessions/:sessionId/export`,
+    annotations: [bulkLimited],
     summary: 'One run with its records as a JSON file',
     produces: ['application/json'],
     request: { params: view.sessionParams, query: view.limitQuery },

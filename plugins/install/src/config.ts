@@ -1,4 +1,5 @@
 import { type ConfigView, key } from '@plinth/kernel'
+import { entryNames } from './contract.ts'
 
 /** Stands for the directory of the storage in a path. */
 export const storagePlaceholder = '<storage dir>'
@@ -139,6 +140,15 @@ export const keys = {
       'zh-CN': '安装完成后根路径跳转到的路径；为 / 时显示一个简单页面。',
     },
     default: '/',
+  }),
+  'platform.view.entries': key.stringList({
+    title: { en: 'Pages beside the product', 'zh-CN': '产品之外的页面' },
+    description: {
+      en: 'What a proxy serves below the address of the product, for the links at the end of the installation. What the product serves itself is found without this.',
+      'zh-CN': '由代理在产品地址下提供的页面，用于安装完成后的链接；产品自身提供的页面无需填写。',
+    },
+    items: { enum: entryNames },
+    default: [],
   }),
   'platform.site.name': key.string({
     title: { en: 'Name of the site', 'zh-CN': '站点名称' },

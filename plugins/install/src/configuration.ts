@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Database, ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import { type JsonValue, type Kernel, maskedValue, validateValue } from '@plinth/kernel'
+import { isPlinthError, type JsonValue, type Kernel, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisProbe, RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
@@ -10,7 +10,7 @@ import { EnvFileError, envFileKeys, writeEnvFile } from './env-file.ts'
 import { exampleNames } from './example-file.ts'
 import type { InstallFiles } from './files.ts'
 import { type Running, textOf } from './form.ts'
-import { checkForm, checkOf, type Finding, hasPassed } from './form-checks.ts'
+import { checkForm, checkOf, type Finding, hasPassed, passwordFaults } from './form-checks.ts'
 import { changedConnections, type PlannedSetting, planSettings, settingsOf } from './settings.ts'
 import type { Params, Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
@@ -44,11 +44,14 @@ export class StepFailure extends Error {
   override readonly name = 'StepFailure'
   readonly text: string
   readonly params: Params
+  /** Field of the form that is to be corrected, for example `database.host`; empty for none. */
+  readonly field: string
 
-  constructor(text: string, params: Params = {}, cause?: unknown) {
+  constructor(text: string, params: Params = {}, cause?: unknown, field = '') {
     super(text, cause === undefined ? {} : { cause })
     this.text = text
     this.params = params
+    this.field = field
   }
 }
 
@@ -58,6 +61,13 @@ export class Configuration {
 
   constructor(parts: ConfigurationParts) {
     this.#parts = parts
+  }
+
+  /** What a password of the administrator must have, in words. */
+  passwordRules(locale: string): string {
+    const { passwords, say } = this.#parts
+    const rules = passwordFaults(passwords.check(''), locale, say)
+    return rules === '' ? '' : say(locale, 'password.needed', { rules })
   }
 
   /** The meaning of the form alone. */
@@ -140,19 +150,24 @@ export class Configuration {
     try {
       await this.#parts.redis?.time(target)
     } catch (error) {
-      throw new StepFailure('failure.probe-cache', { reason: toldReason(error) }, error)
+      throw probeFailure(cacheProblems, error, `${target.host}:${target.port}`)
     }
   }
 
   async #probeDatabase(settings: readonly PlannedSetting[]): Promise<readonly PlannedSetting[]> {
+    const target = probeTarget(settings, this.#parts)
     try {
-      const { product } = await this.#parts.database.probe(probeTarget(settings, this.#parts))
+      const { product } = await this.#parts.database.probe(target)
       const isMariaDb = product === 'MariaDB'
       return settings.map((setting) =>
         isMariaDb && setting.key === 'platform.database.type' ? { ...setting, value: 'mariadb' } : setting,
       )
     } catch (error) {
-      throw new StepFailure('failure.probe-database', { reason: toldReason(error) }, error)
+      throw probeFailure(
+        databaseProblems,
+        error,
+        'host' in target ? `${target.host}:${target.port}/${target.name}` : '',
+      )
     }
   }
 
@@ -201,6 +216,31 @@ export class Configuration {
       throw new StepFailure('failure.store', { reason: toldReason(error) }, error)
     }
   }
+}
+
+/** What a tried connection met: the message below `failure.`, and the field to look at. */
+interface ProbeProblem {
+  readonly text: string
+  readonly field: string
+}
+type ProbeProblems = Readonly<Record<string, ProbeProblem>> & { readonly other: ProbeProblem }
+
+const databaseProblems: ProbeProblems = {
+  PLINTH_DATABASE_UNREACHABLE: { text: 'database-unreachable', field: 'database.host' },
+  PLINTH_DATABASE_ACCESS_DENIED: { text: 'database-denied', field: 'database.password' },
+  PLINTH_DATABASE_UNKNOWN: { text: 'database-unknown', field: 'database.database' },
+  PLINTH_DATABASE_FILE: { text: 'database-file', field: 'database.type' },
+  other: { text: 'database-unusable', field: 'database.type' },
+}
+const cacheProblems: ProbeProblems = {
+  PLINTH_SHARED_STORE_UNAVAILABLE: { text: 'cache-unreachable', field: 'cache.host' },
+  PLINTH_SHARED_STORE_REFUSED: { text: 'cache-refused', field: 'cache.password' },
+  other: { text: 'cache-unreachable', field: 'cache.host' },
+}
+
+function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
+  const { text, field } = (isPlinthError(error) ? problems[error.code] : undefined) ?? problems.other
+  return new StepFailure(`failure.${text}`, { place, reason: toldReason(error) }, error, field)
 }
 
 /** What speaks against a single setting once the form itself is sound. */

@@ -5,6 +5,9 @@ import { type Static, Type } from 'typebox'
 /** Header that carries the install token. */
 export const tokenHeader = 'x-install-token'
 
+/** Where the page is. */
+export const installPath = '/install/'
+
 export const installModes = ['auto', 'forced', 'disabled'] as const
 
 /** Codes of the entry check (document 3, "Authentication"). */
@@ -15,6 +18,10 @@ export const entryReasons = [
   'install.token.not-allowed',
 ] as const
 export type EntryReason = (typeof entryReasons)[number]
+
+/** Pages that a product may have, each below the path of its name. */
+export const entryNames = ['admin', 'app', 'pc', 'chat', 'docs'] as const
+export type EntryName = (typeof entryNames)[number]
 
 const outcomes = ['passed', 'warning', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
@@ -33,6 +40,9 @@ export const statusView = Type.Object({
   productPath: Type.String({ description: 'With the prefix of the request under a context path.' }),
   rootRouteMode: Type.Enum(['forward', 'redirect']),
   rootRouteTarget: Type.String(),
+  entries: Type.Array(Type.Enum([...entryNames]), {
+    description: 'What of the product has a page here, once it is installed: `admin` at `/admin/` and so on.',
+  }),
   snapshotAt: Type.String({ format: 'date-time' }),
 })
 export type StatusView = Static<typeof statusView>
@@ -155,6 +165,9 @@ export const executeView = Type.Object({
   administratorReady: Type.Boolean(),
   locked: Type.Boolean(),
   message: Type.String(),
+  failedField: Type.String({
+    description: 'Field of the form that a failed connection points to, for example `database.host`; empty for none.',
+  }),
   sessionId: Type.String(),
   retriedSessionId: Type.String(),
   records: Type.Array(recordView),

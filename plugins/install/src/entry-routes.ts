@@ -1,5 +1,6 @@
 import type { HttpServer, RouteRequest } from '@plinth/http'
 import { BusinessError, type Kernel } from '@plinth/kernel'
+import { rateLimited } from '@plinth/rate-limit'
 import type { Static, TSchema } from 'typebox'
 import { type Caller, callerOf } from './caller.ts'
 import * as view from './contract.ts'
@@ -42,12 +43,9 @@ interface GuardedRoute<S extends Schemas, R extends TSchema> {
 const root = '/api/v1/install'
 const tags = ['install']
 const form = { body: view.installForm }
-/** For the plugin that limits routes, where there is one: a page that polls stays far below. */
+/** A page that polls stays far below. */
 const annotations = [
-  {
-    id: 'rate-limit.limited',
-    value: { maxAttempts: 300, windowSeconds: 60, keyStrategy: 'IP_ROUTE', failurePolicy: 'insurance' },
-  },
+  rateLimited({ maxAttempts: 300, windowSeconds: 60, keyStrategy: 'IP_ROUTE', failurePolicy: 'insurance' }),
 ]
 
 /** The install entry. Every route but the first two asks the entry check itself: no step trusts an earlier one. */
@@ -75,7 +73,14 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
   const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
   const notExecuted = (caller: Caller): view.ExecuteView => ({
     ...{ authorized: false, passed: false, restartRequired: false, configWritten: false, administratorReady: false },
-    ...{ locked: false, message: refusedMessage(caller), sessionId: '', retriedSessionId: '', records: [] },
+    ...{
+      locked: false,
+      message: refusedMessage(caller),
+      failedField: '',
+      sessionId: '',
+      retriedSessionId: '',
+      records: [],
+    },
   })
   /** The answer leaves before the product stops. */
   const restartAfter = (reply: HttpReply, answer: view.ExecuteView | undefined) => {

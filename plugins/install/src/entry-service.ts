@@ -63,7 +63,7 @@ export class EntryService {
   }
 
   schema({ locale }: Caller): view.SchemaView {
-    return formSchema(locale, this.#parts.say)
+    return formSchema(locale, this.#parts.say, this.#parts.configuration.passwordRules(locale))
   }
 
   async preflight(caller: Caller): Promise<view.CheckResult> {
@@ -94,7 +94,8 @@ export class EntryService {
       const { passed, restartRequired, checks } = plan
       const failure = passed ? await this.#tryToWrite(plan, form, caller) : undefined
       const status = failure === undefined ? outcomeOf(checks) : 'failed'
-      const message = failure ?? this.#say(caller, `alone.written.${status === 'failed' ? 'failed' : 'passed'}`)
+      const message =
+        failure?.message ?? this.#say(caller, `alone.written.${status === 'failed' ? 'failed' : 'passed'}`)
       await this.#record(builtIn.write, status, message)
       const summary = { restartRequired, message }
       await this.#audit(caller, { action: auditActions.write, status, summary, secrets: secretsOf(form) })
@@ -119,7 +120,8 @@ export class EntryService {
       await configuration.store(settings, { name: caller.operator, traceId: caller.traceId })
       return undefined
     } catch (error) {
-      return this.#messageOf(error, caller, form)
+      const field = error instanceof StepFailure ? error.field : ''
+      return { field, message: this.#messageOf(error, caller, form) }
     }
   }
 
@@ -256,6 +258,6 @@ function outcomeOf(checks: readonly view.Check[]): view.Outcome {
   return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'
 }
 
-const failedCheck = (code: string, message: string): view.Check => ({
-  ...{ code, finding: 'failed', group: 'write', field: '', status: 'failed', message, fix: '' },
+const failedCheck = (code: string, failure: { readonly field: string; readonly message: string }): view.Check => ({
+  ...{ code, finding: 'failed', group: 'write', status: 'failed', fix: '', ...failure },
 })

@@ -35,6 +35,8 @@ export interface StepEnd {
   readonly status: Outcome
   readonly text: string
   readonly params?: Params
+  /** For `failed`: the field of the form that is to be corrected; empty for none. */
+  readonly field?: string
   readonly restart?: boolean
 }
 
@@ -185,5 +187,7 @@ const changedKeys = (settings: readonly PlannedSetting[]) =>
 /** Findings in a row. Those of the form name their group, because fields of several groups have one name. */
 const joined = (checks: readonly Check[], locale: string, say: Say) =>
   checks
-    .map(({ field, group, message }) => (field === '' ? message : `${say(locale, `group.${group}.label`)}: ${message}`))
-    .join(' ')
+    .map(({ field, group, message }) =>
+      field === '' ? message : say(locale, 'result.of-group', { group: say(locale, `group.${group}.label`), message }),
+    )
+    .join(say(locale, 'result.between'))

@@ -97,12 +97,16 @@ export class Execution {
   async #runSteps(run: Run, onRecord: (record: RecordView) => void = () => {}): Promise<ExecuteView> {
     const records: RecordView[] = []
     let failed: RecordView | undefined
+    let failedField = ''
     for (const step of this.#parts.steps.all) {
       const end = await this.#attempt(step, run)
       const record = await this.#record(run, step.code, end)
       records.push(record)
       onRecord(record)
-      if (end.status === 'failed') failed = record
+      if (end.status === 'failed') {
+        failed = record
+        failedField = end.field ?? ''
+      }
       if (end.status === 'failed' || end.restart) break
     }
     const message = await this.#conclude(run, records, failed)
@@ -114,6 +118,7 @@ export class Execution {
       administratorReady: run.administratorReady,
       locked: run.locked,
       message,
+      failedField,
       sessionId: run.session.id,
       retriedSessionId: run.session.retriedSessionId,
       records,
@@ -134,7 +139,7 @@ export class Execution {
       const reason = run.mask(reasonOf(error))
       const stack = isTold || !(error instanceof Error) ? '' : run.mask(error.stack ?? '')
       log[isTold ? 'warn' : 'error']({ ...about, reason, ...(stack === '' ? {} : { stack }) }, 'install step failed')
-      if (isTold) return { status: 'failed', text: error.text, params: error.params }
+      if (isTold) return { status: 'failed', text: error.text, params: error.params, field: error.field }
       return { status: 'failed', text: 'failure.step', params: { reason: toldReason(error) } }
     }
   }

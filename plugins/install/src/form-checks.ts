@@ -1,4 +1,4 @@
-import type { Passwords } from '@plinth/iam'
+import type { PasswordFault, Passwords } from '@plinth/iam'
 import { formats, type Kernel, maskedValue } from '@plinth/kernel'
 import type { Check, InstallForm, Outcome } from './contract.ts'
 import { databaseTypeOf, fieldOf, type Running, textOf } from './form.ts'
@@ -19,7 +19,7 @@ export interface Finding {
   readonly text: string
   readonly params?: Params
 }
-type Rule = (form: InstallForm, field: string, parts: FormCheckParts) => Finding
+type Rule = (form: InstallForm, field: string, parts: FormCheckParts & { readonly locale: string }) => Finding
 
 const passed: Finding = { status: 'passed', text: 'passed' }
 const failed = (text: string, params: Params = {}): Finding => ({ status: 'failed', text, params })
@@ -92,15 +92,20 @@ const isTimeZone = (text: string) => {
 const isUsername = (text: string) => /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u.test(text.normalize('NFKC'))
 const isMobile = (text: string) => /^\+?\d{5,15}$/.test(text.replace(/[\s()-]/g, ''))
 
-const passwordPolicy: Rule = (form, field, { passwords }) => {
+const passwordPolicy: Rule = (form, field, { passwords, locale, say }) => {
   const password = textOf(form, field)
   if (password === '') return failed('required')
   if (password === maskedValue) return failed('password-again')
   const faults = passwords.check(password, textOf(form, 'administrator.username'))
-  return faults.length === 0
-    ? passed
-    : failed('password-policy', { faults: faults.map(({ message }) => message).join('; ') })
+  return faults.length === 0 ? passed : failed('password-policy', { faults: passwordFaults(faults, locale, say) })
 }
+/** What a password lacks, in words; a rule that this plugin does not know speaks for itself. */
+export function passwordFaults(faults: readonly PasswordFault[], locale: string, say: Say): string {
+  return faults
+    .map(({ rule, limit = 0, message }) => say(locale, `password.${rule}`, { limit }) || message)
+    .join(say(locale, 'password.between'))
+}
+
 const confirmation: Rule = (form, field) =>
   textOf(form, field) === textOf(form, 'administrator.password') ? passed : failed('password-mismatch')
 
@@ -186,7 +191,9 @@ const rules: readonly {
 /** The meaning of the form alone: reads nothing but configuration, connects to nothing, writes nothing. */
 export function checkForm(form: InstallForm, locale: string, parts: FormCheckParts): readonly Check[] {
   return rules.flatMap(({ field, rule, when }) =>
-    when === undefined || when(form) ? [checkOf(field, rule(form, field, parts), locale, parts.say)] : [],
+    when === undefined || when(form)
+      ? [checkOf(field, rule(form, field, { ...parts, locale }), locale, parts.say)]
+      : [],
   )
 }
 

@@ -87,8 +87,12 @@ const groups: readonly { readonly code: SchemaView['groups'][number]['code']; re
   },
 ]
 
-/** Field metadata of the form: definitions alone, no values (I-099, I-100). */
-export function formSchema(locale: string, say: Say): SchemaView {
+/**
+ * Field metadata of the form: definitions alone, no values (I-099, I-100).
+ *
+ * @param passwordRules what the password policy in force asks for, in words
+ */
+export function formSchema(locale: string, say: Say, passwordRules: string): SchemaView {
   return {
     groups: groups.map(({ code, fields }) => ({
       code,
@@ -97,7 +101,7 @@ export function formSchema(locale: string, say: Say): SchemaView {
       fields: fields.map(({ name, type = 'string', required = false, candidates = [], hints }) => ({
         name,
         label: say(locale, `field.${code}.${name}.label`),
-        description: say(locale, `field.${code}.${name}.description`),
+        description: say(locale, `field.${code}.${name}.description`, { passwordRules }),
         type,
         required,
         candidates: candidates.map((value) => ({

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { HttpServer } from '@plinth/http'
 import type { Kernel } from '@plinth/kernel'
 import type { InstallConfig } from './config.ts'
-import type { InstallPage } from './contract.ts'
+import { type InstallPage, installPath } from './contract.ts'
 import type { HttpReply, HttpRequest } from './http-types.ts'
 import { ownPath } from './own-path.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 import type { InstallState } from './state.ts'
-import { installPath, type Status } from './status.ts'
+import type { Status } from './status.ts'
 import type { Say } from './texts.ts'
 
 export interface PageRouteParts {
@@ -59,12 +59,17 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
     const target = status.productPath(contextPath)
     return /\/install\/?$/.test(target) ? `${contextPath}/` : target
   }
+  /** For one answer, with the policy that names it. */
+  const newNonce = (reply: HttpReply) => {
+    const nonce = randomBytes(16).toString('base64')
+    reply.header('content-security-policy', policy(nonce))
+    return nonce
+  }
   /** @param base where relative addresses of the page start, when it is shown under another path */
   const sendInstallPage = async (request: HttpRequest, reply: HttpReply, base?: string) => {
-    const nonce = randomBytes(16).toString('base64')
+    const nonce = newNonce(reply)
     const { locale } = request
-    const body = (await page?.html({ nonce, locale })) ?? fallbackPage(locale, say)
-    reply.header('content-security-policy', policy(nonce))
+    const body = (await page?.html({ nonce, locale })) ?? fallbackPage({ locale, nonce, say })
     return sendPage(reply, base === undefined ? body : withBase(body, base))
   }
 
@@ -101,7 +106,8 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
     const key = isTaken ? 'platform.install.root-route.target' : 'platform.view.root.target'
     const target = ownPath(config.get(key))
     if (target === '/') {
-      return sendPage(reply, rootPage(locale, say, { product: kernel.product.name, prefix, isOpen: isTaken }))
+      const context = { locale, nonce: newNonce(reply), say }
+      return sendPage(reply, rootPage(context, { product: kernel.product.name, prefix, isOpen: isTaken }))
     }
     if (!isTaken || config.get('platform.install.root-route.mode') === 'redirect') {
       return redirect(reply, prefix + target)

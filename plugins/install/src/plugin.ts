@@ -30,6 +30,7 @@ import { NoteFile } from './note-file.ts'
 import { addPageRoutes } from './page-routes.ts'
 import { permissions } from './permissions.ts'
 import { Preflight } from './preflight-run.ts'
+import { ProductEntries } from './product-entries.ts'
 import { requires } from './requires.ts'
 import { RestartNote } from './restart-note.ts'
 import { RunLock } from './run-lock.ts'
@@ -74,7 +75,8 @@ export default definePlugin({
       failures: new FailedAttempts(clock),
     })
     const isOpen = async () => entry.closedToAll(await state.read()) === undefined
-    const status = new Status({ config, state, entry, clock })
+    const entries = new ProductEntries({ http, config })
+    const status = new Status({ config, state, entry, entries, clock })
     const journal = new Journal({ database, clock, log, file: files.executionLog })
     const sessions = new Sessions({ database, clock, log })
     const migration = new Migration({ database, kernel })

@@ -1,18 +1,18 @@
 import type { Clock } from '@plinth/kernel'
 import type { InstallConfig } from './config.ts'
-import type { StatusView } from './contract.ts'
+import { installPath, type StatusView } from './contract.ts'
 import type { EntryCheck } from './entry-check.ts'
 import { ownPath } from './own-path.ts'
+import type { ProductEntries } from './product-entries.ts'
 import type { InstallState, Reading } from './state.ts'
 
 export interface StatusParts {
   readonly config: InstallConfig
   readonly state: InstallState
   readonly entry: EntryCheck
+  readonly entries: ProductEntries
   readonly clock: Pick<Clock, 'now'>
 }
-
-export const installPath = '/install/'
 
 /** The status snapshot. */
 export class Status {
@@ -24,7 +24,7 @@ export class Status {
 
   /** @param prefix of the request under a context path */
   async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
-    const { config, state, entry, clock } = this.#parts
+    const { config, state, entry, entries, clock } = this.#parts
     const reading = seen ?? (await state.read())
     const isInstalled = reading.name !== 'not-installed'
     return {
@@ -38,6 +38,8 @@ export class Status {
       productPath: this.productPath(prefix),
       rootRouteMode: config.get('platform.install.root-route.mode'),
       rootRouteTarget: config.get('platform.install.root-route.target'),
+      // Before, pages may lead to the installation instead.
+      entries: isInstalled ? await entries.list() : [],
       snapshotAt: new Date(clock.now()).toISOString(),
     }
   }

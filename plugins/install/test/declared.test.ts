@@ -51,6 +51,7 @@ t.test(
       'platform.install.root-route.target': '/install/',
       'platform.view.root.enabled': true,
       'platform.view.root.target': '/',
+      'platform.view.entries': [],
       'platform.site.name': '',
       'platform.site.title': '',
       'platform.site.url': '',

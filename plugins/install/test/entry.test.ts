@@ -29,6 +29,7 @@ t.test('I-005 I-006 I-014 I-209 the status snapshot', async (t) => {
     productPath: '/',
     rootRouteMode: 'redirect',
     rootRouteTarget: '/install/',
+    entries: [],
     snapshotAt: '2026-01-01T00:00:00.000Z',
   })
   t.equal(before.headers['cache-control'], 'no-store')

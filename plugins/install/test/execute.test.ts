@@ -61,8 +61,8 @@ onEachDatabase(t, 'I-050 I-051 I-054 I-056 I-130 I-132 I-133 I-134 I-136 I-137 a
   const { code, data } = await execute()
   t.equal(code, '200')
   t.same(Object.keys(data).sort(), [
-    ...['administratorReady', 'authorized', 'configWritten', 'locked', 'message', 'passed', 'records'],
-    ...['restartRequired', 'retriedSessionId', 'sessionId'],
+    ...['administratorReady', 'authorized', 'configWritten', 'failedField', 'locked', 'message'],
+    ...['passed', 'records', 'restartRequired', 'retriedSessionId', 'sessionId'],
   ])
   t.match(data, {
     ...{ authorized: true, passed: true, restartRequired: false, configWritten: true, administratorReady: true },

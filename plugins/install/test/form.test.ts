@@ -313,7 +313,7 @@ t.test('D21 E38 what a stronger source sets, or the example file does not list, 
   t.match(data, { passed: true })
   t.match(
     data.entries.find(({ propertyKey }: { propertyKey: string }) => propertyKey === 'platform.i18n.default-locale'),
-    { target: 'runtime', environmentKey: '', note: /not written/ },
+    { target: 'runtime', environmentKey: '', note: /Not written/ },
   )
 })
 

@@ -108,7 +108,10 @@ t.test('P44 I-203 without a page', async (t) => {
     t.match([statusCode, headers['cache-control']], [200, 'no-store'])
     t.match(body, 'href="../api/v1/install/status"', 'I-203')
     t.match(body, 'href="../docs/"', 'I-203')
-    t.notMatch(body, /<script|<style|style=/)
+    t.notMatch(body, /<script|style=/)
+    const nonce = /<style nonce="([^"]+)">/.exec(body)?.[1]
+    t.match(headers['content-security-policy'], `style-src 'self' 'nonce-${nonce}'`)
+    t.match(body, '<link rel="icon" href="data:,">', 'the browser asks for no icon')
     t.match((await get('/install/', { 'accept-language': 'zh' })).body, /lang="zh-CN".*安装状态/s)
     t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
   }

@@ -11,6 +11,8 @@ import {
 } from '@plinth/database/testing'
 import { type Clock, defineProduct, type JsonValue, systemClock } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
+import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 import { type PreflightContext, runPreflight } from '../src/preflight/index.ts'
 import { realProbes } from '../src/preflight/probes.ts'
@@ -154,6 +156,22 @@ t.test(
     await chmod(join(root, 'data'), 0o755)
   },
 )
+
+t.test('I-104 a real Redis: its time, and how long it took', { skip: skipRedis }, async (t) => {
+  const db = await createDatabase('sqlite')
+  const product = defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config: db.config })
+  const running = await startForTest(product)
+  t.teardown(async () => {
+    await running.stop('test ended')
+    await db.drop()
+  })
+  const serverTime = (signal: AbortSignal) => running.service(redisProbe).time(undefined, signal)
+  const items = await runPreflight({ ...contextOf(t.testdir(), undefined), cache: { isEnabled: true, serverTime } })
+  const { status, message } = items.find(({ code }) => code === 'cache-connection') ?? {}
+  t.equal(status, 'passed')
+  t.match(message?.params, { time: /^\d{4}-\d\d-\d\dT.*Z$/, elapsed: Number })
+  t.ok(Number(message?.params['elapsed']) > 0)
+})
 
 t.test('I-101 this process', async (t) => {
   const found = await findings(contextOf(t.testdir(), undefined))

@@ -217,6 +217,11 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
     context: { cache: { isEnabled: true } },
     found: { 'cache-connection': 'unreachable' },
   },
+  {
+    name: 'I-104 Redis answers',
+    context: { cache: { isEnabled: true, serverTime: async () => now } },
+    found: { 'cache-connection': 'passed' },
+  },
   { name: 'I-105 no storage', context: { storage: undefined }, found: { 'storage-service': 'none' } },
   {
     name: 'I-105 disks that do not exist',
@@ -383,4 +388,15 @@ t.test('I-101 the process locale', async (t) => {
   for (const [environment, platform, charset] of cases) t.equal(charsetOf(environment, platform), charset)
   t.ok([undefined, '', 'UTC', 'Asia/Shanghai', ':Europe/Berlin'].every(isTimeZone))
   t.notOk(['Mars/Base', 'nowhere'].some(isTimeZone))
+})
+
+t.test('I-104 how long Redis took to answer, and what its clock shows', async (t) => {
+  const clock = manualClock(now)
+  const serverTime = async () => {
+    await clock.advance(7)
+    return now - 90_000
+  }
+  const items = await runPreflight(contextOf({ context: { clock, cache: { isEnabled: true, serverTime } } }))
+  const { message } = items.find(({ code }) => code === 'cache-connection') ?? {}
+  t.same(message?.params, { time: new Date(now - 90_000).toISOString(), elapsed: 7 })
 })

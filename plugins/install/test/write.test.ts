@@ -142,15 +142,39 @@ t.test('I-129 a connection that does not work writes nothing', async (t) => {
   const body = { ...form, database: server }
   const written = (await install('config/write', { body })).data
   t.match(written, { passed: false })
-  t.match(written.checks.at(-1), { code: 'config-write', status: 'failed', message: /127\.0\.0\.1:1\/shop/ })
+  const told = /No database server answers at 127\.0\.0\.1:1\/shop\. Nothing was written\. Start the server/
+  t.match(written.checks.at(-1), { code: 'config-write', status: 'failed', field: 'database.host', message: told })
   const { data } = await install('execute', { body })
-  t.match(data, { passed: false, configWritten: false, restartRequired: false })
-  t.match(data.records.at(-1), { stepCode: 'config-write', status: 'failed', message: /nothing was written/ })
+  t.match(data, { passed: false, configWritten: false, restartRequired: false, failedField: 'database.host' })
+  t.match(data.records.at(-1), { stepCode: 'config-write', status: 'failed', message: told })
   t.notMatch(JSON.stringify([written, data]), secrets.database)
   t.notOk(existsSync(file))
   t.equal(await accounts.hasUsers(), false)
   t.match((await execute()).data, { passed: true, locked: true }, 'the next try ends installed')
 })
+
+for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
+  t.test(`I-129 what a ${dialect} server refuses is told at the field, in one language`, { skip }, async (t) => {
+    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const { install, form, file } = await start(t)
+    const attempt = async (change: object, locale: string) => {
+      const body = { ...form, database: { ...target, ...change } }
+      const { data } = await install('execute', { body, headers: { 'accept-language': locale } })
+      return { field: data.failedField, message: data.records.at(-1).message as string }
+    }
+    // A server that trusts its own machine takes any password, but not a user that it does not know.
+    const stranger = await attempt({ username: 'nobody_here', password: 'wrong' }, 'zh-CN')
+    t.equal(stranger.field, 'database.password')
+    t.match(stranger.message, /拒绝了该用户或密码，未写入任何内容。请更正/)
+    t.notMatch(stranger.message, /refuses|Nothing/, 'one language')
+    const elsewhere = await attempt({ database: 'no_such_shop' }, 'en')
+    // MariaDB does not tell a user without rights which databases there are.
+    const field = dialect === 'postgresql' ? 'database.database' : /^database\.(?:database|password)$/
+    t.match(elsewhere.field, field)
+    t.match(elsewhere.message, /Nothing was written\. [A-Z][^:;]*\.$/)
+    t.notOk(existsSync(file))
+  })
+}
 
 t.test('the embedded database under another name', async (t) => {
   const { install, form, text } = await start(t)

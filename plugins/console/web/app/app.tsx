@@ -45,6 +45,8 @@ export function App({ languages, children }: { readonly languages: LanguageChoic
       defaultColorScheme="auto"
       colorSchemeManager={inMemory}
       getStyleNonce={styleNonce}
+      // All of them at run time: as a style sheet they would be a third of what the page loads.
+      deduplicateCssVariables={false}
     >
       <SpeechContext value={speech}>{children}</SpeechContext>
     </MantineProvider>

@@ -1,19 +1,29 @@
-import { type Schema, Validator } from '@cfworker/json-schema'
-
-/** A rule that a value breaks: the keyword of its schema, and its limit. */
+/** A rule that a value breaks: which one, and its limit. */
 export interface BrokenRule {
-  readonly keyword: string
-  readonly limit?: string | number
+  readonly keyword: 'required' | 'confirm' | 'integer' | 'minimum' | 'maximum' | 'maxLength'
+  readonly limit?: number
 }
 
-/**
- * The first rule of a schema that a value breaks. One value, one schema: a key may hold dots without being taken for a
- * path. Needs no `eval`, so that it runs under a strict policy. The server has the last word; this is the early hint.
- */
-export function brokenRule(value: unknown, schema: Schema): BrokenRule | undefined {
-  const { valid, errors } = new Validator(schema, '2020-12').validate(value)
-  if (valid) return undefined
-  const keyword = errors[0]?.keyword ?? 'type'
-  const limit = schema[keyword]
-  return typeof limit === 'string' || typeof limit === 'number' ? { keyword, limit } : { keyword }
+/** What a field says about its values. */
+export interface FieldRules {
+  /** `integer`, or a text for every other word. */
+  readonly type: string
+  readonly minimum?: number | undefined
+  readonly maximum?: number | undefined
+  /** Characters. */
+  readonly maxLength?: number | undefined
+}
+
+/** The first rule that a value breaks. The server has the last word and knows more; this is the early hint. */
+export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | undefined {
+  const { type, minimum, maximum, maxLength } = rules
+  if (type === 'integer') {
+    if (!Number.isInteger(value)) return { keyword: 'integer' }
+    if (minimum !== undefined && Number(value) < minimum) return { keyword: 'minimum', limit: minimum }
+    if (maximum !== undefined && Number(value) > maximum) return { keyword: 'maximum', limit: maximum }
+    return undefined
+  }
+  // As the server counts them: a sign outside of the basic plane is one.
+  const isTooLong = typeof value === 'string' && maxLength !== undefined && [...value].length > maxLength
+  return isTooLong ? { keyword: 'maxLength', limit: maxLength } : undefined
 }

@@ -1,14 +1,19 @@
 import { NativeSelect, PasswordInput, Switch, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import { useSpeech } from '../app/app.tsx'
+import { known } from '../known.ts'
 import { ChoiceCards } from './choice-cards.tsx'
+import classes from './schema-field.module.css'
+
+const inputs = ['text', 'password', 'email', 'tel', 'url', 'number', 'switch', 'select', 'combobox'] as const
 
 /** What a field looks like, whatever it belongs to: one key, one schema, one field. */
 export interface FieldLook {
   readonly label: string
   readonly description: string
   readonly isRequired: boolean
-  readonly input: 'text' | 'password' | 'email' | 'tel' | 'url' | 'number' | 'switch' | 'select' | 'combobox'
+  /** Kind of control; one that is not known is a field for text. */
+  readonly input: string
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly placeholder?: string | undefined
   readonly autocomplete?: string | undefined
@@ -30,7 +35,8 @@ const shownChoices = 4
 export function SchemaField({ id, value, error, onChange, onLeave, ...look }: SchemaFieldProps) {
   const { say } = useSpeech()
   const listId = useId()
-  const { label, description, isRequired, input, candidates, placeholder, autocomplete } = look
+  const { label, description, isRequired, candidates, placeholder, autocomplete } = look
+  const input = known(inputs, look.input, 'text')
   if (input === 'switch') {
     return (
       <Switch
@@ -38,6 +44,7 @@ export function SchemaField({ id, value, error, onChange, onLeave, ...look }: Sc
         label={label}
         description={description}
         error={error}
+        classNames={{ track: classes.track }}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
@@ -49,8 +56,11 @@ export function SchemaField({ id, value, error, onChange, onLeave, ...look }: Sc
   }
   const shared = {
     ...{ id, label, description, error, value: text, placeholder, onBlur: onLeave },
+    classNames: { error: classes.error },
     withAsterisk: isRequired,
     'aria-required': isRequired,
+    // Not every field of the library says so itself.
+    'aria-invalid': error !== undefined,
     autoComplete: autocomplete ?? 'off',
     inputWrapperOrder: ['label', 'input', 'error', 'description'] as ('label' | 'input' | 'error' | 'description')[],
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),

@@ -1,6 +1,6 @@
 import { Button, Loader } from '@mantine/core'
 import { IconArrowLeft, IconArrowRight } from '@tabler/icons-react'
-import { type FormEvent, useCallback, useEffect, useMemo, useState } from 'react'
+import { type FormEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useSpeech } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import { Notice } from '../app/notice.tsx'
@@ -16,10 +16,18 @@ import { ruleText } from './rule-text.ts'
 import { StepNavigation } from './step-navigation.tsx'
 import type { InstallForm, PlanResult } from './wire.ts'
 
+/** Something wrong with a field, as the server says it. */
+export interface Found {
+  readonly field: string
+  readonly message: string
+}
+
 interface ConfigurationStepProps {
   readonly api: InstallApi
   /** What was filled in before; `undefined` at first. */
   readonly values: Values | undefined
+  /** What an attempt to install has found wrong. */
+  readonly found: Found | undefined
   onValues(values: Values): void
   onBack(): void
   onInstall(form: InstallForm): void
@@ -30,7 +38,8 @@ interface ConfigurationStepProps {
 type Errors = Readonly<Record<string, BrokenRule | string>>
 
 /** Step 2: the form that the server describes, then a look at what it would change. */
-export function ConfigurationStep({ api, values, onValues, onBack, onInstall, onRefused }: ConfigurationStepProps) {
+export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
+  const { onValues, onBack, onInstall, onRefused } = on
   const { say, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
   const load = useCallback(() => Promise.all([api.schema(), api.defaults()]), [api, language])
@@ -56,6 +65,16 @@ export function ConfigurationStep({ api, values, onValues, onBack, onInstall, on
     setGeneral([])
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
   }, [language])
+
+  // Once, as soon as there is a form to show it in.
+  const unshown = useRef(found)
+  useEffect(() => {
+    if (unshown.current === undefined || groups.length === 0) return
+    const { field, message } = unshown.current
+    unshown.current = undefined
+    setErrors({ [field]: message })
+    document.getElementById(fieldId(field))?.focus()
+  }, [groups])
 
   const fields = groups.flatMap((group) => group.fields)
   const current = values ?? {}

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import {
   IconArrowRight,
+  IconBook2,
   IconDeviceDesktop,
   IconDeviceMobile,
   IconLayoutDashboard,
@@ -15,13 +16,15 @@ import classes from './done-step.module.css'
 import type { InstallApi } from './install-api.ts'
 import type { Installation } from './installation.ts'
 import { StepNavigation } from './step-navigation.tsx'
+import { outcomeOf } from './wire.ts'
 
-/** Front ends of a product, relative to this page, so that they work below any context path. */
-const entries = [
-  { name: 'admin', path: '../admin/', Icon: IconLayoutDashboard },
-  { name: 'mobile', path: '../app/', Icon: IconDeviceMobile },
-  { name: 'pc', path: '../pc/', Icon: IconDeviceDesktop },
-  { name: 'chat', path: '../chat/', Icon: IconMessages },
+/** Pages that a product may have, relative to this one, so that they work below any context path. */
+const knownEntries = [
+  { name: 'admin', Icon: IconLayoutDashboard },
+  { name: 'app', Icon: IconDeviceMobile },
+  { name: 'pc', Icon: IconDeviceDesktop },
+  { name: 'chat', Icon: IconMessages },
+  { name: 'docs', Icon: IconBook2 },
 ] as const
 
 /** Steps whose warnings were shown before the installation began. */
@@ -32,7 +35,11 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
   const { say } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
-  const warnings = records.filter(({ status, stepCode }) => status === 'warning' && !seenBefore.has(stepCode))
+  // What it does not know of, it cannot name: those are left out.
+  const entries = knownEntries.filter(({ name }) => status?.entries?.includes(name))
+  const warnings = records.filter(
+    ({ status, stepCode }) => outcomeOf(status) === 'warning' && !seenBefore.has(stepCode),
+  )
   return (
     <Frame
       place="done"
@@ -61,11 +68,11 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
           </ul>
         </Notice>
       )}
-      <h2 className={classes.heading}>{say('done.next')}</h2>
+      {entries.length > 0 && <h2 className={classes.heading}>{say('done.next')}</h2>}
       <ul className={classes.entries}>
-        {entries.map(({ name, path, Icon }) => (
+        {entries.map(({ name, Icon }) => (
           <li key={name}>
-            <a className={classes.entry} href={path}>
+            <a className={classes.entry} href={`../${name}/`}>
               <span className={classes.badge}>
                 <Icon size={22} stroke={1.75} aria-hidden />
               </span>
@@ -77,7 +84,6 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
           </li>
         ))}
       </ul>
-      <p className={classes.hint}>{say('done.hint')}</p>
     </Frame>
   )
 }

@@ -9,18 +9,20 @@ import { ApiFailureNotice } from './api-failure-notice.tsx'
 import classes from './environment-step.module.css'
 import type { InstallApi } from './install-api.ts'
 import { StepNavigation } from './step-navigation.tsx'
-import type { Check, Outcome } from './wire.ts'
+import { type Check, type Outcome, outcomeOf } from './wire.ts'
 
 const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: IconCircleX } as const
 
 interface EnvironmentStepProps {
   readonly api: InstallApi
+  /** The next step is still on its way to the browser. */
+  readonly isWaiting: boolean
   onNext(): void
   onRefused(): void
 }
 
 /** Step 1: what the server found out about the machine that it runs on. */
-export function EnvironmentStep({ api, onNext, onRefused }: EnvironmentStepProps) {
+export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: EnvironmentStepProps) {
   const { say, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
   const load = useCallback(() => api.preflight(), [api, language])
@@ -42,7 +44,7 @@ export function EnvironmentStep({ api, onNext, onRefused }: EnvironmentStepProps
             {say('environment.again')}
           </Button>
           <Button
-            disabled={data?.passed !== true || isLoading}
+            disabled={data?.passed !== true || isLoading || isWaiting}
             rightSection={<IconArrowRight size={18} aria-hidden />}
             onClick={onNext}
           >
@@ -65,13 +67,21 @@ export function EnvironmentStep({ api, onNext, onRefused }: EnvironmentStepProps
 
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
   const { say } = useSpeech()
-  const count = (status: Outcome) => checks.filter((check) => check.status === status).length
-  const failed = count('failed')
+  const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
+  const failures = checks.filter((check) => outcomeOf(check.status) === 'failed')
+  const failed = failures.length
   const warnings = count('warning')
   const tone = failed > 0 ? 'bad' : warnings > 0 ? 'warn' : 'good'
   return (
     <Notice tone={tone} title={say(`environment.summary.${tone}`, { failed, warnings })}>
       {say('environment.summary.counts', { passed: count('passed'), warnings, failed })}
+      {failed > 0 && (
+        <ul>
+          {failures.map(({ code, message }) => (
+            <li key={code}>{message}</li>
+          ))}
+        </ul>
+      )}
     </Notice>
   )
 }
@@ -94,8 +104,9 @@ function Checks({ checks }: { readonly checks: readonly Check[] }) {
   ))
 }
 
-function CheckItem({ status, message, fix }: Check) {
+function CheckItem({ status: told, message, fix }: Check) {
   const { say } = useSpeech()
+  const status = outcomeOf(told)
   const Icon = icons[status]
   return (
     <li className={classes.check} data-status={status}>

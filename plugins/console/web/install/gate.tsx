@@ -47,6 +47,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
           label={say('gate.token')}
           description={say('gate.memory')}
           error={error}
+          aria-invalid={error !== undefined}
           value={token}
           onChange={(event) => setToken(event.currentTarget.value)}
           // The only thing on this page.
@@ -54,7 +55,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
           autoComplete="off"
           data-1p-ignore
           size="md"
-          visibilityToggleButtonProps={{ 'aria-label': say('field.reveal'), tabIndex: 0 }}
+          visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label: say('gate.token') }), tabIndex: 0 }}
         />
         <Button
           type="submit"

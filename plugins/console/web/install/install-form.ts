@@ -1,4 +1,3 @@
-import type { Schema } from '@cfworker/json-schema'
 import { type BrokenRule, brokenRule } from '../field/field-rules.ts'
 import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
 
@@ -77,17 +76,6 @@ export function isVisible({ hints }: Field, values: Values): boolean {
 
 const holds = ({ field, values: wanted }: Condition, values: Values) => wanted.includes(values[field] ?? '')
 
-/** The rules that the definition of a field states. The server knows more; nothing here is stricter than it. */
-export function schemaOf({ type, required, hints }: Field): Schema {
-  if (type === 'boolean') return { type: 'boolean' }
-  const { minimum, maximum, maxLength } = hints
-  if (type === 'integer') {
-    const range = { ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) }
-    return { type: 'integer', ...range }
-  }
-  return { type: 'string', ...(required ? { minLength: 1 } : {}), ...(maxLength === undefined ? {} : { maxLength }) }
-}
-
 /** The rule that a visible field breaks as it stands. */
 export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   const value = values[field.path] ?? ''
@@ -95,7 +83,7 @@ export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   if (field.path === 'administrator.confirmPassword' && value !== values['administrator.password']) {
     return { keyword: 'confirm' }
   }
-  return brokenRule(sentValue(field, value), schemaOf(field))
+  return brokenRule(sentValue(field, value), { type: field.type, ...field.hints })
 }
 
 /** The form as it is sent: visible fields alone, numbers as numbers. */

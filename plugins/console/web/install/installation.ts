@@ -17,6 +17,8 @@ export interface InstallationState {
   readonly sessionId: string
   /** For `failed` and `finished`: what the server says; empty when its answer was lost. */
   readonly message: string
+  /** For `failed`: the field of the form that is to be corrected; empty for none. */
+  readonly failedField: string
 }
 
 /** Time, injected: milliseconds. */
@@ -44,7 +46,14 @@ const confirmations = 3
 /** A connection that changes with every restart would never end. */
 const restartLimit = 3
 
-const idle: InstallationState = { phase: 'idle', records: [], startedAt: 0, sessionId: '', message: '' }
+const idle: InstallationState = {
+  phase: 'idle',
+  records: [],
+  startedAt: 0,
+  sessionId: '',
+  message: '',
+  failedField: '',
+}
 
 /**
  * One installation as the page sees it: executes, shows progress while it runs, waits for a restart and goes on after it
@@ -100,7 +109,7 @@ export class Installation {
     const { passed, restartRequired, message, sessionId } = outcome
     const records = outcome.records.length > 0 ? outcome.records : this.#state.records
     this.#set({ records, message, sessionId: sessionId || this.#state.sessionId })
-    if (!passed) this.#set({ phase: 'failed' })
+    if (!passed) this.#set({ phase: 'failed', failedField: outcome.failedField ?? '' })
     else if (restartRequired && restarts >= restartLimit) this.#set({ phase: 'overdue' })
     else if (restartRequired) await this.#restart(form, { restarts: restarts + 1, isGone: false })
     else this.#set({ phase: 'finished' })

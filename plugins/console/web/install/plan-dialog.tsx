@@ -3,9 +3,10 @@ import { IconPlayerPlay, IconX } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
 import { useSpeech } from '../app/app.tsx'
 import { Notice } from '../app/notice.tsx'
+import type { TextKey } from '../text/texts.ts'
 import type { Group } from './install-form.ts'
 import classes from './plan-dialog.module.css'
-import type { PlanEntry, PlanResult } from './wire.ts'
+import { outcomeOf, type PlanEntry, type PlanResult } from './wire.ts'
 
 interface PlanDialogProps {
   readonly plan: PlanResult
@@ -24,7 +25,7 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
     element?.showModal()
     return () => element?.close()
   }, [])
-  const warnings = plan.checks.filter(({ status }) => status === 'warning')
+  const warnings = plan.checks.filter(({ status }) => outcomeOf(status) === 'warning')
   return (
     <dialog ref={dialog} className={classes.dialog} aria-labelledby="plan-title" onClose={onClose}>
       <header className={classes.header}>
@@ -96,16 +97,17 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
   )
 }
 
-const targetTexts = {
+const targetTexts: Readonly<Record<string, TextKey>> = {
   '.env': 'plan.targets.file',
   config: 'plan.targets.config',
   runtime: 'plan.targets.runtime',
-} as const
+}
 
 function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
   const { say } = useSpeech()
   const { propertyKey, environmentKey, maskedValue, target, note } = entry
   const label = labelOf(groups, propertyKey)
+  const targetText = targetTexts[target]
   return (
     <tr>
       <td>
@@ -115,7 +117,7 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
       <td className={classes.value}>{maskedValue === '' ? say('plan.empty') : maskedValue}</td>
       <td>
         <span className={classes.target} data-target={target}>
-          {say(targetTexts[target])}
+          {targetText === undefined ? target : say(targetText)}
         </span>
         {note !== '' && <span className={classes.note}>{note}</span>}
       </td>

@@ -6,7 +6,6 @@ import type { Field } from './install-form.ts'
 export function ruleText(say: Say, { keyword, limit }: BrokenRule, { hints }: Field): string {
   switch (keyword) {
     case 'required':
-    case 'minLength':
       return say('rule.required')
     case 'confirm':
       return say('rule.confirm')

@@ -1,5 +1,5 @@
 import type { Phase } from './installation.ts'
-import type { ExecutionRecord, Outcome, Step } from './wire.ts'
+import { type ExecutionRecord, type Outcome, outcomeOf, type Step } from './wire.ts'
 
 export interface StepProgress {
   readonly code: string
@@ -21,16 +21,16 @@ export function progressOf(
   const runningIndex = phase === 'running' ? lastRecorded + 1 : -1
   return steps.map(({ code, name, description }, index) => {
     const own = records.filter(({ stepCode }) => stepCode === code)
-    const state = outcomeOf(own) ?? (index === runningIndex ? 'running' : 'waiting')
+    const state = worstOf(own) ?? (index === runningIndex ? 'running' : 'waiting')
     const messages = own.map(({ message }) => message).filter((message) => message !== '')
     return { code, name, description, state, messages, durationMs: durationOf(records, own) }
   })
 }
 
 /** The worst that happened in a step. */
-function outcomeOf(records: readonly ExecutionRecord[]): Outcome | undefined {
+function worstOf(records: readonly ExecutionRecord[]): Outcome | undefined {
   const severity: readonly Outcome[] = ['failed', 'warning', 'passed']
-  return severity.find((status) => records.some((record) => record.status === status))
+  return severity.find((status) => records.some((record) => outcomeOf(record.status) === status))
 }
 
 /** What is shorter is not worth being shown. */

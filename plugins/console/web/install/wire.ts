@@ -1,9 +1,15 @@
-/** The wire format of the install endpoints, as far as the wizard uses it (document 3, "Install entry"). */
+/**
+ * The wire format of the install endpoints, as far as the wizard uses it (document 3, "Install entry"). What the server
+ * takes from a list is text here: a newer server may have more, so every reader has a fallback.
+ */
+import { known } from '../known.ts'
 
 export interface InstallStatus {
   readonly installed: boolean
   readonly installAllowed: boolean
   readonly productPath: string
+  /** Names of pages that there are, for example `admin` at `../admin/`; absent on an older server. */
+  readonly entries?: readonly string[]
 }
 
 export interface EntryCheck {
@@ -15,14 +21,18 @@ export interface EntryCheck {
   readonly expiresAt: string
 }
 
-export type Outcome = 'passed' | 'warning' | 'failed'
+export const outcomes = ['passed', 'warning', 'failed'] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** How something ended. An outcome that is not known is worth a look, and stops nobody: whether it does, `passed` says. */
+export const outcomeOf = (status: string): Outcome => known(outcomes, status, 'warning')
 
 export interface Check {
   readonly code: string
   readonly group: string
   /** Field of the form, for example `database.host`; empty for the environment. */
   readonly field: string
-  readonly status: Outcome
+  readonly status: string
   readonly message: string
   /** What to do about it; may be empty. */
   readonly fix: string
@@ -38,7 +48,8 @@ export interface PlanEntry {
   readonly environmentKey: string
   readonly maskedValue: string
   readonly sensitive: boolean
-  readonly target: '.env' | 'config' | 'runtime'
+  /** `.env`, `config` or `runtime`. */
+  readonly target: string
   readonly note: string
 }
 
@@ -52,7 +63,7 @@ export interface Step {
   readonly code: string
   readonly name: string
   readonly description: string
-  readonly status: 'pending' | 'passed'
+  readonly status: string
   readonly message: string
   readonly required: boolean
   readonly retryable: boolean
@@ -62,7 +73,7 @@ export interface ExecutionRecord {
   readonly id: number
   readonly sessionId: string
   readonly stepCode: string
-  readonly status: Outcome
+  readonly status: string
   readonly message: string
   readonly occurredAt: string
 }
@@ -73,6 +84,8 @@ export interface ExecuteResult {
   readonly administratorReady: boolean
   readonly locked: boolean
   readonly message: string
+  /** Field of the form that a failed connection points to; absent on an older server. */
+  readonly failedField?: string
   readonly sessionId: string
   readonly records: readonly ExecutionRecord[]
 }
@@ -84,7 +97,7 @@ export interface Condition {
 }
 
 export interface FieldHints {
-  readonly input: 'text' | 'password' | 'email' | 'tel' | 'url' | 'number' | 'switch' | 'select' | 'combobox'
+  readonly input: string
   readonly autocomplete?: string
   readonly placeholder?: string
   readonly minimum?: number
@@ -100,7 +113,8 @@ export interface FieldDefinition {
   readonly name: string
   readonly label: string
   readonly description: string
-  readonly type: 'string' | 'integer' | 'boolean'
+  /** `string`, `integer` or `boolean`. */
+  readonly type: string
   /** Where it is visible. */
   readonly required: boolean
   readonly candidates: readonly { readonly value: string; readonly label: string }[]

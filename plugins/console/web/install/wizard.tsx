@@ -1,13 +1,12 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
+import { useLoaded } from '../app/use-loaded.ts'
 import { Closed, type ClosedReason } from './closed.tsx'
-import { ConfigurationStep } from './configuration-step.tsx'
-import { DoneStep } from './done-step.tsx'
+import type { Found } from './configuration-step.tsx'
 import { EnvironmentStep } from './environment-step.tsx'
-import { Gate, type GateRefusal } from './gate.tsx'
+import type { GateRefusal } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
-import { Installation } from './installation.ts'
-import { ProcessStep } from './process-step.tsx'
+import type { Installation } from './installation.ts'
 import type { WizardStep } from './step-navigation.tsx'
 import type { InstallForm } from './wire.ts'
 
@@ -25,13 +24,21 @@ const pageClock = {
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 }
 
+/**
+ * All of it before anything is typed or changed: a product that starts again, or that has closed its installation, need
+ * not serve it any more.
+ */
+const loadLaterSteps = () => import('./later-steps.ts')
+
 /** The wizard: gate, then four steps. Everything that it knows lives here, in the memory of the page. */
 export function Wizard({ api }: { readonly api: InstallApi }) {
   const [entry, setEntry] = useState<Entry>({ kind: 'asking' })
   const [step, setStep] = useState<WizardStep>('environment')
   const [values, setValues] = useState<Values | undefined>(undefined)
   const [form, setForm] = useState<InstallForm>({})
-  const installation = useMemo(() => new Installation(api, pageClock), [api])
+  const [found, setFound] = useState<Found | undefined>(undefined)
+  const { data: later, error } = useLoaded(loadLaterSteps)
+  const installation = useMemo(() => later && new later.Installation(api, pageClock), [later, api])
 
   const enter = useCallback(
     async (token: string) => {
@@ -40,6 +47,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
         if (valid) api.rememberToken(token)
         if (valid) setEntry({ kind: 'open' })
         else if (reason === notAllowed) setEntry({ kind: 'closed', reason: installed ? 'installed' : 'not-allowed' })
+        // Whatever else the reason is, another token may be what helps.
         else setEntry({ kind: 'gate', refusal: token === '' ? undefined : { kind: 'wrong' } })
       } catch (error) {
         const isLimited = error instanceof ApiFailure && error.kind === 'limited'
@@ -56,21 +64,33 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
 
   if (entry.kind === 'asking') return null
   if (entry.kind === 'closed') return <Closed reason={entry.reason} onRetry={() => enter('')} />
-  if (entry.kind === 'gate') return <Gate refusal={entry.refusal} onEnter={enter} />
+  // A script that failed to load is not asked for again within one page.
+  if (error !== undefined) return <Closed reason="unreachable" onRetry={() => window.location.reload()} />
+  if (entry.kind === 'gate') return later && <later.Gate refusal={entry.refusal} onEnter={enter} />
+  if (step === 'environment' || later === undefined || installation === undefined) {
+    return (
+      <EnvironmentStep
+        api={api}
+        isWaiting={later === undefined}
+        onRefused={onRefused}
+        onNext={() => setStep('configuration')}
+      />
+    )
+  }
 
   switch (step) {
-    case 'environment':
-      return <EnvironmentStep api={api} onRefused={onRefused} onNext={() => setStep('configuration')} />
     case 'configuration':
       return (
-        <ConfigurationStep
+        <later.ConfigurationStep
           api={api}
           values={values}
+          found={found}
           onValues={setValues}
           onRefused={onRefused}
           onBack={() => setStep('environment')}
           onInstall={(ready) => {
             setForm(ready)
+            setFound(undefined)
             setStep('process')
             void installation.run(ready)
           }}
@@ -78,10 +98,13 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
       )
     case 'process':
       return (
-        <ProcessStep
+        <later.ProcessStep
           api={api}
           installation={installation}
-          onBack={() => setStep('configuration')}
+          onBack={() => {
+            setFound(foundBy(installation))
+            setStep('configuration')
+          }}
           onRetry={() => void installation.run(form)}
           onWait={() => void installation.wait(form)}
           onRefused={() => {
@@ -98,6 +121,12 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
         />
       )
     case 'done':
-      return <DoneStep api={api} installation={installation} />
+      return <later.DoneStep api={api} installation={installation} />
   }
+}
+
+/** What the failed installation says about a field of the form. */
+function foundBy(installation: Installation): Found | undefined {
+  const { failedField, records, message } = installation.snapshot()
+  return failedField === '' ? undefined : { field: failedField, message: records.at(-1)?.message ?? message }
 }

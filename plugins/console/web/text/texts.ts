@@ -1,26 +1,52 @@
-import i18next, { type TFunction } from 'i18next'
 import en from './en.json' with { type: 'json' }
 import type { Language } from './language.ts'
 import zhCN from './zh-CN.json' with { type: 'json' }
 
-declare module 'i18next' {
-  interface CustomTypeOptions {
-    resources: { translation: typeof en }
+/** Dotted keys of a catalogue; the forms of a plural, `x_one` and `x_other`, are the one key `x`. */
+type KeyOf<Tree> = {
+  [Name in keyof Tree & string]: Tree[Name] extends string
+    ? Name extends `${infer Stem}_${'one' | 'other'}`
+      ? Stem
+      : Name
+    : `${Name}.${KeyOf<Tree[Name]>}`
+}[keyof Tree & string]
+
+export type TextKey = KeyOf<typeof en>
+export type TextParams = Readonly<Record<string, string | number | undefined>>
+
+/**
+ * Says a text in one language; unknown keys are type errors. `{{name}}` stands for the parameter of that name, `count`
+ * chooses among the forms of a plural.
+ */
+export type Say = (key: TextKey, params?: TextParams) => string
+
+/** English is the pattern: a text that another language lacks is a type error here. */
+const catalogues: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
+
+const voices = new Map<Language, Say>()
+
+/** The same function for the same language. */
+export function sayIn(language: Language): Say {
+  const known = voices.get(language)
+  if (known !== undefined) return known
+  const texts = flat(catalogues[language])
+  const plural = new Intl.PluralRules(language)
+  const say: Say = (key, params = {}) => {
+    const form = texts.has(key) ? key : `${key}_${plural.select(Number(params['count']))}`
+    return (texts.get(form) ?? key).replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(params[name] ?? ''))
   }
+  voices.set(language, say)
+  return say
 }
 
-/** Says a text in one language; unknown keys are type errors. */
-export type Say = TFunction
+interface Tree {
+  readonly [name: string]: string | Tree
+}
 
-const texts = i18next.createInstance()
-void texts.init({
-  initAsync: false,
-  fallbackLng: 'en',
-  resources: { en: { translation: en }, 'zh-CN': { translation: zhCN } },
-  // React escapes what it shows.
-  interpolation: { escapeValue: false },
-})
-
-export function sayIn(language: Language): Say {
-  return texts.getFixedT(language)
+function flat(tree: Tree, prefix = '', texts = new Map<string, string>()): ReadonlyMap<string, string> {
+  for (const [name, value] of Object.entries(tree)) {
+    if (typeof value === 'string') texts.set(prefix + name, value)
+    else flat(value, `${prefix}${name}.`, texts)
+  }
+  return texts
 }

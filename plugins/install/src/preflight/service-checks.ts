@@ -3,12 +3,14 @@ import { item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageFacts } from './context.ts'
 
 /** Redis, when there is a connection to it. */
-export async function cacheChecks({ cache, within }: CheckContext): Promise<PreflightItem[]> {
+export async function cacheChecks({ cache, clock, within }: CheckContext): Promise<PreflightItem[]> {
   const { isEnabled, serverTime } = cache
   if (serverTime === undefined) return [item('cache-connection', isEnabled ? 'unreachable' : 'none')]
   try {
+    const begin = clock.monotonic()
     const time = await within(serverTime)
-    return [item('cache-connection', 'passed', { time: new Date(time).toISOString() })]
+    const elapsed = Math.ceil(clock.monotonic() - begin)
+    return [item('cache-connection', 'passed', { time: new Date(time).toISOString(), elapsed })]
   } catch {
     return [item('cache-connection', 'unreachable')]
   }
