@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Usage } from '../kernel/announce.ts'
 import { Child } from '../kernel/child-process.ts'
-import type { Bar, Section } from '../kernel/report.ts'
-import { rotated } from '../kernel/statistics.ts'
-import { quietCost } from './candidates.ts'
+import { type Bar, ratioText, type Section } from '../kernel/report.ts'
+import { median, ratio, rotated } from '../kernel/statistics.ts'
 
 export interface HttpOptions {
   readonly rounds: number
+  /** Samples of each server in a round. */
+  readonly samples: number
   readonly sampleSeconds: number
+  readonly warmUpSeconds: number
   readonly connections: number
 }
 
@@ -37,37 +39,67 @@ interface LoadResult {
   readonly p99Milliseconds: number
 }
 
-/** A route with a declared limit against the same route without one. */
-export async function measureHttp(port: number, { rounds, sampleSeconds, connections }: HttpOptions): Promise<Section> {
+/**
+ * A route with a declared limit against the same route without one. Every round starts the servers anew: how fast a process
+ * runs its compiled code differs by a quarter from one start of the same program to the next.
+ */
+export async function measureHttp(port: number, options: HttpOptions): Promise<Section> {
   const load = new Child(join(import.meta.dirname, '../kernel/load.mjs'))
-  const running = new Map<Name, { readonly child: Child; readonly url: string }>()
   const samples = Object.fromEntries(names.map((name) => [name, [] as Sample[]])) as Record<Name, Sample[]>
-  const sample = async (name: Name): Promise<Sample> => {
+  try {
+    for (let round = 0; round < options.rounds; round++) {
+      process.stderr.write(`HTTP, round ${round + 1} of ${options.rounds}\n`)
+      const taken = await measureRound(rotated(names, round), port, load, options)
+      for (const name of names) samples[name].push(medianOf(taken[name]))
+    }
+  } finally {
+    await load.end()
+  }
+  return sectionOf(samples, options)
+}
+
+async function measureRound(
+  order: readonly Name[],
+  port: number,
+  load: Child,
+  { samples, sampleSeconds, warmUpSeconds, connections }: HttpOptions,
+): Promise<Record<Name, Sample[]>> {
+  const running = new Map<Name, { readonly child: Child; readonly url: string }>()
+  const taken = Object.fromEntries(names.map((name) => [name, [] as Sample[]])) as Record<Name, Sample[]>
+  const sample = async (name: Name, seconds: number): Promise<Sample> => {
     const { child, url } = running.get(name) as { child: Child; url: string }
     const cpu = async () => (await child.ask<Usage>({})).cpuMicroseconds
     const before = await cpu()
-    const job = { url: `${url}/api/v1/bench/articles/7`, method: 'GET', connections, seconds: sampleSeconds }
-    const { requests, failed, seconds, p99Milliseconds } = await load.ask<LoadResult>(job)
-    assert.equal(failed, 0, `${name}: requests failed`)
-    return { perSecond: requests / seconds, cpuMicroseconds: ((await cpu()) - before) / requests, p99: p99Milliseconds }
+    const job = { url: `${url}/api/v1/bench/articles/7`, method: 'GET', connections, seconds }
+    const result = await load.ask<LoadResult>(job)
+    assert.equal(result.failed, 0, `${name}: requests failed`)
+    return {
+      perSecond: result.requests / result.seconds,
+      cpuMicroseconds: ((await cpu()) - before) / result.requests,
+      p99: result.p99Milliseconds,
+    }
   }
   try {
-    for (const name of names) {
+    for (const name of order) {
       const [program, limit] = servers[name]
       const child = new Child(join(import.meta.dirname, program), [limit, `${port}`])
-      running.set(name, { child, url: (await child.next<{ url: string }>()).url })
-      await checkAnswer(name, running.get(name)?.url ?? '', limit !== 'none')
+      const { url } = await child.next<{ url: string }>()
+      running.set(name, { child, url })
+      await checkAnswer(name, url, limit !== 'none')
+      await sample(name, warmUpSeconds)
     }
-    for (const name of names) await sample(name)
-    for (let round = 0; round < rounds; round++) {
-      process.stderr.write(`HTTP, round ${round + 1} of ${rounds}\n`)
-      for (const name of rotated(names, round)) samples[name].push(await sample(name))
+    for (let turn = 0; turn < samples; turn++) {
+      for (const name of rotated(order, turn)) taken[name].push(await sample(name, sampleSeconds))
     }
+    return taken
   } finally {
     for (const { child } of running.values()) await child.end()
-    await load.end()
   }
-  return sectionOf(samples, { rounds, sampleSeconds, connections })
+}
+
+function medianOf(samples: readonly Sample[]): Sample {
+  const of = (figure: keyof Sample) => median(samples.map((one) => one[figure]))
+  return { perSecond: of('perSecond'), cpuMicroseconds: of('cpuMicroseconds'), p99: of('p99') }
 }
 
 async function checkAnswer(name: Name, url: string, isLimited: boolean): Promise<void> {
@@ -78,9 +110,7 @@ async function checkAnswer(name: Name, url: string, isLimited: boolean): Promise
 
 function sectionOf(samples: Readonly<Record<Name, Sample[]>>, options: HttpOptions): Section {
   const of = (name: Name, figure: keyof Sample) => samples[name].map((one) => one[figure])
-  const rate = (name: Name) => Math.max(...of(name, 'perSecond'))
-  const cpu = (name: Name) => quietCost(of(name, 'cpuMicroseconds'))
-  const base = (name: Name) => servers[name][2]
+  const against = (name: Name, figure: keyof Sample) => ratio(of(name, figure), of(servers[name][2], figure))
   const bars: Bar[] = (
     [
       ['Plinth, memory', 0.95],
@@ -89,13 +119,13 @@ function sectionOf(samples: Readonly<Record<Name, Sample[]>>, options: HttpOptio
   ).flatMap(([name, atLeast]) => [
     {
       name: `HTTP requests/s: ${name} / without limit`,
-      measured: rate(name) / rate(base(name)),
+      measured: against(name, 'perSecond').median,
       bar: { atLeast },
       unit: 'ratio' as const,
     },
     {
       name: `HTTP requests per CPU second: ${name} / without limit`,
-      measured: cpu(base(name)) / cpu(name),
+      measured: 1 / against(name, 'cpuMicroseconds').median,
       bar: { atLeast },
       unit: 'ratio' as const,
     },
@@ -107,17 +137,17 @@ function sectionOf(samples: Readonly<Record<Name, Sample[]>>, options: HttpOptio
         ['GET', 'requests/s, ratio', 'CPU per request, ratio', 'requests/s', 'us CPU', 'p99 ms'],
         ...names.map((name) => [
           name,
-          (rate(name) / rate(base(name))).toFixed(2),
-          (cpu(name) / cpu(base(name))).toFixed(2),
-          rate(name).toFixed(0),
-          cpu(name).toFixed(1),
-          quietCost(of(name, 'p99')).toFixed(1),
+          ratioText(against(name, 'perSecond')),
+          ratioText(against(name, 'cpuMicroseconds')),
+          median(of(name, 'perSecond')).toFixed(0),
+          median(of(name, 'cpuMicroseconds')).toFixed(1),
+          median(of(name, 'p99')).toFixed(1),
         ]),
       ],
     ],
     notes: [
-      `${options.rounds} rounds of ${options.sampleSeconds} s in turns, figures of the quietest one; ${options.connections} connections from one address; ratios to the same server without the limit`,
-      'behind the limit of one address all connections meet at one key; a batch answers many of them at once',
+      `${options.rounds} rounds with fresh processes, each ${options.samples} samples of ${options.sampleSeconds} s a server in turns, ${options.connections} connections from one address; ratios to the same server without the limit in the same round, median (lowest..highest)`,
+      '"again" is the noise; behind the limit of one address all connections meet at one key, and a batch answers many of them at once',
     ],
     bars,
   }

@@ -34,12 +34,12 @@ const wanted: Readonly<Record<number, readonly (readonly [Candidate, Candidate, 
     [window, flexible, 1.1],
   ],
   64: [
-    [window, pipelined, 0.75],
-    [window, flexible, 1.2],
+    [window, pipelined, 0.9],
+    [window, flexible, 1.4],
   ],
   512: [
-    [window, pipelined, 1],
-    [window, flexible, 2.5],
+    [window, pipelined, 1.7],
+    [window, flexible, 4],
     [bucket, incr, 0.65],
   ],
 }

@@ -22,7 +22,7 @@ const sections: Readonly<Record<string, (port: number) => Promise<Section>>> = {
   million: () => measureMillion(Math.ceil(rounds / 3)),
   redis: (port) => measureRedis(port, turns),
   denied: (port) => measureDenied(port, turns),
-  http: (port) => measureHttp(port, { rounds: 2 * rounds, sampleSeconds: 0.5, connections: 64 }),
+  http: (port) => measureHttp(port, { rounds, samples: 4, sampleSeconds: 0.25, warmUpSeconds: 0.7, connections: 64 }),
   frozen: () => measureFrozen(rounds),
 }
 const chosen = (values.only ?? Object.keys(sections)).map((name) => {
