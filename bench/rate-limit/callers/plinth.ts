@@ -32,9 +32,14 @@ const complete = { key: `rate-limit:${hot}`, limit: 1e12, windowMs: 3_600_000, c
 const empty = { ...complete, key: `rate-limit:${drained.key}`, limit: 1 }
 store?.consume(empty)
 
+const declared = limiter.declare({ store: 'memory', ...roomy })
+const scarce = limiter.declare({ store: 'memory', maxAttempts: 1, windowMs: 3_600_000 })
+
 answer({
   allow: () => limiter.consume({ key: hot, store: 'memory', maxAttempts: 1e12, windowMs: 3_600_000 }),
   deny: () => limiter.consume({ ...drained, store: 'memory' }),
+  'declared allow': () => declared.consume(hot),
+  'declared deny': () => scarce.consume(drained.key),
   'sync allow': () => store?.consume(complete),
   'sync deny': () => store?.consume(empty),
   window: () => limiter.consume({ key: next(), store: 'shared-window', ...roomy }),

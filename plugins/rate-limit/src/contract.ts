@@ -7,22 +7,26 @@ import { service } from '@plinth/kernel'
  */
 export type FailurePolicy = 'insurance' | 'closed' | 'open'
 
-/** What a caller asks (document 1, "Rate-limit request and result"). */
-export interface ConsumeRequest {
-  /** Must hold a business dimension (account, address, application), hashed when it is personal. The prefix is added. */
-  readonly key: string
+/** What is limited, and how: all of a request that does not change from call to call. */
+export interface LimitRule {
   /** Absent: the default. <= 0: unlimited. */
   readonly maxAttempts?: number
   /** Milliseconds, >= 1. Absent: the default window. */
   readonly windowMs?: number
-  /** Safe integer >= 1, default 1. */
-  readonly cost?: number
   /** Store name; absent or empty: the default store. */
   readonly store?: string
   /** Absent: the default, `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
   /** True counts and reports but never denies: to try a limit out. */
   readonly shadow?: boolean
+}
+
+/** What a caller asks (document 1, "Rate-limit request and result"). */
+export interface ConsumeRequest extends LimitRule {
+  /** Must hold a business dimension (account, address, application), hashed when it is personal. The prefix is added. */
+  readonly key: string
+  /** Safe integer >= 1, default 1. */
+  readonly cost?: number
 }
 
 export interface RateLimitResult {
@@ -47,7 +51,29 @@ export interface JointResult {
   readonly results: readonly RateLimitResult[]
 }
 
+/**
+ * One rule, checked once and asked with many keys: the cheapest way to ask. Keys and quotas are those that the limiter's
+ * own methods have for the same rule. Where the rule leaves something to the defaults, it follows their changes.
+ */
+export interface DeclaredLimit {
+  /** @param cost safe integer >= 1 @throws as `RateLimiter.consume` does */
+  consume(key: string, cost?: number): Promise<RateLimitResult>
+  /** Like `consume`, but a denial throws as `RateLimiter.assertAllowed` does. */
+  assertAllowed(key: string, cost?: number): Promise<RateLimitResult>
+  /** What `consume` would answer, taking nothing. */
+  peek(key: string, cost?: number): Promise<RateLimitResult>
+  /** Forgets the key. @throws as `RateLimiter.reset` does */
+  reset(key: string): Promise<void>
+}
+
 export interface RateLimiter {
+  /**
+   * Declares a limit that is asked often, such as that of a route.
+   *
+   * @throws RangeError for arguments out of range
+   * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
+   */
+  declare(rule: LimitRule): DeclaredLimit
   /**
    * Takes quota. Never throws for a denial.
    *

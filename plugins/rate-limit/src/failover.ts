@@ -1,10 +1,10 @@
-import type { Clock, RateLimitDecision, RateLimitStore, StoreContext } from '@plinth/kernel'
+import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
 import type { FailurePolicy } from './contract.ts'
 import type { Deadlines } from './deadlines.ts'
 import { storeUnavailable } from './denial.ts'
 import { type AskStore, decideJointly, type JointMember } from './joint.ts'
 import type { Counts } from './limiter-metrics.ts'
-import type { LimitedRequest, Operation } from './prepared-request.ts'
+import type { LimitingRule, Operation, PreparedRequest } from './resolved-rule.ts'
 import type { StoreWatch } from './store-watch.ts'
 
 export interface FailoverParts {
@@ -45,22 +45,23 @@ export class Failover {
    * @throws BusinessError `503` where the policy, or an insurance that fails itself, refuses
    */
   decide(
-    limited: LimitedRequest,
+    rule: LimitingRule,
+    request: RateLimitRequest,
     operation: Operation,
     cause?: unknown,
   ): RateLimitDecision | Promise<RateLimitDecision> {
     const { counts, watch } = this.#parts
-    const policy = this.#policyOf(limited)
-    if (operation === 'consume') counts.degraded(limited.storeName, policy)
+    const policy = this.#policyOf(rule)
+    if (operation === 'consume') counts.degraded(rule.storeName, policy)
     if (policy === 'closed') throw storeUnavailable(cause)
-    if (policy === 'open') return this.#uncounted(limited)
-    const { store, request } = this.#insured(limited)
+    if (policy === 'open') return this.#uncounted(request)
+    const { store, request: insured } = this.#insured(rule.storeName, request)
     const fail = (failure: unknown): never => {
       watch.failed(insuranceStore, store, failure)
       throw storeUnavailable(failure)
     }
     try {
-      const decision = store[operation](request)
+      const decision = store[operation](insured)
       return decision instanceof Promise ? decision.catch(fail) : decision
     } catch (failure) {
       return fail(failure)
@@ -71,25 +72,28 @@ export class Failover {
    * Takes all or nothing. Stores that fail, or turn out to, are replaced by policy; one request whose policy refuses
    * refuses them all.
    */
-  async decideAll(limited: readonly LimitedRequest[]): Promise<RateLimitDecision[]> {
+  async decideAll(limited: readonly PreparedRequest<LimitingRule>[]): Promise<RateLimitDecision[]> {
     const { watch, counts } = this.#parts
-    const down = new Set(limited.map(({ storeName }) => storeName).filter((name) => watch.isFailing(name)))
+    const down = new Set(limited.map(({ rule }) => rule.storeName).filter((name) => watch.isFailing(name)))
     let cause: unknown
     // Every turn knows one more store that fails.
     for (;;) {
-      const degraded = limited.filter(({ storeName }) => down.has(storeName))
-      const policies = new Map(degraded.map((one) => [one, this.#policyOf(one, down)]))
+      const degraded = limited.filter(({ rule }) => down.has(rule.storeName))
+      const policies = new Map(degraded.map((one) => [one, this.#policyOf(one.rule, down)]))
       const isRefused = [...policies.values()].includes('closed')
       if (isRefused) {
-        for (const { storeName } of degraded) counts.degraded(storeName, 'closed')
+        for (const { rule } of degraded) counts.degraded(rule.storeName, 'closed')
         throw storeUnavailable(cause)
       }
       const counted = limited.filter((one) => policies.get(one) !== 'open')
       try {
-        const members = counted.map((one) => (policies.has(one) ? this.#insured(one) : one))
+        const members = counted.map((one) => {
+          const { storeName, store } = one.rule
+          return policies.has(one) ? this.#insured(storeName, one.request) : { storeName, store, request: one.request }
+        })
         const decisions = await decideJointly(members, this.#ask)
-        for (const [{ storeName }, policy] of policies) counts.degraded(storeName, policy)
-        return limited.map((one) => decisions[counted.indexOf(one)] ?? this.#uncounted(one))
+        for (const [{ rule }, policy] of policies) counts.degraded(rule.storeName, policy)
+        return limited.map((one) => decisions[counted.indexOf(one)] ?? this.#uncounted(one.request))
       } catch (failure) {
         if (!(failure instanceof StoreFailure) || down.has(failure.storeName)) throw failure
         down.add(failure.storeName)
@@ -112,19 +116,19 @@ export class Failover {
   }
 
   /** The policy that can be kept: a limit that only watches never refuses, and there may be no insurance. */
-  #policyOf({ policy, shadow, storeName }: LimitedRequest, down?: ReadonlySet<string>): FailurePolicy {
+  #policyOf({ policy, shadow, storeName }: LimitingRule, down?: ReadonlySet<string>): FailurePolicy {
     if (shadow) return 'open'
     if (policy !== 'insurance') return policy
     const isInsured = storeName !== insuranceStore && this.#parts.stores.has(insuranceStore)
     return isInsured && down?.has(insuranceStore) !== true ? 'insurance' : 'closed'
   }
 
-  #insured({ storeName, request }: LimitedRequest): JointMember {
+  #insured(storeName: string, request: RateLimitRequest): JointMember {
     const store = this.#parts.stores.get(insuranceStore) as RateLimitStore
     return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }
   }
 
-  #uncounted({ request: { limit, cost, windowMs } }: LimitedRequest): RateLimitDecision {
+  #uncounted({ limit, cost, windowMs }: RateLimitRequest): RateLimitDecision {
     const resetAtMs = this.#parts.clock.now() + windowMs
     return { allowed: true, remaining: Math.max(0, limit - cost), resetAtMs, retryAfterMs: 0 }
   }

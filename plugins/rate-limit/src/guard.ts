@@ -5,7 +5,7 @@ import type { IdentityResolver, RateLimited, RateLimitResult } from './contract.
 import { tooManyRequests } from './denial.ts'
 import { writeDraftHeaders, writeLimitHeaders } from './limit-headers.ts'
 import type { StoreRateLimiter } from './limiter.ts'
-import { consumeRequest, defaultStrategy, dimensions, type RouteLimitBook } from './route-limits.ts'
+import { defaultStrategy, dimensions, limitRule, type RouteLimitBook } from './route-limits.ts'
 import type { LiveSettings } from './settings.ts'
 
 type Reply = Parameters<GuardHandler>[1]
@@ -27,19 +27,22 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
   const routeHandler = (route: RouteInfo, limit: RateLimited): GuardHandler => {
     const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
     const base = baseKey(keyPrefix, route, limit)
-    const asked = consumeRequest(base, limit)
+    const { cost = 1 } = limit
+    const rule = limitRule(limit)
+    const declared = limiter.declare(rule)
+    const watched = rule.shadow === true ? declared : limiter.declare({ ...rule, shadow: true })
 
     const answer = (reply: Reply, result: RateLimitResult): void => {
       writeLimitHeaders(reply, result)
       if (settings.draftHeaders) {
-        writeDraftHeaders(reply, result, asked.windowMs ?? settings.defaultWindowMs, clock.now())
+        writeDraftHeaders(reply, result, rule.windowMs ?? settings.defaultWindowMs, clock.now())
       }
       if (result.allowed) return
       if (limit.silent !== true) throw tooManyRequests(result)
       reply.code(204).send()
     }
     const consume = (key: string, reply: Reply): void | Promise<void> => {
-      const result = limiter.decide({ ...asked, key, shadow: asked.shadow === true || settings.shadow }, 'consume')
+      const result = (settings.shadow ? watched : declared).decide(key, cost, 'consume')
       // A store that answers at once makes the request wait for nothing.
       return result instanceof Promise ? result.then((one) => answer(reply, one)) : answer(reply, result)
     }

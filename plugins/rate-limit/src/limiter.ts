@@ -1,15 +1,32 @@
-import { nearest, PlinthError, type RateLimitDecision, type RateLimitStore } from '@plinth/kernel'
+import {
+  nearest,
+  PlinthError,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+} from '@plinth/kernel'
 import { CompleteKeys } from './complete-keys.ts'
-import type { ConsumeRequest, FailurePolicy, JointResult, RateLimiter, RateLimitResult } from './contract.ts'
+import type { ConsumeRequest, FailurePolicy, JointResult, LimitRule, RateLimiter, RateLimitResult } from './contract.ts'
+import { StoreDeclaredLimit } from './declared-limit.ts'
 import { storeUnavailable, tooManyRequests } from './denial.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { Failover, type FailoverParts, insuranceStore, insuredKey } from './failover.ts'
 import { noOutcomes, type OutcomeSums } from './limiter-metrics.ts'
-import { checkJoint, isLimited, type LimitedRequest, type Operation, type PreparedRequest } from './prepared-request.ts'
 import { checkKey, checkRequest } from './request-rules.ts'
+import {
+  checkJoint,
+  isLimited,
+  isLimiting,
+  type LimitingRule,
+  type Operation,
+  type PreparedRequest,
+  type ResolvedRule,
+} from './resolved-rule.ts'
 
 /** Read at every call, so that a live change counts at once. */
 export interface LimiterSettings {
+  /** Another one after every change. */
+  readonly revision: number
   readonly enabled: boolean
   readonly defaultStore: string
   /** Milliseconds. */
@@ -54,30 +71,30 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   async assertAllowed(request: ConsumeRequest): Promise<RateLimitResult> {
-    const result = await this.decide(request, 'consume')
+    const result = await this.#decideAlone(request, 'consume')
     if (!result.allowed) throw tooManyRequests(result)
     return result
   }
 
-  /** As `consume` and `peek`; answers at once where the store does. Also throws at once. */
-  decide(asked: ConsumeRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
-    return this.#decide(this.#prepare(asked), operation)
+  declare(rule: LimitRule): StoreDeclaredLimit {
+    return new StoreDeclaredLimit(this, this.#parts.settings, rule)
   }
 
   async consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult> {
     const prepared = requests.map((request) => this.#prepare(request))
     checkJoint(prepared)
     // Limits that only watch must not deny the others.
-    const deciding = prepared.filter((one) => isLimited(one) && !one.shadow) as LimitedRequest[]
+    const deciding = prepared.filter(isLimited).filter(({ rule }) => !rule.shadow)
     const decisions = await this.#failover.decideAll(deciding)
     const allowed = decisions.every((decision) => decision.allowed)
     const results: RateLimitResult[] = []
     for (const one of prepared) {
-      const decision = decisions[deciding.indexOf(one as LimitedRequest)]
-      if (decision === undefined) results.push(await this.#decide(one, allowed ? 'consume' : 'peek'))
+      const { rule, request } = one
+      const decision = decisions[deciding.indexOf(one as PreparedRequest<LimitingRule>)]
+      if (decision === undefined) results.push(await this.#decide(rule, request, allowed ? 'consume' : 'peek'))
       else {
-        if (allowed || !decision.allowed) one.outcomes[decision.allowed ? 'allowed' : 'rejected'] += 1
-        results.push(this.#result(one, decision))
+        if (allowed || !decision.allowed) rule.outcomes[decision.allowed ? 'allowed' : 'rejected'] += 1
+        results.push(this.#result(rule, request, decision))
       }
     }
     return { allowed, results }
@@ -128,22 +145,11 @@ export class StoreRateLimiter implements RateLimiter {
     )
   }
 
-  /** Also what is thrown at once. An async function would cost as much as deciding. */
-  #promised(request: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
-    try {
-      const result = this.decide(request, operation)
-      return result instanceof Promise ? result : Promise.resolve(result)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  /** Fills in what the request leaves open. */
-  #prepare(asked: ConsumeRequest): PreparedRequest {
-    checkRequest(asked)
+  /** Fills in what the rule leaves open. Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+  resolve({ maxAttempts, windowMs, store: named, failurePolicy, shadow }: LimitRule): ResolvedRule {
     const { settings } = this.#parts
-    const limit = asked.maxAttempts ?? settings.defaultMaxAttempts
-    const storeName = asked.store || settings.defaultStore
+    const limit = maxAttempts ?? settings.defaultMaxAttempts
+    const storeName = named || settings.defaultStore
     const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
     // Also where nothing is limited: otherwise a wrong name would be found out when somebody sets a limit.
     if (store === undefined && settings.enabled) this.storeNamed(storeName)
@@ -151,15 +157,46 @@ export class StoreRateLimiter implements RateLimiter {
       storeName,
       store: limit <= 0 || !settings.enabled ? undefined : store,
       outcomes,
-      request: {
-        key: this.#keys.of(asked.key),
-        limit,
-        windowMs: asked.windowMs ?? settings.defaultWindowMs,
-        cost: asked.cost ?? 1,
-      },
-      policy: asked.failurePolicy ?? settings.failurePolicy,
-      shadow: asked.shadow === true,
+      limit,
+      windowMs: windowMs ?? settings.defaultWindowMs,
+      policy: failurePolicy ?? settings.failurePolicy,
+      shadow: shadow === true,
     }
+  }
+
+  /** Decides a checked key and cost; answers and throws at once where the store does. */
+  decideUnder(
+    rule: ResolvedRule,
+    key: string,
+    cost: number,
+    operation: Operation,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    return this.#decide(rule, this.#request(rule, key, cost), operation)
+  }
+
+  /** Also what is thrown at once. An async function would cost as much as deciding. */
+  #promised(request: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
+    try {
+      const result = this.#decideAlone(request, operation)
+      return result instanceof Promise ? result : Promise.resolve(result)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #decideAlone(asked: ConsumeRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
+    checkRequest(asked)
+    return this.decideUnder(this.resolve(asked), asked.key, asked.cost ?? 1, operation)
+  }
+
+  #prepare(asked: ConsumeRequest): PreparedRequest {
+    checkRequest(asked)
+    const rule = this.resolve(asked)
+    return { rule, request: this.#request(rule, asked.key, asked.cost ?? 1) }
+  }
+
+  #request({ limit, windowMs }: ResolvedRule, key: string, cost: number): RateLimitRequest {
+    return { key: this.#keys.of(key), limit, windowMs, cost }
   }
 
   #know(name: string): KnownStore {
@@ -171,15 +208,19 @@ export class StoreRateLimiter implements RateLimiter {
     return known
   }
 
-  #decide(prepared: PreparedRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
-    if (!isLimited(prepared)) return this.#unlimited(prepared, operation)
+  #decide(
+    rule: ResolvedRule,
+    request: RateLimitRequest,
+    operation: Operation,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    if (!isLimiting(rule)) return this.#unlimited(rule, request, operation)
     const { clock, denials, watch, deadlines } = this.#parts
-    const { storeName, store, request } = prepared
+    const { storeName, store } = rule
     const { shared, algorithm } = store.traits
     const isRemembered = shared && operation === 'consume'
     const denied = isRemembered ? denials.find(storeName, request) : undefined
-    if (denied !== undefined) return this.#decided(prepared, operation, denied)
-    if (watch.isFailing(storeName)) return this.#failOver(prepared, operation)
+    if (denied !== undefined) return this.#decided(rule, request, operation, denied)
+    if (watch.isFailing(storeName)) return this.#failOver(rule, request, operation)
 
     const askedAt = isRemembered ? clock.monotonic() : 0
     const call = deadlines().begin()
@@ -188,51 +229,56 @@ export class StoreRateLimiter implements RateLimiter {
       answer = store[operation](request, call)
     } catch (cause) {
       watch.failed(storeName, store, cause)
-      return this.#failOver(prepared, operation, cause)
+      return this.#failOver(rule, request, operation, cause)
     }
-    if (!(answer instanceof Promise)) return this.#decided(prepared, operation, answer)
+    if (!(answer instanceof Promise)) return this.#decided(rule, request, operation, answer)
     return deadlines().follow(
       call,
       answer,
       (decision) => {
         if (isRemembered && !decision.allowed) denials.remember(storeName, algorithm, request, decision, askedAt)
-        return this.#decided(prepared, operation, decision)
+        return this.#decided(rule, request, operation, decision)
       },
       (cause) => {
         watch.failed(storeName, store, cause)
-        return this.#failOver(prepared, operation, cause)
+        return this.#failOver(rule, request, operation, cause)
       },
     )
   }
 
   #failOver(
-    limited: LimitedRequest,
+    rule: LimitingRule,
+    request: RateLimitRequest,
     operation: Operation,
     cause?: unknown,
   ): RateLimitResult | Promise<RateLimitResult> {
-    const decision = this.#failover.decide(limited, operation, cause)
+    const decision = this.#failover.decide(rule, request, operation, cause)
     return decision instanceof Promise
-      ? decision.then((one) => this.#decided(limited, operation, one))
-      : this.#decided(limited, operation, decision)
+      ? decision.then((one) => this.#decided(rule, request, operation, one))
+      : this.#decided(rule, request, operation, decision)
   }
 
-  #unlimited(prepared: PreparedRequest, operation: Operation): RateLimitResult {
-    if (operation === 'consume') prepared.outcomes.unlimited += 1
-    const { key } = prepared.request
+  #unlimited({ outcomes }: ResolvedRule, { key }: RateLimitRequest, operation: Operation): RateLimitResult {
+    if (operation === 'consume') outcomes.unlimited += 1
     const resetAt = this.#parts.clock.now()
     // "Maximum" of decision B15: as large as a number in JSON gets exactly.
     return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
   }
 
-  #decided(prepared: PreparedRequest, operation: Operation, decision: RateLimitDecision): RateLimitResult {
+  #decided(
+    rule: ResolvedRule,
+    request: RateLimitRequest,
+    operation: Operation,
+    decision: RateLimitDecision,
+  ): RateLimitResult {
     if (operation === 'consume') {
-      prepared.outcomes[decision.allowed || prepared.shadow ? 'allowed' : 'rejected'] += 1
-      if (prepared.shadow && !decision.allowed) this.#parts.counts.shadowed(prepared.storeName)
+      rule.outcomes[decision.allowed || rule.shadow ? 'allowed' : 'rejected'] += 1
+      if (rule.shadow && !decision.allowed) this.#parts.counts.shadowed(rule.storeName)
     }
-    return this.#result(prepared, decision)
+    return this.#result(rule, request, decision)
   }
 
-  #result({ request: { key, limit }, shadow }: PreparedRequest, decision: RateLimitDecision): RateLimitResult {
+  #result({ shadow }: ResolvedRule, { key, limit }: RateLimitRequest, decision: RateLimitDecision): RateLimitResult {
     const { allowed, remaining, resetAtMs: resetAt, retryAfterMs: retryAfter } = decision
     if (shadow && !allowed) return { allowed: true, key, limit, remaining, resetAt, retryAfter: 0, shadowed: true }
     return { allowed, key, limit, remaining, resetAt, retryAfter }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ConsumeRequest, FailurePolicy } from './contract.ts'
+import type { ConsumeRequest, FailurePolicy, LimitRule } from './contract.ts'
 
 /** SHA-256 in lower-case hex: how addresses, accounts and other personal data enter a key. */
 export const sha256 = (text: string): string => hash('sha256', text)
@@ -24,16 +24,22 @@ export function checkKey(key: string): void {
  * Stores disagree about bad numbers (some add quota for a negative cost, some never limit again after NaN), so none of
  * them gets to see one.
  */
-export function checkRequest({ key, maxAttempts, windowMs, cost, failurePolicy }: ConsumeRequest): void {
-  checkKey(key)
+export function checkRequest(request: ConsumeRequest): void {
+  checkKey(request.key)
+  checkRule(request)
+  checkCost(request.cost)
+}
+
+export function checkRule({ maxAttempts, windowMs, failurePolicy }: LimitRule): void {
   checkWhole('maxAttempts', maxAttempts, Number.MIN_SAFE_INTEGER)
   checkWhole('windowMs', windowMs, 1)
-  checkWhole('cost', cost, 1)
   if (failurePolicy !== undefined && !failurePolicies.includes(failurePolicy)) {
     const known = failurePolicies.join(', ')
     throw new RangeError(`Rate limit "failurePolicy" must be one of ${known}, not ${String(failurePolicy)}`)
   }
 }
+
+export const checkCost = (cost: number | undefined): void => checkWhole('cost', cost, 1)
 
 function checkWhole(name: string, value: number | undefined, least: number): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return

@@ -1,8 +1,8 @@
 import type { RouteInfo } from '@plinth/http'
 import { PlinthError, reasonOf } from '@plinth/kernel'
-import type { ConsumeRequest, KeyStrategy, RateLimited, RouteLimits } from './contract.ts'
+import type { KeyStrategy, LimitRule, RateLimited, RouteLimits } from './contract.ts'
 import { rateLimitedAnnotation } from './contract.ts'
-import { checkRequest } from './request-rules.ts'
+import { checkCost, checkRule } from './request-rules.ts'
 
 export const defaultStrategy: KeyStrategy = 'IP_ROUTE'
 
@@ -75,7 +75,8 @@ export class RouteLimitBook implements RouteLimits {
       if (!Object.hasOwn(dimensions, strategy)) {
         throw new RangeError(`"keyStrategy" must be one of ${Object.keys(dimensions).join(', ')}, not ${strategy}`)
       }
-      checkRequest(consumeRequest('checked', limit))
+      checkRule(limitRule(limit))
+      checkCost(limit.cost)
       if (limit.store) this.#checkStore(limit.store)
     } catch (cause) {
       throw declarationError(place, reasonOf(cause), cause)
@@ -84,13 +85,11 @@ export class RouteLimitBook implements RouteLimits {
 }
 
 /** In a declaration 0 or less means the default; asked of the limiter it would mean unlimited. */
-export function consumeRequest(key: string, limit: RateLimited): ConsumeRequest {
-  const { maxAttempts = 0, windowSeconds = 0, cost, store, failurePolicy, shadow } = limit
+export function limitRule(limit: RateLimited): LimitRule {
+  const { maxAttempts = 0, windowSeconds = 0, store, failurePolicy, shadow } = limit
   return {
-    key,
     ...(maxAttempts <= 0 ? {} : { maxAttempts }),
     ...(windowSeconds <= 0 ? {} : { windowMs: windowSeconds * 1000 }),
-    ...(cost === undefined ? {} : { cost }),
     ...(store ? { store } : {}),
     ...(failurePolicy === undefined ? {} : { failurePolicy }),
     ...(shadow === undefined ? {} : { shadow }),

@@ -17,6 +17,7 @@ export function liveSettings(
   { checkStore, onDeadline }: { checkStore(name: string): void; onDeadline(ms: number): void },
 ): LiveSettings {
   const settings = {
+    revision: 0,
     enabled: config.get('platform.rate-limit.enabled'),
     defaultStore: config.get('platform.rate-limit.default-store'),
     defaultWindowMs: config.get('platform.rate-limit.default-window'),
@@ -27,29 +28,21 @@ export function liveSettings(
     shadow: config.get('platform.rate-limit.annotation.shadow'),
     draftHeaders: config.get('platform.rate-limit.annotation.draft-headers'),
   }
+  const change = (changed: Partial<LiveSettings>) =>
+    void Object.assign(settings, changed, { revision: settings.revision + 1 })
   config.onChange('platform.rate-limit.enabled', (enabled) => {
     if (enabled) checkStore(settings.defaultStore)
-    settings.enabled = enabled
+    change({ enabled })
   })
-  config.onChange('platform.rate-limit.default-store', (name) => {
-    checkStore(name)
-    settings.defaultStore = name
+  config.onChange('platform.rate-limit.default-store', (defaultStore) => {
+    checkStore(defaultStore)
+    change({ defaultStore })
   })
-  config.onChange('platform.rate-limit.default-window', (windowMs) => {
-    settings.defaultWindowMs = windowMs
-  })
-  config.onChange('platform.rate-limit.default-max-attempts', (maxAttempts) => {
-    settings.defaultMaxAttempts = maxAttempts
-  })
-  config.onChange('platform.rate-limit.failure-policy', (policy) => {
-    settings.failurePolicy = policy
-  })
-  config.onChange('platform.rate-limit.deny-cache.ttl', (ttlMs) => {
-    settings.denyCacheTtlMs = ttlMs
-  })
-  config.onChange('platform.rate-limit.annotation.shadow', (shadow) => {
-    settings.shadow = shadow
-  })
+  config.onChange('platform.rate-limit.default-window', (defaultWindowMs) => change({ defaultWindowMs }))
+  config.onChange('platform.rate-limit.default-max-attempts', (defaultMaxAttempts) => change({ defaultMaxAttempts }))
+  config.onChange('platform.rate-limit.failure-policy', (failurePolicy) => change({ failurePolicy }))
+  config.onChange('platform.rate-limit.deny-cache.ttl', (denyCacheTtlMs) => change({ denyCacheTtlMs }))
+  config.onChange('platform.rate-limit.annotation.shadow', (shadow) => change({ shadow }))
   config.onChange('platform.rate-limit.store-deadline', onDeadline)
   return settings
 }

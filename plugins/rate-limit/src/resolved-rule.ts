@@ -4,21 +4,31 @@ import type { OutcomeSums } from './limiter-metrics.ts'
 
 export type Operation = 'consume' | 'peek'
 
-/** A request with everything filled in. Without a store nothing is limited. */
-export interface PreparedRequest {
+/** A rule with everything filled in. Without a store nothing is limited. */
+export interface ResolvedRule {
   readonly storeName: string
   readonly store: RateLimitStore | undefined
-  /** Where its outcome is counted. */
+  /** Where outcomes are counted. */
   readonly outcomes: OutcomeSums
-  readonly request: RateLimitRequest
+  readonly limit: number
+  readonly windowMs: number
   readonly policy: FailurePolicy
   /** Counts and never denies. */
   readonly shadow: boolean
 }
 
-export type LimitedRequest = PreparedRequest & { readonly store: RateLimitStore }
+export type LimitingRule = ResolvedRule & { readonly store: RateLimitStore }
 
-export const isLimited = (prepared: PreparedRequest): prepared is LimitedRequest => prepared.store !== undefined
+/** A request as its store gets it, and the rule that it falls under. */
+export interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
+  readonly rule: Rule
+  readonly request: RateLimitRequest
+}
+
+export const isLimiting = (rule: ResolvedRule): rule is LimitingRule => rule.store !== undefined
+
+export const isLimited = (prepared: PreparedRequest): prepared is PreparedRequest<LimitingRule> =>
+  isLimiting(prepared.rule)
 
 /** What the stores can decide in one step. */
 const mostTogether = 128
@@ -29,8 +39,8 @@ export function checkJoint(requests: readonly PreparedRequest[]): void {
     throw new RangeError(`At most ${mostTogether} rate limits can be decided together, not ${requests.length}`)
   }
   const seen = new Set<string>()
-  for (const { storeName, request } of requests) {
-    const name = `${storeName}\0${request.key}`
+  for (const { rule, request } of requests) {
+    const name = `${rule.storeName}\0${request.key}`
     if (seen.has(name)) throw new RangeError(`Joint rate limits must differ in "key": ${request.key} comes twice`)
     seen.add(name)
   }
