@@ -23,11 +23,21 @@ export interface NotificationMessage {
   readonly content: string
   readonly template?: string
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
+  /**
+   * Names of variables whose values are secret, such as a one-time code. Subject and content may hold them in clear; a
+   * log, result or record does not: whoever writes one masks them, `redact(text, secretsOf(message))`.
+   */
+  readonly secretVariables?: readonly string[]
   readonly recipients: readonly Recipient[]
   /** Channel-private data. May end up in send records: never keys, tokens or passwords. */
   readonly attributes: Readonly<Record<string, unknown>>
   /** BCP 47 language tag. */
   readonly locale?: string
+}
+
+/** Values of the secret variables of a message, in written form. */
+export function secretsOf({ variables, secretVariables = [] }: NotificationMessage): string[] {
+  return secretVariables.map((name) => String(variables[name] ?? '')).filter((value) => value !== '')
 }
 
 export interface SendContext {

@@ -1,4 +1,12 @@
-import { definePlugin, key, type NotificationChannel, notificationChannel, type Recipient } from '@plinth/kernel'
+import {
+  definePlugin,
+  key,
+  type NotificationChannel,
+  notificationChannel,
+  type Recipient,
+  redact,
+  secretsOf,
+} from '@plinth/kernel'
 import { withoutSecrets } from './attribute-secrets.ts'
 
 /** Channel `log`: writes each message as one line of the product's log. */
@@ -21,13 +29,15 @@ export default definePlugin({
       recipientKinds: [],
       traits: { idempotent: false },
       enabled: () => config.get('platform.notification.channels.log.enabled'),
-      async send({ id, subject, content, template, variables, recipients, attributes, locale }, { signal }) {
+      async send(message, { signal }) {
         if (signal.aborted)
           return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+        const { id, template, variables, recipients, attributes, locale } = message
+        const secrets = secretsOf(message)
         const line = {
           messageId: id,
-          subject,
-          content,
+          subject: redact(message.subject, secrets),
+          content: redact(message.content, secrets),
           template,
           locale,
           recipients: recipients.map(describe),

@@ -8,6 +8,9 @@ import {
   type NotificationMessage,
   nearest,
   PlinthError,
+  reasonOf,
+  redact,
+  secretsOf,
   withinDeadline,
 } from '@plinth/kernel'
 import type { ChannelInfo, MessageDraft, MultiSendOptions, Notification, SendOptions, SendResult } from './contract.ts'
@@ -107,6 +110,7 @@ export class ChannelNotification implements Notification {
   async #deliver(code: string, message: NotificationMessage, options: SendOptions): Promise<SendResult> {
     const { settings, clock, log } = this.#parts
     const channel = this.#channel(code)
+    const secrets = secretsOf(message)
     const failed = (errorCode: string, errorMessage: string, more: Partial<SendResult> = {}): SendResult => {
       const result = { channel: code, success: false, messageId: message.id, errorCode, errorMessage, ...more }
       log[more.skipped === true ? 'debug' : 'warn'](
@@ -131,11 +135,13 @@ export class ChannelNotification implements Notification {
         return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt: 1 })
       }
       const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
-      return resultOf(code, message, outcome, failed)
+      return resultOf(code, message, withoutSecrets(outcome, secrets), failed)
     } catch (error) {
       if (error === overdue) return failed('notification.deadline-exceeded', overdue.message)
-      // What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further.
-      log.error({ err: error, channel: code, messageId: message.id }, 'notification channel threw')
+      // What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further. The
+      // log does not know those of the message, and they may be in any member of the error.
+      const why = secrets.length === 0 ? { err: error } : { reason: redact(reasonOf(error), secrets) }
+      log.error({ ...why, channel: code, messageId: message.id }, 'notification channel threw')
       return failed('notification.channel-failed', 'The channel failed; the log says why')
     }
   }
@@ -170,6 +176,16 @@ function compose(draft: MessageDraft): NotificationMessage {
 
 function reaches({ recipientKinds }: NotificationChannel, { recipients }: NotificationMessage): boolean {
   return recipientKinds.length === 0 || recipients.some(({ kind }) => recipientKinds.includes(kind))
+}
+
+/** A provider may repeat what it was to send. Ids and codes are left as they are: they hold a short secret by chance only. */
+function withoutSecrets(delivery: DeliveryOutcome, secrets: readonly string[]): DeliveryOutcome {
+  const texts = ['errorMessage', 'providerMessage', 'hint']
+  const masked = Object.entries(delivery).map(([name, value]) => [
+    name,
+    texts.includes(name) && typeof value === 'string' ? redact(value, secrets) : value,
+  ])
+  return Object.fromEntries(masked)
 }
 
 function resultOf(

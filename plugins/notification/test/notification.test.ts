@@ -105,6 +105,45 @@ t.test('N-001 N-030 N-032 N-033 one result per channel in the given order; a fai
   t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
 })
 
+t.test('R-095 secret variables are in no result and no log line, whatever a channel says', async (t) => {
+  const echoing = channelPlugin('echoing', async ({ content }) => ({
+    outcome: 'rejected',
+    errorCode: 'acme.403',
+    errorMessage: `refused: ${content}`,
+    provider: 'acme',
+    providerMessage: encodeURIComponent(content),
+    hint: `Do not send "${content}"`,
+  }))
+  const throwing = channelPlugin('throwing', async ({ content, variables }) => {
+    throw Object.assign(new Error(`refused: ${content}`), { request: { variables } })
+  })
+  const { facade, lines, sent, stop } = await start([echoing, throwing])
+  t.teardown(stop)
+  const draft = {
+    subject: '482913',
+    content: 'Code 482913 for Ada',
+    variables: { code: '482913', name: 'Ada' },
+    secretVariables: ['code', 'absent'],
+  }
+  const results = await facade.send(draft, { channels: ['echoing', 'throwing', 'log', 'memory'] })
+  t.match(results, [
+    { errorCode: 'acme.403', errorMessage: 'refused: Code ****** for Ada', hint: 'Do not send "Code ****** for Ada"' },
+    { errorCode: 'notification.channel-failed' },
+    { success: true },
+    { success: true },
+  ])
+  t.match(
+    lines.find(({ msg }) => msg === 'notification'),
+    { subject: '******', content: 'Code ****** for Ada' },
+  )
+  t.match(
+    lines.find(({ msg }) => msg === 'notification channel threw'),
+    { reason: 'refused: Code ****** for Ada' },
+  )
+  t.notMatch(JSON.stringify([results, lines]), '482913')
+  t.match(sent.messages, [{ subject: '482913', content: draft.content }], 'the recipient gets it in clear')
+})
+
 t.test('N-031 N-172 sendTo throws whatever keeps the message from being sent', async (t) => {
   const down = channelPlugin('down', async () => ({ outcome: 'deferred', errorCode: 'acme.503', errorMessage: 'Down' }))
   const off = channelPlugin('off', accepted, { enabled: () => false })
