@@ -124,7 +124,8 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   iam: ['install', 'open-platform'],
   'system-config': ['install', 'system-config.admin'],
   storage: ['async-task'],
-  notification: ['notification-channels.log', 'notification-channels.memory'],
+  'iam.verification': ['notification.verification-codes'],
+  notification: ['notification-channels.log', 'notification-channels.memory', 'notification.verification-codes'],
   'notification-channels.log': ['notification'],
   'rate-limit': [
     'iam.verification',

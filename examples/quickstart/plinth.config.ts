@@ -9,6 +9,7 @@ import verificationCodes from '@plinth/iam/verification'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
+import notifiedCodes from '@plinth/notification/verification-codes'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
 import openPlatform from '@plinth/open-platform'
@@ -38,6 +39,7 @@ export default defineProduct({
     notification,
     logChannel,
     memoryChannel,
+    notifiedCodes,
     openPlatform,
     quickstartCleanup,
     rateLimit,

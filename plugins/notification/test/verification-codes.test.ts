@@ -1,0 +1,243 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import database from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import http, { http as httpRef } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { verificationCodeSender } from '@plinth/iam'
+import verification from '@plinth/iam/verification'
+import {
+  type DeliveryOutcome,
+  definePlugin,
+  defineProduct,
+  type JsonValue,
+  type NotificationMessage,
+  notificationChannel,
+  type Plugin,
+  type RecipientKind,
+  type SendContext,
+} from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import notification from '@plinth/notification'
+import verificationCodes from '@plinth/notification/verification-codes'
+import logChannel from '@plinth/notification-channels/log'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import sharedStore from '@plinth/shared-store'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+
+type Send = (message: NotificationMessage, context: SendContext) => Promise<DeliveryOutcome>
+type Config = Readonly<Record<string, JsonValue>>
+
+const root = 'platform.iam.auth.login.verification'
+
+/** So long that no hash, trace id or time holds one by chance. */
+const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
+
+/** A channel that keeps what it is given, as a provider would, until `behave` is set. */
+function channel(code: string, kind: RecipientKind) {
+  const sent: { readonly message: NotificationMessage; readonly context: SendContext }[] = []
+  const keeps: Send = async () => ({ outcome: 'accepted' })
+  const it = { behave: keeps, isEnabled: true, sent, last: () => sent.at(-1)?.message }
+  const plugin = definePlugin({
+    id: `test.${code}`,
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [notificationChannel],
+    setup: ({ contribute }) =>
+      contribute(notificationChannel, code, {
+        displayName: code,
+        recipientKinds: [kind],
+        traits: { idempotent: false },
+        enabled: () => it.isEnabled,
+        send(message, context) {
+          sent.push({ message, context })
+          return it.behave(message, context)
+        },
+      }),
+  })
+  return Object.assign(it, { plugin })
+}
+
+async function start(
+  t: Test,
+  channels: readonly Plugin[],
+  config: Config = {},
+  translator: readonly Plugin[] = [i18n],
+) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock()
+  const log: string[] = []
+  const product = defineProduct({
+    name: 'codes',
+    plugins: [
+      ...[database, http, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
+      ...[verificationCodes, ...translator, ...channels],
+    ],
+    config: { ...db.config, 'platform.http.port': 0, 'platform.http.access-log': true, ...config },
+  })
+  const logger = pino({ level: 'trace' }, { write: (line) => void log.push(line) })
+  const running = await startForTest(product, { clock, logger })
+  t.teardown(() => running.stop('test ended'))
+  const call = async (url: string, body: object, headers: Record<string, string> = {}) => {
+    const answer = await running
+      .service(httpRef)
+      .inject({ method: 'POST', url: `/api/v1/auth/verify/${url}`, payload: body, headers })
+    return { status: answer.statusCode, ...answer.json() }
+  }
+  const files = () =>
+    Buffer.concat(readdirSync(db.directory).map((name) => readFileSync(join(db.directory, name)))).toString('latin1')
+  return { running, clock, log, call, files }
+}
+
+const mobile = '+8613800000001'
+const email = 'Someone@Example.com'
+
+t.test('R-088 R-094 text messages go through the channel sms, e-mail through the channel mail', async (t) => {
+  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const { call } = await start(t, [sms.plugin, mail.plugin])
+  const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
+  t.match(await call('sms-codes', { mobile }, headers), { code: '200' })
+  t.match(await call('email-codes', { email }, headers), { code: '200' })
+  t.same([sms.sent.length, mail.sent.length], [1, 1])
+
+  const text = sms.last()
+  const code = String(text?.variables['code'])
+  t.match(code, /^\d{6}$/)
+  t.same(text?.recipients, [{ kind: 'mobile', number: mobile }])
+  t.equal(text?.content, `Your verification code is ${code}. It is valid for 5 minutes. Do not pass it on to anybody.`)
+  t.same(text?.variables, { code, validity: '5 minutes' })
+  t.same(text?.secretVariables, ['code'])
+  t.same(text?.attributes, { traceId: 'trace-0001' }, 'nothing that is not configured')
+  t.match(text, { subject: '', locale: 'en' })
+  t.notOk('template' in (text ?? {}))
+  t.match(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
+
+  const letter = mail.last()
+  t.match(letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
+  t.match(letter?.content, String(letter?.variables['code']))
+  t.match(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
+
+  t.match(await call('sms-codes', { mobile: '+8613800000002' }, { 'accept-language': 'zh' }), { code: '200' })
+  const chinese = sms.last()
+  t.equal(chinese?.content, `您的验证码是 ${chinese?.variables['code']}，5分钟内有效，请勿告诉他人。`)
+  const keys = [...sms.sent, ...mail.sent].map(({ context }) => context.idempotencyKey)
+  t.equal(new Set(keys).size, 3, 'each code is a message of its own')
+})
+
+t.test('R-088 R-089 what is configured for the message reaches the channel', async (t) => {
+  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const { call } = await start(
+    t,
+    [sms.plugin, mail.plugin],
+    {
+      [`${root}.sms.template`]: 'login',
+      [`${root}.sms.template-code`]: 'SMS_1',
+      [`${root}.sms.sign-name`]: 'Plinth',
+      [`${root}.sms.provider`]: 'acme',
+      [`${root}.sms.ttl`]: '90s',
+      [`${root}.email.template`]: 'mail-code',
+      [`${root}.email.subject`]: 'Your code',
+      [`${root}.email.ttl`]: '1h',
+    },
+    [],
+  )
+  await call('sms-codes', { mobile })
+  await call('email-codes', { email })
+  t.match(sms.last(), {
+    template: 'login',
+    attributes: { 'sms.template-code': 'SMS_1', 'sms.sign-name': 'Plinth', 'sms.provider': 'acme', traceId: /./ },
+    content: /^Your verification code is \d{6}\. It is valid for 90 seconds\./,
+  })
+  t.match(mail.last(), { template: 'mail-code', subject: 'Your code', content: /valid for 1 hour\./ })
+})
+
+t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats the code', async (t) => {
+  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const config = { ...longCodes, 'platform.notification.send-deadline': '1m' }
+  const { call, clock, log, files } = await start(t, [sms.plugin, mail.plugin], config)
+  const answers: unknown[] = []
+  let sends = 0
+  const fails = async (why: string, behave: Send) => {
+    sms.behave = behave
+    const to = { mobile: `+86138000001${String(++sends).padStart(2, '0')}` }
+    const sending = call('sms-codes', to)
+    if (why === 'hangs') {
+      while (sms.sent.length < sends) await new Promise(setImmediate)
+      await clock.advance(10_000)
+    }
+    answers.push(await sending)
+    t.match(answers.at(-1), { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }, why)
+    answers.push(await call('sms-codes/check', { ...to, code: sms.last()?.variables['code'] }))
+    t.match(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } }, `${why}: void`)
+  }
+  await fails('rejects', async ({ content }) => ({
+    outcome: 'rejected',
+    errorCode: 'acme.1',
+    errorMessage: `refused: ${content}`,
+    providerMessage: content,
+    hint: content,
+  }))
+  await fails('throws', async ({ content, variables }) => {
+    throw Object.assign(new Error(`refused: ${content}`), { request: { variables } })
+  })
+  const gaveUp = Promise.withResolvers<void>()
+  await fails('hangs', async (_message, { signal }) => {
+    await once(signal, 'abort')
+    gaveUp.resolve()
+    return { outcome: 'unknown', errorCode: 'acme.late', errorMessage: 'No answer' }
+  })
+  await t.resolves(gaveUp.promise, 'and is told to give up')
+  t.equal(log.filter((line) => line.includes('could not be delivered')).length, 3)
+  t.match(log.join(''), /refused: Your verification code is \*{6}\./, 'the log says why')
+
+  sms.isEnabled = false
+  answers.push(await call('sms-codes', { mobile }))
+  t.match(answers.at(-1), { code: '503', data: { reason: 'verification.delivery-failed' } }, 'switched off')
+  t.equal(sms.sent.length, 3)
+
+  answers.push(await call('email-codes', { email }))
+  t.match(answers.at(-1), { code: '200' }, 'the other channel is not concerned')
+  answers.push(await call('email-codes/check', { email, code: '0000000000' }))
+  const everything = log.join('') + JSON.stringify(answers) + files()
+  const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
+  t.equal(codes.length, 4)
+  for (const code of codes) t.notMatch(everything, code, 'in no log line, answer or file')
+})
+
+t.test('only loaded channels are offered', async (t) => {
+  const sms = channel('sms', 'mobile')
+  const warnings = (log: readonly string[]) =>
+    log.filter((line) => line.includes('nothing delivers verification codes')).map((line) => JSON.parse(line).channel)
+  const one = await start(t, [sms.plugin])
+  t.same(warnings(one.log), ['email'])
+  t.match(await one.call('sms-codes', { mobile }), { code: '200' })
+  t.match(await one.call('email-codes', { email }), { code: '503', data: { reason: 'verification.sender-missing' } })
+
+  const none = await start(t, [])
+  t.same(warnings(none.log), ['sms', 'email'])
+  await t.rejects(start(t, [], { [`${root}.email.sender`]: 'notification' }), {
+    message: /email\.sender names "notification", which is none of them/,
+  })
+})
+
+t.test('beside the sender of another plugin the configuration has to choose', async (t) => {
+  const mail = channel('mail', 'email')
+  const other = definePlugin({
+    id: 'test.other',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [verificationCodeSender],
+    setup: ({ contribute }) =>
+      contribute(verificationCodeSender, 'other', { channels: ['sms', 'email'], send: async () => {} }),
+  })
+  await t.rejects(start(t, [mail.plugin, other]), {
+    message: /email\.sender is empty, but several plugins bring one\. Senders for it: file, log, notification, other/,
+  })
+  const { call } = await start(t, [mail.plugin, other], { [`${root}.email.sender`]: 'notification' })
+  await call('email-codes', { email })
+  t.equal(mail.sent.length, 1)
+})
