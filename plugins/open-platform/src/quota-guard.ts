@@ -43,10 +43,10 @@ export function quotaGuard({ limiter, meter, defaultLimit }: QuotaParts): RouteG
 
 /** An unlimited application gets `0` as limit, and as remaining the largest number that JSON carries exactly. */
 function writeHeaders(reply: GuardedReply, { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult): void {
-  reply.header('X-Open-RateLimit-Limit', limit)
-  reply.header('X-Open-RateLimit-Remaining', remaining)
-  reply.header('X-Open-RateLimit-Reset', Math.ceil(resetAt / 1000))
-  if (!allowed) reply.header('Retry-After', secondsOf(retryAfter))
+  reply.header('x-open-ratelimit-limit', String(limit))
+  reply.header('x-open-ratelimit-remaining', String(remaining))
+  reply.header('x-open-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
+  if (!allowed) reply.header('retry-after', String(secondsOf(retryAfter)))
 }
 
 /** Whole seconds, rounded up: a caller that waits them is allowed. */

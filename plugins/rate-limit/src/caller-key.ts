@@ -8,26 +8,32 @@ type Request = Parameters<GuardHandler>[0]
 /** Callers that nobody knows share one quota. */
 const anonymous = 'anonymous'
 
-/** Addresses whose hashes are remembered. */
-const most = 10_000
+/**
+ * Remembers what was made of a text, such as of the address of a client that keeps calling.
+ *
+ * @param most texts that are remembered; the oldest goes first
+ */
+export function remembered(most: number, make: (text: string) => string): (text: string) => string {
+  const known = new Map<string, string>()
+  return (text) => {
+    const kept = known.get(text)
+    if (kept !== undefined) return kept
+    const made = make(text)
+    if (known.size >= most) known.delete(known.keys().next().value as string)
+    known.set(text, made)
+    return made
+  }
+}
 
 /**
- * Addresses as they may stand in a key: hashed, of IPv6 addresses only a prefix where so many share one host. A client
- * that keeps calling is hashed once.
+ * Addresses as they may stand in a key: hashed, of IPv6 addresses only a prefix where so many share one host.
  *
  * @param ipv6Prefix bits that are kept; 128 keeps all
  */
-export function addressKeys(ipv6Prefix: number): (address: string) => string {
-  const known = new Map<string, string>()
-  return (address) => {
-    const kept = known.get(address)
-    if (kept !== undefined) return kept
-    const hashed = sha256(ipv6Prefix < 128 && isIPv6(address) ? ipv6Network(address, ipv6Prefix) : address)
-    if (known.size >= most) known.delete(known.keys().next().value as string)
-    known.set(address, hashed)
-    return hashed
-  }
-}
+export const addressKeys = (ipv6Prefix: number): ((address: string) => string) =>
+  remembered(10_000, (address) =>
+    sha256(ipv6Prefix < 128 && isIPv6(address) ? ipv6Network(address, ipv6Prefix) : address),
+  )
 
 /** The network of an IPv6 address, such as `2001:db8:0:0:0:0:0:0/64`: one text for all of its addresses. */
 export function ipv6Network(address: string, prefix: number): string {

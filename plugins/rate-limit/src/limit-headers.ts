@@ -16,10 +16,11 @@ export function writeLimitHeaders(
   { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult,
 ): void {
   if (limit === 0) return
-  reply.header('X-RateLimit-Limit', limit)
-  reply.header('X-RateLimit-Remaining', remaining)
-  reply.header('X-RateLimit-Reset', Math.ceil(resetAt / 1000))
-  if (!allowed) reply.header('Retry-After', retryAfterSeconds(retryAfter))
+  // Lower-case names and texts, as they go out: Fastify and Node.js would make them at every request, at twice the cost.
+  reply.header('x-ratelimit-limit', String(limit))
+  reply.header('x-ratelimit-remaining', String(remaining))
+  reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
+  if (!allowed) reply.header('retry-after', String(retryAfterSeconds(retryAfter)))
 }
 
 /**
@@ -32,6 +33,6 @@ export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowM
   const { allowed, limit, remaining, resetAt, retryAfter } = result
   if (limit === 0) return
   const leftMs = allowed ? Math.max(0, resetAt - now) : retryAfter
-  reply.header('RateLimit-Policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
-  reply.header('RateLimit', `"default";r=${remaining};t=${Math.ceil(leftMs / 1000)}`)
+  reply.header('ratelimit-policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
+  reply.header('ratelimit', `"default";r=${remaining};t=${Math.ceil(leftMs / 1000)}`)
 }
