@@ -1,5 +1,5 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
-import { type BucketState, decideBucket } from '@plinth/shared-store'
+import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey } from './compact-key.ts'
 import { untouched } from './untouched.ts'
 
@@ -93,8 +93,8 @@ export class LocalBucketStore implements RateLimitStore {
     return Math.floor(this.#clock.monotonic())
   }
 
-  #shown({ allowed, remaining, resetInMs, retryAfterMs }: ReturnType<typeof decideBucket>['decision']) {
-    return { allowed, remaining, resetAtMs: this.#clock.now() + resetInMs, retryAfterMs }
+  #shown(decision: QuotaDecision): RateLimitDecision {
+    return shown(decision, this.#clock.now())
   }
 
   #find({ key, limit, windowMs }: RateLimitRequest): Bucket | undefined {

@@ -23,8 +23,8 @@ export default definePlugin({
       default: name,
     }),
   },
-  setup({ services, config, clock, contribute }) {
+  setup({ services, config, contribute }) {
     if (!config.get('platform.rate-limit.stores.shared-bucket.enabled')) return
-    contribute(rateLimitStore, name, new SharedQuotaStore('bucket', services.sharedStore.quota, clock))
+    contribute(rateLimitStore, name, new SharedQuotaStore('bucket', services.sharedStore.quota))
   },
 })

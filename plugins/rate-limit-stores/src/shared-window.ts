@@ -23,8 +23,8 @@ export default definePlugin({
       default: name,
     }),
   },
-  setup({ services, config, clock, contribute }) {
+  setup({ services, config, contribute }) {
     if (!config.get('platform.rate-limit.stores.shared-window.enabled')) return
-    contribute(rateLimitStore, name, new SharedQuotaStore('window', services.sharedStore.quota, clock))
+    contribute(rateLimitStore, name, new SharedQuotaStore('window', services.sharedStore.quota))
   },
 })

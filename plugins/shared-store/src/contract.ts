@@ -1,4 +1,4 @@
-import { type RateLimitRequest, service } from '@plinth/kernel'
+import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/kernel'
 import type { RedisOptions } from 'ioredis'
 
 /** Longest time to live, lease or window: 100 years of 365 days. */
@@ -78,15 +78,6 @@ export interface Lease {
 
 export type QuotaAlgorithm = 'window' | 'bucket'
 
-export interface QuotaDecision {
-  readonly allowed: boolean
-  readonly remaining: number
-  /** Milliseconds until the window ends; of a bucket its refill period. */
-  readonly resetInMs: number
-  /** 0 when allowed, otherwise from 1 to `windowMs`. */
-  readonly retryAfterMs: number
-}
-
 /** How long a caller waits. A call that was not sent by then takes nothing. */
 export interface Patience {
   /** The call throws when it aborts. */
@@ -95,25 +86,29 @@ export interface Patience {
   isOver?(): boolean
 }
 
-export interface QuotaOptions {
-  /** False: only looks. */
-  readonly take: boolean
-  readonly patience?: Patience | undefined
-}
-
 /**
  * Quotas for rate limit stores. Each decision is one atomic step; many of one moment travel together. Windows and buckets
- * have separate names. Buckets of different limits or windows under one key are separate.
+ * have separate names. Buckets of different limits or windows under one key are separate. The decision and its time are
+ * those of the server; only `resetAtMs`, which is shown to callers, is on the clock of this process.
  */
 export interface SharedQuota {
-  /** The request must be in range; see `RateLimitRequest`. */
-  decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision>
+  /**
+   * The request must be in range; see `RateLimitRequest`.
+   *
+   * @param take false: only looks
+   */
+  decide(
+    algorithm: QuotaAlgorithm,
+    request: RateLimitRequest,
+    take: boolean,
+    patience?: Patience,
+  ): Promise<RateLimitDecision>
   /** Takes the costs of all requests, whose keys differ, or of none; see `RateLimitStore.consumeAll`. At most 128. */
   decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
     patience?: Patience,
-  ): Promise<QuotaDecision[]>
+  ): Promise<RateLimitDecision[]>
   /** Forgets the window, or all buckets of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
 }

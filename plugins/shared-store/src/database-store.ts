@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, type RateLimitRequest, reasonOf } from '@plinth/kernel'
+import { type Clock, type Logger, type RateLimitDecision, type RateLimitRequest, reasonOf } from '@plinth/kernel'
 import {
   type Counted,
   type Lease,
   longestMs,
   type Patience,
   type QuotaAlgorithm,
-  type QuotaDecision,
-  type QuotaOptions,
   type SharedQuota,
   type SharedStore,
 } from './contract.ts'
@@ -16,7 +14,7 @@ import { DatabaseMessages } from './database-messages.ts'
 import { deadEntry, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
 import { MicroBatch } from './micro-batch.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
-import { decideBucket, decideWindow } from './quota-rules.ts'
+import { decideBucket, decideWindow, type QuotaDecision, shown } from './quota-rules.ts'
 
 export interface DatabaseStoreOptions {
   readonly db: Database
@@ -47,7 +45,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
   /** An item is what is decided together: one question, or a joint one. */
-  readonly #questions: MicroBatch<readonly QuotaQuestion[], QuotaDecision[]>
+  readonly #questions: MicroBatch<readonly QuotaQuestion[], RateLimitDecision[]>
 
   constructor(options: DatabaseStoreOptions) {
     this.#options = options
@@ -147,16 +145,21 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     return this.#messages.subscribe(nameOf('channel', channel), { listener, onGap })
   }
 
-  async decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision> {
-    const [decision] = await this.#questions.ask([question(algorithm, request, options.take)], options.patience)
-    return decision as QuotaDecision
+  async decide(
+    algorithm: QuotaAlgorithm,
+    request: RateLimitRequest,
+    take: boolean,
+    patience?: Patience,
+  ): Promise<RateLimitDecision> {
+    const [decision] = await this.#questions.ask([question(algorithm, request, take)], patience)
+    return decision as RateLimitDecision
   }
 
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
     patience?: Patience,
-  ): Promise<QuotaDecision[]> {
+  ): Promise<RateLimitDecision[]> {
     if (requests.length === 0) return []
     return this.#questions.ask(
       requests.map((request) => question(algorithm, request, true)),
@@ -188,8 +191,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   /** One transaction; a later item sees what an earlier one of the batch took. */
-  async #decideItems(items: readonly (readonly QuotaQuestion[])[]): Promise<QuotaDecision[][]> {
-    return this.#entries.change(
+  async #decideItems(items: readonly (readonly QuotaQuestion[])[]): Promise<RateLimitDecision[][]> {
+    const decided = await this.#entries.change(
       items.flat().map((asked) => asked.id),
       (live, now) => {
         const changed = new Map<string, Entry>()
@@ -208,6 +211,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
         return { answer, changed: changed.values() }
       },
     )
+    const now = this.#options.clock.now()
+    return decided.map((decisions) => decisions.map((decision) => shown(decision, now)))
   }
 }
 

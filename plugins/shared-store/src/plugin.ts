@@ -35,7 +35,7 @@ export default definePlugin({
       })
       // A command of the program connects when it needs to.
       if (serves) await connection.connect()
-      const store = new RedisStore(connection, messages, server)
+      const store = new RedisStore(connection, messages, server, clock)
       provide(sharedStore, store)
       contribute(healthCheck, 'redis', () => store.ping())
       return

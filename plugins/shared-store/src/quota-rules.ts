@@ -1,5 +1,21 @@
-import type { RateLimitRequest } from '@plinth/kernel'
-import { longestMs, type QuotaDecision } from './contract.ts'
+import type { RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
+import { longestMs } from './contract.ts'
+
+/** A decision on no clock of its own. */
+export interface QuotaDecision {
+  readonly allowed: boolean
+  readonly remaining: number
+  /** Milliseconds until the window ends; of a bucket its refill period. */
+  readonly resetInMs: number
+  /** 0 when allowed, otherwise from 1 to `windowMs`. */
+  readonly retryAfterMs: number
+}
+
+/** @param now milliseconds since the epoch, of the clock that callers see */
+export const shown = (decision: QuotaDecision, now: number): RateLimitDecision => {
+  const { allowed, remaining, resetInMs, retryAfterMs } = decision
+  return { allowed, remaining, resetAtMs: now + resetInMs, retryAfterMs }
+}
 
 /** A decision, and what has to be remembered because of it. */
 export interface Ruling<State> {

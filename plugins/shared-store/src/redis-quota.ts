@@ -1,12 +1,5 @@
-import type { RateLimitRequest } from '@plinth/kernel'
-import {
-  longestMs,
-  type Patience,
-  type QuotaAlgorithm,
-  type QuotaDecision,
-  type QuotaOptions,
-  type SharedQuota,
-} from './contract.ts'
+import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
+import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
 import { nameOf } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
@@ -26,16 +19,18 @@ interface Question {
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
   readonly #prefix: string
-  readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, QuotaDecision>>>
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
   /** Each a script of its own. */
-  readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], QuotaDecision[]>>>
+  readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], RateLimitDecision[]>>>
 
-  constructor(connection: RedisConnection, prefix: string) {
+  constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
     this.#connection = connection
     this.#prefix = `${prefix}:`
     const sending = { concurrency: Number.POSITIVE_INFINITY, eager: true }
     const batch = (algorithm: QuotaAlgorithm) =>
-      new MicroBatch<Question, QuotaDecision>({
+      new MicroBatch<Question, RateLimitDecision>({
         ...sending,
         size: batchSize,
         run: (questions) => {
@@ -46,7 +41,7 @@ export class RedisQuota implements SharedQuota {
         },
       })
     const single = (algorithm: QuotaAlgorithm) =>
-      new MicroBatch<readonly Question[], QuotaDecision[]>({
+      new MicroBatch<readonly Question[], RateLimitDecision[]>({
         ...sending,
         size: 1,
         run: ([questions = []]) => this.#runTogether(algorithm, questions),
@@ -55,21 +50,26 @@ export class RedisQuota implements SharedQuota {
     this.#joint = { window: single('window'), bucket: single('bucket') }
   }
 
-  decide(algorithm: QuotaAlgorithm, request: RateLimitRequest, options: QuotaOptions): Promise<QuotaDecision> {
+  decide(
+    algorithm: QuotaAlgorithm,
+    request: RateLimitRequest,
+    take: boolean,
+    patience?: Patience,
+  ): Promise<RateLimitDecision> {
     let key: string
     try {
       key = this.#name(algorithm, request.key)
     } catch (error) {
       return Promise.reject(error)
     }
-    return this.#questions[algorithm].ask({ key, request, take: options.take }, options.patience)
+    return this.#questions[algorithm].ask({ key, request, take }, patience)
   }
 
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
     patience: Patience = {},
-  ): Promise<QuotaDecision[]> {
+  ): Promise<RateLimitDecision[]> {
     if (requests.length > batchSize) throw new RangeError(`At most ${batchSize} limits can be decided together`)
     if (requests.length === 0) return []
     const questions = requests.map((request) => ({ key: this.#name(algorithm, request.key), request, take: true }))
@@ -85,34 +85,35 @@ export class RedisQuota implements SharedQuota {
     return this.#prefix + nameOf(algorithm, key)
   }
 
-  #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[QuotaDecision | Error]> {
+  #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[RateLimitDecision | Error]> {
     const script = quotaScripts[algorithm].alone
     const terms = termsOf(algorithm, question.request)
     return this.#connection
       .run(script, [1, question.key, ...terms])
-      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0)])
+      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0, this.#clock.now())])
   }
 
-  #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(QuotaDecision | Error)[]> {
+  #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(RateLimitDecision | Error)[]> {
     return this.#runMany(algorithm, quotaScripts[algorithm].oneByOne, questions)
   }
 
-  async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[QuotaDecision[]]> {
-    return [(await this.#runMany(algorithm, quotaScripts[algorithm].together, questions)) as QuotaDecision[]]
+  async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[RateLimitDecision[]]> {
+    return [(await this.#runMany(algorithm, quotaScripts[algorithm].together, questions)) as RateLimitDecision[]]
   }
 
   async #runMany(
     algorithm: QuotaAlgorithm,
     script: Script,
     questions: readonly Question[],
-  ): Promise<(QuotaDecision | Error)[]> {
+  ): Promise<(RateLimitDecision | Error)[]> {
     const keys = questions.map(({ key }) => key)
     const answers = (await this.#connection.run(script, [
       keys.length,
       ...keys,
       ...scriptArguments(algorithm, questions),
     ])) as unknown[]
-    return questions.map((question, index) => this.#decision(algorithm, question, answers, 2 * index))
+    const now = this.#clock.now()
+    return questions.map((question, index) => this.#decision(algorithm, question, answers, 2 * index, now))
   }
 
   #decision(
@@ -120,7 +121,8 @@ export class RedisQuota implements SharedQuota {
     { request }: Question,
     answers: readonly unknown[],
     at: number,
-  ): QuotaDecision | Error {
+    now: number,
+  ): RateLimitDecision | Error {
     const told = answers[at]
     if (typeof told !== 'number') return this.#connection.refusal(String(told))
     const windowMs = Math.min(request.windowMs, longestMs)
@@ -129,7 +131,7 @@ export class RedisQuota implements SharedQuota {
     return {
       allowed,
       remaining: allowed ? told : -1 - told,
-      resetInMs: algorithm === 'window' ? ms : windowMs,
+      resetAtMs: now + (algorithm === 'window' ? ms : windowMs),
       retryAfterMs: allowed ? 0 : Math.min(windowMs, Math.max(1, ms)),
     }
   }

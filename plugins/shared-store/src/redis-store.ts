@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Clock } from '@plinth/kernel'
 import type { Counted, Lease, RedisServer, SharedQuota, SharedStore } from './contract.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
 import type { RedisConnection } from './redis-connection.ts'
@@ -14,11 +15,12 @@ export class RedisStore implements SharedStore {
   readonly #connection: RedisConnection
   readonly #messages: RedisMessages
 
-  constructor(connection: RedisConnection, messages: RedisMessages, server: RedisServer) {
+  /** @param clock tells callers when their quota is back */
+  constructor(connection: RedisConnection, messages: RedisMessages, server: RedisServer, clock: Pick<Clock, 'now'>) {
     this.#connection = connection
     this.redis = server
     this.#messages = messages
-    this.quota = new RedisQuota(connection, server.keyPrefix)
+    this.quota = new RedisQuota(connection, server.keyPrefix, clock)
   }
 
   async get(key: string): Promise<string | undefined> {

@@ -85,8 +85,8 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   await store.set(mark, 'x', 60_000)
   await store.increment(mark, 60_000)
   await store.acquire(mark, 60_000)
-  await store.quota.decide('window', request, { take: true })
-  await store.quota.decide('bucket', request, { take: true })
+  await store.quota.decide('window', request, true)
+  await store.quota.decide('bucket', request, true)
   const everywhere: string[] = []
   for await (const page of space.client.scanStream({ match: `*${mark}*`, count: 1000 })) everywhere.push(...page)
   t.same(

@@ -47,8 +47,8 @@ async function storeOnOwnRedis(t: Test) {
     increment: () => store.increment('k', 60_000),
     acquire: () => store.acquire('k', 60_000),
     publish: () => store.publish('k', 'v'),
-    window: () => store.quota.decide('window', request, { take: true }),
-    bucket: () => store.quota.decide('bucket', request, { take: true }),
+    window: () => store.quota.decide('window', request, true),
+    bucket: () => store.quota.decide('bucket', request, true),
     joint: () => store.quota.decideAll('window', [request, { ...request, key: 'l' }]),
     reset: () => store.quota.reset('window', 'k'),
   }
