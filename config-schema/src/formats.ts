@@ -1,11 +1,12 @@
 import { isIP } from 'node:net'
+import type { Localized } from './localize.ts'
 import { parseBytes, parseDuration } from './quantity.ts'
 
 /** A named rule for text, used as `format` in a schema. */
 export interface Format {
   validate(text: string): boolean
-  /** Completes the sentence "must be ...". */
-  readonly rule: string
+  /** Completes "must be ...", 必须是…. */
+  readonly rule: Localized
   /** A text that meets the rule. */
   readonly example: string
   /** Turns written text into what is read; without it text is read as written. Also the order for formatMinimum and formatMaximum. */
@@ -50,28 +51,45 @@ function accepts(check: () => unknown): boolean {
 export const formats: Readonly<Record<string, Format>> = {
   duration: {
     validate: (text) => parseDuration(text) !== undefined,
-    rule: 'a duration with units (w, d, h, m, s, ms) or in ISO 8601 form',
+    rule: {
+      en: 'a duration with units (w, d, h, m, s, ms) or in ISO 8601 form',
+      'zh-CN': '带单位（w、d、h、m、s、ms）或 ISO 8601 形式的时长',
+    },
     example: '1h30m',
     decode: parseDuration,
   },
   bytes: {
     validate: (text) => parseBytes(text) !== undefined,
-    rule: 'a whole number of bytes, alone or with kB, MB, GB, TB, KiB, MiB, GiB or TiB',
+    rule: {
+      en: 'a whole number of bytes, alone or with kB, MB, GB, TB, KiB, MiB, GiB or TiB',
+      'zh-CN': '整数字节数，可带单位 kB、MB、GB、TB、KiB、MiB、GiB 或 TiB',
+    },
     example: '10MiB',
     decode: parseBytes,
   },
-  cidr: { validate: isCidr, rule: 'an IP address or a CIDR range', example: '10.0.0.0/8' },
+  cidr: {
+    validate: isCidr,
+    rule: { en: 'an IP address or a CIDR range', 'zh-CN': 'IP 地址或 CIDR 网段' },
+    example: '10.0.0.0/8',
+  },
   url: {
     validate: (text) => isUrl(text, false),
-    rule: 'an http or https URL without user name and password',
+    rule: {
+      en: 'an http or https URL without user name and password',
+      'zh-CN': '不含用户名和密码的 http 或 https 地址',
+    },
     example: 'https://example.com/path',
   },
   'url-with-credentials': {
     validate: (text) => isUrl(text, true),
-    rule: 'an http or https URL',
+    rule: { en: 'an http or https URL', 'zh-CN': 'http 或 https 地址' },
     example: 'https://user:password@example.com/path',
   },
-  host: { validate: isHost, rule: 'a host name or an IP address', example: 'db.example.com' },
+  host: {
+    validate: isHost,
+    rule: { en: 'a host name or an IP address', 'zh-CN': '主机名或 IP 地址' },
+    example: 'db.example.com',
+  },
   email: {
     // Grammar of the HTML standard, length limit of RFC 5321.
     validate: (text) =>
@@ -79,18 +97,18 @@ export const formats: Readonly<Record<string, Format>> = {
       /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(
         text,
       ),
-    rule: 'an e-mail address',
+    rule: { en: 'an e-mail address', 'zh-CN': '电子邮件地址' },
     example: 'name@example.com',
   },
   'time-zone': {
     // Intl also takes offsets such as +08:00, which know no daylight saving.
     validate: (text) => /^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text })),
-    rule: 'a time zone of the IANA database',
+    rule: { en: 'a time zone of the IANA database', 'zh-CN': 'IANA 数据库中的时区' },
     example: 'Asia/Shanghai',
   },
   locale: {
     validate: (text) => text !== '' && accepts(() => Intl.getCanonicalLocales(text)),
-    rule: 'a BCP 47 language tag',
+    rule: { en: 'a BCP 47 language tag', 'zh-CN': 'BCP 47 语言标签' },
     example: 'zh-CN',
   },
 }

@@ -1,22 +1,35 @@
 import type { JsonSchema, JsonValue } from './declaration.ts'
 import { formats } from './formats.ts'
+import { type Localized, spaced } from './localize.ts'
 
 interface TypeRule {
-  /** Completes "must ...". */
-  readonly rule: string
+  /** Completes "must ...", 必须…. */
+  readonly rule: Localized
   readonly example: JsonValue
   matches(value: unknown): boolean
 }
 
 /** The types that the schema of a key may have: each says how plain text is read. */
 export const types: Readonly<Record<string, TypeRule>> = {
-  string: { rule: 'be text', example: 'text', matches: (value) => typeof value === 'string' },
-  integer: { rule: 'be a whole number within plus or minus 2^53 - 1', example: 60, matches: Number.isSafeInteger },
-  number: { rule: 'be a number', example: 0.5, matches: Number.isFinite },
-  boolean: { rule: 'be true or false', example: true, matches: (value) => typeof value === 'boolean' },
-  array: { rule: 'be a list', example: ['first', 'second'], matches: Array.isArray },
+  string: {
+    rule: { en: 'be text', 'zh-CN': '是文本' },
+    example: 'text',
+    matches: (value) => typeof value === 'string',
+  },
+  integer: {
+    rule: { en: 'be a whole number within plus or minus 2^53 - 1', 'zh-CN': '是 ±(2^53 - 1) 以内的整数' },
+    example: 60,
+    matches: Number.isSafeInteger,
+  },
+  number: { rule: { en: 'be a number', 'zh-CN': '是数字' }, example: 0.5, matches: Number.isFinite },
+  boolean: {
+    rule: { en: 'be true or false', 'zh-CN': '是 true 或 false' },
+    example: true,
+    matches: (value) => typeof value === 'boolean',
+  },
+  array: { rule: { en: 'be a list', 'zh-CN': '是列表' }, example: ['first', 'second'], matches: Array.isArray },
   object: {
-    rule: 'be a JSON object',
+    rule: { en: 'be a JSON object', 'zh-CN': '是 JSON 对象' },
     example: { name: 'value' },
     matches: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   },
@@ -29,8 +42,8 @@ export interface Keyword {
   readonly operand: string
   accepts(operand: unknown, schema: JsonSchema): boolean
   met(value: unknown, operand: unknown, schema: JsonSchema): boolean
-  /** Completes "must ...". */
-  rule(operand: unknown): string
+  /** Completes "must ...", 必须…. */
+  rule(operand: unknown): Localized
 }
 
 const patterns = new Map<string, RegExp>()
@@ -52,6 +65,9 @@ const rank = (schema: JsonSchema, text: unknown) => formats[String(schema['forma
 const codePoints = (text: string) => [...text].length
 const count = (amount: number, noun: string) => `${amount} ${noun}${amount === 1 ? '' : 's'}`
 
+const atLeast = (operand: unknown): Localized => ({ en: `be at least ${operand}`, 'zh-CN': `不小于 ${operand}` })
+const atMost = (operand: unknown): Localized => ({ en: `be at most ${operand}`, 'zh-CN': `不大于 ${operand}` })
+
 const limit = {
   types: ['string'],
   operand: 'text of the format',
@@ -70,7 +86,7 @@ const annotation = {
   operand: 'text',
   accepts: (operand: unknown) => typeof operand === 'string',
   met: () => true,
-  rule: () => 'be anything',
+  rule: () => ({ en: 'be anything', 'zh-CN': '是任意值' }),
 }
 
 /** Keywords about a value as a whole, and what they say of it. */
@@ -80,81 +96,96 @@ export const keywords: Readonly<Record<string, Keyword>> = {
     operand: `one of ${Object.keys(formats).join(', ')}`,
     accepts: (operand: string) => Object.hasOwn(formats, operand),
     met: (value: string, operand: string) => formats[operand]?.validate(value) === true,
-    rule: (operand: string) => `be ${formats[operand]?.rule ?? `text of the format ${operand}`}`,
+    rule: (operand: string) => {
+      const { en, 'zh-CN': zhCN } = formats[operand]?.rule ?? {
+        en: `text of the format ${operand}`,
+        'zh-CN': `格式为 ${operand} 的文本`,
+      }
+      return { en: `be ${en}`, 'zh-CN': `是${spaced(zhCN)}` }
+    },
   },
   formatMinimum: {
     ...limit,
     // Text that the format refuses has no rank; then the format itself is reported.
     met: (value, operand, schema) => (rank(schema, value) ?? Infinity) >= (rank(schema, operand) ?? 0),
-    rule: (operand) => `be at least ${operand}`,
+    rule: atLeast,
   },
   formatMaximum: {
     ...limit,
     met: (value, operand, schema) => (rank(schema, value) ?? 0) <= (rank(schema, operand) ?? Infinity),
-    rule: (operand) => `be at most ${operand}`,
+    rule: atMost,
   },
   minLength: {
     ...length,
     met: (value: string, operand: number) => codePoints(value) >= operand,
-    rule: (operand: number) => `have at least ${count(operand, 'character')}`,
+    rule: (operand: number) => ({
+      en: `have at least ${count(operand, 'character')}`,
+      'zh-CN': `至少有 ${operand} 个字符`,
+    }),
   },
   maxLength: {
     ...length,
     met: (value: string, operand: number) => codePoints(value) <= operand,
-    rule: (operand: number) => `have at most ${count(operand, 'character')}`,
+    rule: (operand: number) => ({
+      en: `have at most ${count(operand, 'character')}`,
+      'zh-CN': `最多有 ${operand} 个字符`,
+    }),
   },
   pattern: {
     types: ['string'],
     operand: 'a regular expression',
     accepts: isPattern,
     met: (value: string, operand: string) => pattern(operand).test(value),
-    rule: (operand) => `match the pattern ${operand}`,
+    rule: (operand) => ({ en: `match the pattern ${operand}`, 'zh-CN': `匹配模式 ${operand}` }),
   },
   enum: {
     types: ['string', ...numeric.types],
     operand: 'a list of at least one value, each once',
     accepts: (operand) => Array.isArray(operand) && operand.length > 0 && new Set(operand).size === operand.length,
     met: (value, operand: readonly unknown[]) => operand.includes(value),
-    rule: (operand: readonly unknown[]) => `be one of ${operand.map((one) => JSON.stringify(one)).join(', ')}`,
+    rule: (operand: readonly unknown[]) => {
+      const values = operand.map((one) => JSON.stringify(one))
+      return { en: `be one of ${values.join(', ')}`, 'zh-CN': `是 ${values.join('、')} 之一` }
+    },
   },
   minimum: {
     ...numeric,
     met: (value: number, operand: number) => value >= operand,
-    rule: (operand) => `be at least ${operand}`,
+    rule: atLeast,
   },
   maximum: {
     ...numeric,
     met: (value: number, operand: number) => value <= operand,
-    rule: (operand) => `be at most ${operand}`,
+    rule: atMost,
   },
   exclusiveMinimum: {
     ...numeric,
     met: (value: number, operand: number) => value > operand,
-    rule: (operand) => `be above ${operand}`,
+    rule: (operand) => ({ en: `be above ${operand}`, 'zh-CN': `大于 ${operand}` }),
   },
   exclusiveMaximum: {
     ...numeric,
     met: (value: number, operand: number) => value < operand,
-    rule: (operand) => `be below ${operand}`,
+    rule: (operand) => ({ en: `be below ${operand}`, 'zh-CN': `小于 ${operand}` }),
   },
   multipleOf: {
     ...numeric,
     operand: 'a number above 0',
     accepts: (operand) => Number.isFinite(operand) && Number(operand) > 0,
     met: (value: number, operand: number) => Number.isInteger(value / operand),
-    rule: (operand) => `be a multiple of ${operand}`,
+    rule: (operand) => ({ en: `be a multiple of ${operand}`, 'zh-CN': `是 ${operand} 的倍数` }),
   },
   title: annotation,
   description: annotation,
   minItems: {
     ...items,
     met: (value: readonly unknown[], operand: number) => value.length >= operand,
-    rule: (operand: number) => `have at least ${count(operand, 'item')}`,
+    rule: (operand: number) => ({ en: `have at least ${count(operand, 'item')}`, 'zh-CN': `至少有 ${operand} 项` }),
   },
   maxItems: {
     ...items,
     met: (value: readonly unknown[], operand: number) => value.length <= operand,
-    rule: (operand: number) => `have at most ${count(operand, 'item')}`,
+    rule: (operand: number) => ({ en: `have at most ${count(operand, 'item')}`, 'zh-CN': `最多有 ${operand} 项` }),
   },
   uniqueItems: {
     types: ['array'],
@@ -162,6 +193,6 @@ export const keywords: Readonly<Record<string, Keyword>> = {
     accepts: (operand) => typeof operand === 'boolean',
     met: (value: readonly unknown[], operand) =>
       operand === false || new Set(value.map((item) => JSON.stringify(item))).size === value.length,
-    rule: () => 'not have the same item twice',
+    rule: () => ({ en: 'not have the same item twice', 'zh-CN': '不含重复的项' }),
   },
 }

@@ -12,3 +12,6 @@ export function localize(text: LocalizedText, locale: string): string {
 export function inBothLocales(text: LocalizedText): Localized {
   return typeof text === 'string' ? { en: text, 'zh-CN': text } : text
 }
+
+/** Chinese sets no blank between its own characters, but one before others. */
+export const spaced = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)

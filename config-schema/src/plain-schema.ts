@@ -1,6 +1,7 @@
 import type { JsonSchema, JsonValue } from './declaration.ts'
 import { formats } from './formats.ts'
 import { type Keyword, keywords, types } from './keywords.ts'
+import type { Localized } from './localize.ts'
 
 /*
  * The keywords of ordinary keys are checked here. That keeps ajv, which takes longer to load than a product takes to read
@@ -12,8 +13,8 @@ export interface Violation {
   readonly keyword: string
   /** JSON Pointer into the value; empty for the value itself. May repeat names from the value. */
   readonly path: string
-  /** Completes "must ...". Made of the schema only, never of the value. */
-  readonly rule: string
+  /** Completes "must ...", 必须…. Made of the schema only, never of the value. */
+  readonly rule: Localized
   readonly example: JsonValue | undefined
   /** What is at the path. */
   readonly part: JsonValue
@@ -83,13 +84,14 @@ export const pathTo = (path: string, name: string): string =>
 
 /** A member that the schema does not allow. */
 export function undeclared(path: string, part: JsonValue): Violation {
-  const rule = 'not be there: the schema knows no such property'
+  const rule = { en: 'not be there: the schema knows no such property', 'zh-CN': '不出现：模式中没有这个属性' }
   return { keyword: 'additionalProperties', path, rule, example: undefined, part }
 }
 
 /** A member that the schema demands. */
 export function missing(path: string, name: string, part: JsonValue): Violation {
-  return { keyword: 'required', path, rule: `have the property ${JSON.stringify(name)}`, example: undefined, part }
+  const rule = { en: `have the property ${JSON.stringify(name)}`, 'zh-CN': `有属性 ${JSON.stringify(name)}` }
+  return { keyword: 'required', path, rule, example: undefined, part }
 }
 
 /** True when the tables cover the whole schema; whether the operands of its keywords are right is another question. */
@@ -144,6 +146,7 @@ const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
   const type = keyword === 'type' ? types[String(operand)] : undefined
   const format = keyword === 'format' ? formats[String(operand)] : undefined
-  const rule = type?.rule ?? keywords[keyword]?.rule(operand) ?? `meet "${keyword}"`
+  const other = { en: `meet "${keyword}"`, 'zh-CN': `符合 "${keyword}"` }
+  const rule = type?.rule ?? keywords[keyword]?.rule(operand) ?? other
   return { keyword, path, rule, example: (type ?? format)?.example, part }
 }

@@ -54,7 +54,7 @@ function compile(schema: JsonSchema): SchemaCheck {
 }
 
 function refusing(faults: SchemaCheck['faults']): SchemaCheck {
-  const rule = 'wait until the schema of the key is repaired'
+  const rule = { en: 'wait until the schema of the key is repaired', 'zh-CN': '等到该配置项的模式修复之后再设置' }
   return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }
 
@@ -93,5 +93,5 @@ function ajvViolation({ keyword, instancePath, schema, data, message = '', param
   if (keyword === 'required') return missing(instancePath, params['missingProperty'], data as JsonValue)
   const violation = violationOf(keyword, schema, instancePath, data as JsonValue)
   const named = Object.hasOwn(keywords, keyword) || violation.example !== undefined
-  return named ? violation : { ...violation, rule: message.replace(/^must /, '') }
+  return named ? violation : { ...violation, rule: { ...violation.rule, en: message.replace(/^must /, '') } }
 }

@@ -1,6 +1,7 @@
 import type { JsonSchema, JsonValue, KeyDeclaration } from './declaration.ts'
 import { formats } from './formats.ts'
 import { types } from './keywords.ts'
+import { type Localized, localize, spaced } from './localize.ts'
 import type { Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
 
@@ -11,7 +12,7 @@ export const maskedValue = '******'
 export interface ValueProblem {
   /** The broken JSON Schema keyword, for example `formatMinimum`. */
   readonly rule: string
-  /** Completes "<key> ...". States the rule, an example and, unless the key is sensitive, the value. */
+  /** Completes "<key> ...", in the locale asked for. States the rule, an example and, unless the key is sensitive, the value. */
   readonly message: string
 }
 
@@ -29,20 +30,37 @@ function brief(value: JsonValue): string {
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`
 }
 
-function problemOf(declaration: KeyDeclaration, { keyword, path, rule, example, part }: Violation): ValueProblem {
+function problemOf(
+  declaration: KeyDeclaration,
+  { keyword, path, rule, example, part }: Violation,
+  locale: string,
+): ValueProblem {
   const { sensitive, examples, default: fallback } = declaration
   const declared = examples?.[0] ?? (sensitive || fallback === '' ? undefined : fallback)
   const shown = path === '' && ['type', 'format', 'pattern'].includes(keyword) ? (declared ?? example) : example
-  const message = `must ${rule}${shown === undefined ? '' : `, for example ${brief(shown)}`}`
+  const like: Localized =
+    shown === undefined
+      ? { en: '', 'zh-CN': '' }
+      : { en: `, for example ${brief(shown)}`, 'zh-CN': `，例如 ${brief(shown)}` }
+  const must: Localized = { en: `must ${rule.en}${like.en}`, 'zh-CN': `必须${spaced(rule['zh-CN'])}${like['zh-CN']}` }
   // The path, too, may repeat names from the value.
-  return { rule: keyword, message: sensitive ? message : `${path && `at ${path} `}${message}; it is ${brief(part)}` }
+  if (sensitive) return { rule: keyword, message: localize(must, locale) }
+  const message: Localized = {
+    en: `${path && `at ${path} `}${must.en}; it is ${brief(part)}`,
+    'zh-CN': `${path && `在 ${path} 处`}${must['zh-CN']}；给出的是 ${brief(part)}`,
+  }
+  return { rule: keyword, message: localize(message, locale) }
 }
 
-/** Every rule of the schema that a written value breaks; empty when it is valid. */
-export function validateValue(declaration: KeyDeclaration, value: JsonValue): readonly ValueProblem[] {
+/**
+ * Every rule of the schema that a written value breaks; empty when it is valid.
+ *
+ * @param locale of the messages, as for `localize`
+ */
+export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
   return schemaCheck(declaration.schema)
     .violations(value)
-    .map((violation) => problemOf(declaration, violation))
+    .map((violation) => problemOf(declaration, violation, locale))
 }
 
 /** What the owner of the key reads for a written value: milliseconds for a duration, bytes for a size, else the value itself. */
@@ -110,8 +128,8 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   }
   const value = read(declaration.schema, text)
   if (value !== undefined) return { ok: true, value }
-  const { rule = 'have a type', example } = types[type] ?? {}
-  return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }) }
+  const { rule = { en: 'have a type', 'zh-CN': '有类型' }, example } = types[type] ?? {}
+  return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }
 }
 
 /** A value as a source gives it: in its written form, or as text. */

@@ -205,7 +205,7 @@ t.test('every format accepts its example and the right texts, and refuses the wr
   t.same(Object.keys(formats).sort(), Object.keys(table).sort(), 'no format without a case')
   for (const [name, { validate, example, rule }] of Object.entries(formats)) {
     const [right, wrong] = table[name] ?? [[], []]
-    t.ok(rule.length > 5, `${name} states its rule`)
+    t.ok(rule.en.length > 5 && /[\u4e00-\u9fff]/.test(rule['zh-CN']), `${name} states its rule in both languages`)
     for (const text of [example, ...right]) t.equal(validate(text), true, `${name} accepts ${JSON.stringify(text)}`)
     for (const text of wrong) t.equal(validate(text), false, `${name} refuses ${JSON.stringify(text)}`)
   }

@@ -173,6 +173,45 @@ t.test('messages state the rule, an example and the value', async (t) => {
   )
 })
 
+t.test('C-019 messages come in Chinese as well, whatever rule is broken', async (t) => {
+  const message = (declaration: KeyDeclaration, value: JsonValue) =>
+    validateValue(declaration, value, 'zh-CN')[0]?.message
+  const title = 'x'
+  const member = { properties: { a: { type: 'integer' } }, required: ['a'], additionalProperties: false }
+  const cases: readonly (readonly [KeyDeclaration, JsonValue, string])[] = [
+    [key.integer({ title, examples: [60] }), 'x', '必须是 ±(2^53 - 1) 以内的整数，例如 60；给出的是 "x"'],
+    [key.host({ title, default: 'db.local' }), 'a b', '必须是主机名或 IP 地址，例如 "db.local"；给出的是 "a b"'],
+    [key.cidrList({ title }), ['::1', 'x'], '在 /1 处必须是 IP 地址或 CIDR 网段，例如 "10.0.0.0/8"；给出的是 "x"'],
+    [key.enum({ title, values: ['a', 'b'] }), 'c', '必须是 "a"、"b" 之一；给出的是 "c"'],
+    [key.string({ title, minLength: 2 }), '', '必须至少有 2 个字符；给出的是 ""'],
+    [key.duration({ title, minimum: '1s' }), '999ms', '必须不小于 1s；给出的是 "999ms"'],
+    [key.object({ title, schema: member }), {}, '必须有属性 "a"；给出的是 {}'],
+    [key.object({ title, schema: member }), { a: 1, b: 1 }, '在 /b 处必须不出现：模式中没有这个属性；给出的是 1'],
+    [key.string({ title, sensitive: true, minLength: 9 }), 'short', '必须至少有 9 个字符'],
+  ]
+  for (const [declaration, value, text] of cases) t.equal(message(declaration, value), text)
+  const schemas: readonly JsonSchema[] = [
+    { type: 'number', minimum: 1 },
+    { type: 'number', exclusiveMinimum: 1 },
+    { type: 'number', multipleOf: 2, maximum: -1 },
+    { type: 'number', exclusiveMaximum: 0 },
+    { type: 'string', maxLength: 0 },
+    { type: 'string', pattern: '^b$' },
+    { type: 'array', minItems: 3 },
+    { type: 'array', maxItems: 1 },
+    { type: 'array', uniqueItems: true },
+    { type: 'boolean' },
+    { type: 'string', not: { const: 'a' } },
+    { type: 'string', minLength: -1 },
+  ]
+  const values = { number: 0, string: 'a', array: [1, 1], boolean: 'a' }
+  for (const schema of schemas) {
+    const text = message(declare(schema), values[schema['type'] as keyof typeof values]) ?? ''
+    t.match(text, /^必须/, JSON.stringify(schema))
+    t.notMatch(text, /\bmust\b|undefined/)
+  }
+})
+
 t.test('no message about a sensitive key repeats its value, its default or a name from it', async (t) => {
   const secret = 'hunter2-secret'
   const options = { title: 'x', sensitive: true } as const

@@ -83,7 +83,7 @@ export class Configuration {
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
     const settings = planSettings(settingsOf(form, running), kernel, running, allowed)
     const findings = settings.flatMap((setting) => {
-      const finding = faultOf(setting)
+      const finding = faultOf(setting, locale)
       return finding === undefined ? [] : [checkOf(setting.field, finding, locale, say)]
     })
     const all = [...checks, ...findings]
@@ -244,13 +244,16 @@ function probeFailure(problems: ProbeProblems, error: unknown, place: string): S
 }
 
 /** What speaks against a single setting once the form itself is sound. */
-function faultOf({ entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting): Finding | undefined {
+function faultOf(
+  { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
+  locale: string,
+): Finding | undefined {
   if (!isChanged || entry === undefined) return undefined
   if (overriddenBy !== undefined) return { status: 'failed', text: 'overridden', params: { place: overriddenBy } }
   if (connection !== undefined && target === 'runtime') {
     return { status: 'failed', text: 'not-listed', params: { name: entry.env } }
   }
-  const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value as JsonValue)
+  const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value as JsonValue, locale)
   return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
 }
 
