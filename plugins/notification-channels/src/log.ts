@@ -1,13 +1,13 @@
 import {
   definePlugin,
+  describeRecipient,
   key,
   type NotificationChannel,
   notificationChannel,
-  type Recipient,
   redact,
   secretsOf,
+  withoutSecretAttributes,
 } from '@plinth/kernel'
-import { withoutSecrets } from './attribute-secrets.ts'
 
 /** Channel `log`: writes each message as one line of the product's log. */
 export default definePlugin({
@@ -40,10 +40,10 @@ export default definePlugin({
           content: redact(message.content, secrets),
           template,
           locale,
-          recipients: recipients.map(describe),
+          recipients: recipients.map(describeRecipient),
           // Values may be codes for a log-in; the rendered content is what the message shows.
           variables: Object.keys(variables),
-          attributes: withoutSecrets(attributes),
+          attributes: withoutSecretAttributes(attributes),
         }
         log.info(line, 'notification')
         return { outcome: 'accepted', messageId: id }
@@ -52,23 +52,3 @@ export default definePlugin({
     contribute(notificationChannel, 'log', channel)
   },
 })
-
-/** Enough to tell recipients apart, not enough to write to them. */
-function describe(recipient: Recipient): string {
-  const { kind } = recipient
-  switch (kind) {
-    case 'user':
-    case 'websocket-user':
-      return `${kind}:${recipient.userId}`
-    case 'email':
-      return `${kind}:${recipient.address.replace(/^(.).*@/, '$1***@')}`
-    case 'mobile':
-      return `${kind}:***${recipient.number.slice(-4)}`
-    case 'websocket-group':
-      return `${kind}:${recipient.group}`
-    case 'topic':
-      return `${kind}:${recipient.topic}`
-    default:
-      return kind
-  }
-}

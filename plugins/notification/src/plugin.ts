@@ -1,33 +1,48 @@
+import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
+import { SendLog } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { createSendLog } from './migrations/0001-create-send-log.ts'
+import { permissions } from './permissions.ts'
 import { addRoutes } from './routes.ts'
+import { SendLogReader } from './send-log.ts'
+import { addSendLogRoutes } from './send-log-routes.ts'
+import { SendRecorder } from './send-recorder.ts'
 import { ChannelNotification } from './service.ts'
 
-/** Sends messages through the channels that other plugins bring. */
+/** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { http: optional(http) },
+  requires: { kernel, http: optional(http), database: optional(database) },
   provides: [notification],
   extensionPoints: [notificationChannel],
   config,
-  permissions: [
-    { code: 'notification:message:view', displayName: { en: 'View notifications', 'zh-CN': '查看通知' } },
-    { code: 'notification:message:send', displayName: { en: 'Send notifications', 'zh-CN': '发送通知' } },
-  ],
+  permissions,
+  migrations: [createSendLog],
+  entities: [SendLog],
   messages: { en, 'zh-CN': zhCN },
   setup({ plugin, services, config, clock, log, provide, contributions, onDrain, onStop }) {
+    const { kernel, http, database: db } = services
     const settings = {
       enabled: config.get('platform.notification.enabled'),
       defaultChannel: config.get('platform.notification.default-channel'),
       sendDeadlineMs: config.get('platform.notification.send-deadline'),
     }
-    const facade = new ChannelNotification({ channels: contributions(notificationChannel), settings, clock, log })
+    const redact = (text: string) => kernel.config.redact(text)
+    const recorder = db && new SendRecorder({ db, clock, log, redact })
+    const facade = new ChannelNotification({
+      channels: contributions(notificationChannel),
+      settings,
+      clock,
+      log,
+      record: (send) => recorder?.record(send),
+    })
     if (settings.enabled) facade.checkDefaultChannel(settings.defaultChannel)
 
     config.onChange('platform.notification.enabled', (enabled) => {
@@ -43,8 +58,16 @@ export default definePlugin({
     })
 
     provide(notification, facade)
-    if (services.http !== undefined) addRoutes(services.http, plugin.id, facade)
-    onDrain(() => facade.drain())
-    onStop(() => facade.stop())
+    if (http !== undefined) addRoutes(http, plugin.id, facade)
+    if (http && db && recorder)
+      addSendLogRoutes({ http, plugin: plugin.id, recorder, reader: new SendLogReader(db, clock) })
+    onDrain(async () => {
+      await facade.drain()
+      await recorder?.written()
+    })
+    onStop(async () => {
+      facade.stop()
+      await recorder?.close()
+    })
   },
 })

@@ -3,6 +3,7 @@ import { localize } from '@plinth/kernel'
 import { rateLimited } from '@plinth/rate-limit'
 import Type from 'typebox'
 import type { Notification } from './contract.ts'
+import { own } from './permissions.ts'
 import { requireSuccess } from './service.ts'
 
 const sendBody = Type.Object({
@@ -32,7 +33,7 @@ const sendBody = Type.Object({
 
 const text = Type.String()
 const textOrNull = Type.Union([Type.String(), Type.Null()])
-const sendResult = Type.Object({
+export const sendResult = Type.Object({
   channel: text,
   success: Type.Boolean(),
   messageId: text,
@@ -65,14 +66,14 @@ export function addRoutes(http: HttpServer, plugin: string, notification: Notifi
     summary: 'Send a message through one or more channels',
     description: 'Answers one result per channel. A single channel that fails is answered as a business failure.',
     tags: ['notification'],
-    access: { permission: 'notification:message:send' },
+    access: { permission: own.messageSend },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 })],
     request: { body: sendBody },
     response: Type.Array(sendResult),
-    async handler({ body }) {
+    async handler({ body, traceId }) {
       const { channels = [], recipientUserIds = [], ...draft } = body
       const recipients = [...new Set(recipientUserIds)].map((userId) => ({ kind: 'user' as const, userId }))
-      const results = await notification.send({ ...draft, recipients }, { channels })
+      const results = await notification.send({ ...draft, recipients, attributes: { traceId } }, { channels })
       const [first] = results
       const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')
       if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
@@ -85,7 +86,7 @@ export function addRoutes(http: HttpServer, plugin: string, notification: Notifi
     path: '/api/v1/notifications/send-metadata',
     summary: 'What a page that sends messages has to offer',
     tags: ['notification'],
-    access: { permission: 'notification:message:send' },
+    access: { permission: own.messageSend },
     response: sendMetadata,
     handler: ({ locale }) => ({
       channels: notification.channels().map(({ displayName, recipientKinds, ...channel }) => ({

@@ -14,6 +14,7 @@ import {
   withinDeadline,
 } from '@plinth/kernel'
 import type { ChannelInfo, MessageDraft, MultiSendOptions, Notification, SendOptions, SendResult } from './contract.ts'
+import type { FinishedSend } from './send-recorder.ts'
 
 /** Read at every send, so that a live change counts at once. */
 export interface NotificationSettings {
@@ -28,7 +29,12 @@ export interface NotificationParts {
   readonly settings: NotificationSettings
   readonly clock: Clock
   readonly log: Logger
+  /** Told of every send that was tried; one that is skipped was not. Must not throw. */
+  readonly record: (send: FinishedSend) => void
 }
+
+/** One message on its way. */
+export type Sending = Omit<FinishedSend, 'result'>
 
 /** The facade: finds the channels, gives each its deadline and turns whatever happens into a result. */
 export class ChannelNotification implements Notification {
@@ -41,19 +47,29 @@ export class ChannelNotification implements Notification {
   }
 
   async send(draft: MessageDraft, options: MultiSendOptions = {}): Promise<readonly SendResult[]> {
-    const { settings } = this.#parts
+    const { settings, record } = this.#parts
     const asked = options.channels?.length ? options.channels : [settings.defaultChannel]
     const codes = [...new Set(asked.map((code) => code.trim().toLowerCase()))]
-    for (const code of codes) this.#channel(code)
+    for (const code of codes) this.requireChannel(code)
     const message = compose(draft)
-    const deliveries = Promise.all(codes.map((code) => this.#deliver(code, message, options)))
-    this.#inFlight.add(deliveries)
-    return deliveries.finally(() => this.#inFlight.delete(deliveries))
+    const sending: Sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1 }
+    const deliver = async (code: string) => {
+      const result = await this.#deliver(code, sending, options.signal)
+      if (result.skipped !== true) record({ ...sending, result })
+      return result
+    }
+    return this.#tracked(Promise.all(codes.map(deliver)))
   }
 
   async sendTo(channel: string, draft: MessageDraft, options: SendOptions = {}): Promise<SendResult> {
     const [result] = await this.send(draft, { ...options, channels: [channel] })
     return requireSuccess(result as SendResult)
+  }
+
+  /** Sends a message again, unrecorded. Throws as `send` does for a channel that is not loaded. */
+  async resend(channel: string, sending: Sending): Promise<SendResult> {
+    this.requireChannel(channel)
+    return this.#tracked(this.#deliver(channel, sending))
   }
 
   channels(): readonly ChannelInfo[] {
@@ -92,7 +108,13 @@ export class ChannelNotification implements Notification {
     this.#stopping.abort(new Error('The product stops'))
   }
 
-  #channel(code: string): NotificationChannel {
+  #tracked<T>(work: Promise<T>): Promise<T> {
+    this.#inFlight.add(work)
+    return work.finally(() => this.#inFlight.delete(work))
+  }
+
+  /** Throws `400` with reason `notification.channel-unknown`. */
+  requireChannel(code: string): NotificationChannel {
     const { channels } = this.#parts
     const channel = channels.get(code)
     if (channel !== undefined) return channel
@@ -107,9 +129,10 @@ export class ChannelNotification implements Notification {
     })
   }
 
-  async #deliver(code: string, message: NotificationMessage, options: SendOptions): Promise<SendResult> {
+  async #deliver(code: string, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
     const { settings, clock, log } = this.#parts
-    const channel = this.#channel(code)
+    const { message, idempotencyKey, attempt } = sending
+    const channel = this.requireChannel(code)
     const secrets = secretsOf(message)
     const failed = (errorCode: string, errorMessage: string, more: Partial<SendResult> = {}): SendResult => {
       const result = { channel: code, success: false, messageId: message.id, errorCode, errorMessage, ...more }
@@ -130,9 +153,8 @@ export class ChannelNotification implements Notification {
         return failed('notification.recipient-missing', `The message has no recipient of the kinds ${wanted}`)
       }
       const work = (deadline: AbortSignal) => {
-        const signals = [deadline, this.#stopping.signal, ...(options.signal === undefined ? [] : [options.signal])]
-        const idempotencyKey = options.idempotencyKey ?? message.id
-        return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt: 1 })
+        const signals = [deadline, this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
+        return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt })
       }
       const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
       return resultOf(code, message, withoutSecrets(outcome, secrets), failed)

@@ -61,6 +61,15 @@ function channel(code: string, kind: RecipientKind) {
   return Object.assign(it, { plugin })
 }
 
+/** Lets everybody in, as an identity plugin would let in who holds the permission. */
+const door = definePlugin({
+  id: 'test.door',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: httpRef },
+  setup: ({ services }) => services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} }),
+})
+
 async function start(
   t: Test,
   channels: readonly Plugin[],
@@ -75,7 +84,7 @@ async function start(
     name: 'codes',
     plugins: [
       ...[database, http, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
-      ...[verificationCodes, ...translator, ...channels],
+      ...[verificationCodes, door, ...translator, ...channels],
     ],
     config: { ...db.config, 'platform.http.port': 0, 'platform.http.access-log': true, ...config },
   })
@@ -90,7 +99,9 @@ async function start(
   }
   const files = () =>
     Buffer.concat(readdirSync(db.directory).map((name) => readFileSync(join(db.directory, name)))).toString('latin1')
-  return { running, clock, log, call, files }
+  const sendLogs = async (query: string) =>
+    (await running.service(httpRef).inject({ url: `/api/v1/notification-send-logs?${query}` })).json().data
+  return { running, clock, log, call, files, sendLogs }
 }
 
 const mobile = '+8613800000001'
@@ -206,6 +217,41 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
   const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
   t.equal(codes.length, 4)
   for (const code of codes) t.notMatch(everything, code, 'in no log line, answer or file')
+})
+
+t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, without the code', async (t) => {
+  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const config = { ...longCodes, [`${root}.email.subject`]: 'Your code' }
+  const { call, sendLogs, files } = await start(t, [sms.plugin, mail.plugin], config)
+  t.match(await call('sms-codes', { mobile }, { 'x-trace-id': 'trace-0001' }), { code: '200' })
+  const one = await sendLogs('channel=sms')
+  t.match(one, {
+    total: 1,
+    items: [
+      {
+        channel: 'sms',
+        status: 'success',
+        recipients: ['mobile:***0001'],
+        retryable: false,
+        traceId: 'trace-0001',
+        errorCode: null,
+      },
+    ],
+  })
+  sms.behave = async ({ content }) => ({ outcome: 'deferred', errorCode: 'acme.1', errorMessage: `busy: ${content}` })
+  t.match(await call('sms-codes', { mobile: '+8613800000002' }), { code: '503' })
+  await call('email-codes', { email })
+  const two = await sendLogs('channel=sms')
+  t.match(two, {
+    total: 2,
+    items: [{ status: 'failed', errorMessage: /^busy: Your verification code is \*{6}\./ }, {}],
+  })
+  t.equal(two.items[0].retryable, false, 'a stale code is not sent again')
+  const all = await sendLogs('')
+  t.match(all, { total: 3, items: [{ channel: 'mail', subject: 'Your code', recipients: ['email:S***@Example.com'] }] })
+  const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
+  t.equal(codes.length, 3)
+  for (const code of codes) t.notMatch(JSON.stringify(all) + files(), code)
 })
 
 t.test('only loaded channels are offered', async (t) => {

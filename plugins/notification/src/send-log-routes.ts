@@ -1,0 +1,119 @@
+import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import Type from 'typebox'
+import { sendLogStates } from './entities.ts'
+import { own } from './permissions.ts'
+import { type ListedSendLog, retryable, type SendLogReader } from './send-log.ts'
+import type { SendRecorder } from './send-recorder.ts'
+
+interface SendLogRouteParts {
+  readonly http: HttpServer
+  readonly plugin: string
+  readonly recorder: Pick<SendRecorder, 'written'>
+  readonly reader: SendLogReader
+}
+
+/** Without `/admin/`, as document 2 has it (D.16). */
+const path = '/api/v1/notification-send-logs'
+const tags = ['notification']
+
+const text = Type.String()
+const textOrNull = Type.Union([Type.String(), Type.Null()])
+const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const count = Type.Integer({ minimum: 0 })
+const retryableOnly = Type.Optional(Type.Boolean({ description: 'Only failed sends that can be sent again.' }))
+const sort = sortQuery({ id: 'id', createdAt: 'created_at' }, '-id')
+
+const sendLogView = Type.Object({
+  id,
+  channel: text,
+  provider: textOrNull,
+  status: Type.Enum(sendLogStates, {
+    description: '`retried`: failed, and then sent again; see the row that names it.',
+  }),
+  messageId: text,
+  recipients: Type.Array(text, { description: 'The first of them, masked, such as `mobile:***0001`.' }),
+  recipientCount: count,
+  subject: text,
+  template: textOrNull,
+  errorCode: textOrNull,
+  errorMessage: textOrNull,
+  providerCode: textOrNull,
+  providerMessage: textOrNull,
+  hint: textOrNull,
+  retryable: Type.Boolean({ description: 'Failed, and the message can be restored.' }),
+  attempt: Type.Integer({ minimum: 1, description: 'How many times the message has been sent on the channel.' }),
+  retryOfId: Type.Union([id, Type.Null()], { description: 'The row whose message was sent again.' }),
+  traceId: textOrNull,
+  createdAt: Type.String({ format: 'date-time' }),
+})
+
+const summaryView = Type.Object({
+  total: count,
+  success: count,
+  failed: count,
+  retryable: Type.Integer({ minimum: 0, description: 'Of the failed ones, those that can be sent again.' }),
+  retried: count,
+  failedLast24h: count,
+})
+
+const viewOf = (log: ListedSendLog) => ({
+  id: log.id,
+  channel: log.channel,
+  provider: log.provider ?? null,
+  status: log.status,
+  messageId: log.messageId,
+  recipients: log.recipients,
+  recipientCount: log.recipientCount,
+  subject: log.subject,
+  template: log.template ?? null,
+  errorCode: log.errorCode ?? null,
+  errorMessage: log.errorMessage ?? null,
+  providerCode: log.providerCode ?? null,
+  providerMessage: log.providerMessage ?? null,
+  hint: log.hint ?? null,
+  retryable: log.status === retryable.status && log.restorable,
+  attempt: log.attempt,
+  retryOfId: log.retryOfId ?? null,
+  traceId: log.traceId ?? null,
+  createdAt: log.createdAt.toISOString(),
+})
+
+/** The send log for operators (document 2, "Send logs"). */
+export function addSendLogRoutes({ http, plugin, recorder, reader }: SendLogRouteParts): void {
+  http.route(plugin, {
+    method: 'GET',
+    path,
+    summary: 'What became of every message on every channel, the newest first',
+    tags,
+    access: { permission: own.sendLogView },
+    request: {
+      query: Type.Object({
+        ...pageQuery.properties,
+        ...sort.properties,
+        channel: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Code, in any case.' })),
+        retryableOnly,
+      }),
+    },
+    response: page(sendLogView),
+    async handler({ query }) {
+      const { page, size } = query
+      const orderBy = [...sort.parse(query.sort), { property: 'id', direction: 'desc' } as const]
+      await recorder.written()
+      const { items, total } = await reader.list(query, { orderBy, page, size })
+      return { items: items.map(viewOf), page, size, total }
+    },
+  })
+  http.route(plugin, {
+    method: 'GET',
+    path: `${path}/summary`,
+    summary: 'The send log in numbers',
+    tags,
+    access: { permission: own.sendLogView },
+    request: { query: Type.Object({ retryableOnly }) },
+    response: summaryView,
+    async handler({ query }) {
+      await recorder.written()
+      return reader.summary(query)
+    },
+  })
+}

@@ -1,0 +1,58 @@
+import { type NotificationMessage, withoutSecretAttributes } from '@plinth/kernel'
+
+/** What sends a message again as it was sent: the same message under the same idempotency key. */
+export interface Snapshot {
+  readonly message: NotificationMessage
+  readonly idempotencyKey: string
+}
+
+/** Characters. What is larger is not kept. */
+const largest = 1_048_576
+
+/** Recipients that are known by what D.59 calls sensitive, or by what only a live session means. */
+const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
+
+/**
+ * The snapshot as text, or null when the message cannot be restored from what may be stored (decisions B23, B27, D.58,
+ * D.59): it has secret variables or secret attributes, holds a secret of the configuration, or is no plain JSON.
+ *
+ * @param mask masks what the configuration knows as secrets
+ */
+export function snapshotText({ message, idempotencyKey }: Snapshot, mask: (text: string) => string): string | null {
+  const { id, subject, content, template, variables, secretVariables = [], recipients, attributes, locale } = message
+  if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
+  if (recipients.some(({ kind }) => keptNowhere.includes(kind))) return null
+  const optional = { ...(template === undefined ? {} : { template }), ...(locale === undefined ? {} : { locale }) }
+  const kept: Snapshot = {
+    message: { id, subject, content, variables, recipients, attributes, ...optional },
+    idempotencyKey,
+  }
+  const text = exactJson(kept)
+  return text === undefined || text.length > largest || mask(text) !== text ? null : text
+}
+
+export const restored = (text: string): Snapshot => JSON.parse(text)
+
+/** Also what lies too deep to be looked at counts. */
+const holdsSecrets = (attributes: unknown) => exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
+
+/** JSON that reads back as the same value; `undefined` when there is none, as for dates, maps and cycles. */
+function exactJson(value: unknown): string | undefined {
+  let isExact = true
+  try {
+    const text = JSON.stringify(value, function (this: Record<string, unknown>, name, member: unknown) {
+      isExact &&= member === this[name] && isPlain(member)
+      return member
+    })
+    return isExact ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null)
+    return ['string', 'boolean', 'undefined', 'object'].includes(typeof value)
+  return Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value))
+}

@@ -1,0 +1,280 @@
+import { onEachDatabase } from '@plinth/database/testing'
+import iam, { accounts } from '@plinth/iam'
+import t from 'tap'
+import { accept, configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
+
+const dayMs = 86_400_000
+const mobile = { kind: 'mobile', number: '13800138000' } as const
+
+onEachDatabase(t, 'C-014 C-039 the change set of the send log makes what its entity says', async (t, at) => {
+  const { db } = await startSendLog(t, at)
+  const generator = db.fork().config.getExtension('@mikro-orm/schema-generator') as {
+    getUpdateSchemaSQL(options: object): Promise<string>
+  }
+  t.equal((await generator.getUpdateSchemaSQL({ dropTables: false, safe: false, wrap: false })).trim(), '')
+})
+
+onEachDatabase(
+  t,
+  'N-009 N-139 B27 every send is one row per channel, listed in pages and by channel',
+  async (t, at) => {
+    const { facade, sms, pager, list, request, clock } = await startSendLog(t, at)
+    sms.behave = refuse
+    pager.behave = async () => ({ outcome: 'accepted', messageId: 'acme-1', provider: 'acme' })
+    const draft = {
+      subject: 'Order 漢 paid',
+      content: 'Order 42 is paid',
+      template: 'order.paid',
+      recipients: [mobile, { kind: 'email', address: 'ada@example.com' }, { kind: 'user', userId: 7 }] as const,
+      attributes: { traceId: 'trace-0001' },
+    }
+    const results = await facade.send(draft, { channels: ['pager', 'sms'] })
+    t.same(await list('channel=pager'), {
+      items: [
+        {
+          id: (await list('channel=pager')).items[0].id,
+          channel: 'pager',
+          provider: 'acme',
+          status: 'success',
+          messageId: 'acme-1',
+          recipients: ['mobile:***8000', 'email:a***@example.com', 'user:7'],
+          recipientCount: 3,
+          subject: 'Order 漢 paid',
+          template: 'order.paid',
+          errorCode: null,
+          errorMessage: null,
+          providerCode: null,
+          providerMessage: null,
+          hint: null,
+          retryable: false,
+          attempt: 1,
+          retryOfId: null,
+          traceId: 'trace-0001',
+          createdAt: new Date(clock.now()).toISOString(),
+        },
+      ],
+      page: 1,
+      size: 20,
+      total: 1,
+    })
+    t.match(await list('channel=SMS'), {
+      total: 1,
+      items: [
+        {
+          channel: 'sms',
+          status: 'failed',
+          messageId: results[1]?.messageId,
+          errorCode: 'acme.403',
+          errorMessage: 'Refused',
+          providerCode: '403',
+          providerMessage: 'forbidden',
+          hint: 'Check the key',
+          retryable: true,
+        },
+      ],
+    })
+    t.match(await list('channel=telepathy'), { total: 0, items: [] })
+
+    await clock.advance(1000)
+    const headers = { channels: ['pager'], content: 'Hi' }
+    t.equal((await request('POST', '/api/v1/notifications/send', headers)).code, '200')
+    const [newest, ...older] = (await list()).items
+    t.match(newest, { channel: 'pager', traceId: /./, recipients: [], recipientCount: 0, subject: '' })
+    t.equal(older.length, 2)
+    t.match(await list('size=1&page=2'), { page: 2, size: 1, total: 3, items: [{ id: older[0].id }] })
+    t.match(await list('sort=createdAt&size=1'), { items: [{ traceId: 'trace-0001' }] })
+    for (const query of ['sort=payload', 'size=201', 'retryableOnly=perhaps', 'channel=']) {
+      t.match((await request('GET', `/api/v1/notification-send-logs?${query}`)).code, '400', query)
+    }
+  },
+)
+
+onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
+  const { facade, sms, list, summary, clock } = await startSendLog(t, at)
+  const none = { total: 0, success: 0, failed: 0, retryable: 0, retried: 0, failedLast24h: 0 }
+  t.same(await summary(), none)
+  t.same(await summary('retryableOnly=true'), none)
+
+  const send = (more: object = {}) =>
+    facade.send({ content: 'Hi', recipients: [mobile], ...more }, { channels: ['sms'] })
+  await send()
+  sms.behave = refuse
+  await send({ subject: 'old' })
+  await clock.advance(dayMs + 1)
+  await send({ subject: 'new' })
+  await send({ variables: { code: '482913' }, secretVariables: ['code'] })
+  await send({ recipients: [] })
+  t.same(await summary(), { ...none, total: 5, success: 1, failed: 4, retryable: 3, failedLast24h: 3 })
+  t.same(await summary('retryableOnly=true'), { ...none, total: 3, failed: 3, retryable: 3, failedLast24h: 2 })
+  const retryable = await list('retryableOnly=true&sort=id')
+  t.match(retryable, {
+    total: 3,
+    items: [{ subject: 'old' }, { subject: 'new' }, { errorCode: 'notification.recipient-missing' }],
+  })
+  t.ok(retryable.items.every((item: { retryable: boolean }) => item.retryable))
+  t.match(await list('retryableOnly=false'), { total: 5 })
+
+  sms.isEnabled = false
+  t.match(await send(), [{ skipped: true }])
+  t.equal((await summary()).total, 5, 'what is skipped was not sent')
+})
+
+onEachDatabase(t, 'R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
+  const { facade, sms, pager, list, table } = await startSendLog(t, at)
+  const secrets = {
+    code: '4829137746',
+    key: 'device-key-of-ada',
+    token: 'tok/en+of=hook',
+    nested: 'hidden deep inside',
+    openId: 'oXy-open-id-of-ada',
+    session: 'session-of-ada',
+    number: '+8613912345678',
+    address: 'ada.lovelace@example.com',
+    configured: configuredSecret,
+  }
+  const everything = Object.values(secrets).join(' and ')
+  const echo = (content: string) => async () => ({
+    outcome: 'rejected' as const,
+    errorCode: `acme.${secrets.code}`,
+    errorMessage: `refused: ${content}`,
+    provider: 'acme',
+    providerCode: secrets.code,
+    providerMessage: encodeURIComponent(content),
+    hint: Buffer.from(content).toString('base64'),
+  })
+  const secretParts = {
+    variables: { code: secrets.code, name: 'Ada' },
+    secretVariables: ['code'],
+    attributes: {
+      'webhook.bark.device-key': secrets.key,
+      'webhook.endpoint': `https://hook.example/?token=${secrets.token}`,
+      payload: { list: [{ apiToken: secrets.nested }] },
+      'social.to-user': secrets.openId,
+    },
+  }
+  const said = `${secrets.code} ${secrets.key} ${secrets.nested} ${secrets.openId} ${secrets.configured}`
+  for (const behave of [echo(said), accept, () => Promise.reject(new Error(everything))]) {
+    sms.behave = pager.behave = behave
+    await facade.send(
+      {
+        subject: said,
+        content: everything,
+        template: said,
+        recipients: [{ kind: 'mobile', number: secrets.number }],
+        ...secretParts,
+      },
+      { channels: ['sms', 'pager'] },
+    )
+  }
+  const { items } = await list()
+  t.equal(items.length, 6)
+  t.notOk(
+    items.some(({ retryable }: { retryable: boolean }) => retryable),
+    'and cannot be sent again',
+  )
+  t.match(items.at(-1), { providerCode: '******', errorMessage: /^refused: \*{6} / })
+
+  pager.behave = refuse
+  const kept = [{ kind: 'topic', topic: 'news' }] as const
+  const plain = { content: 'Hi', recipients: kept }
+  for (const [why, draft] of Object.entries({
+    'an attribute': { ...plain, attributes: { 'webhook.secret': secrets.key } },
+    'an attribute in another': { ...plain, attributes: { a: [{ b: { password: secrets.nested } }] } },
+    'an open id': { ...plain, recipients: [{ kind: 'social-openid', openId: secrets.openId }] as const },
+    'a session': { ...plain, recipients: [{ kind: 'websocket-session', sessionId: secrets.session }] as const },
+    'a secret of the configuration': { ...plain, content: `Use ${configuredSecret}` },
+    'no JSON': { ...plain, attributes: { at: new Date(0), many: new Map() } },
+    'a huge message': { ...plain, content: 'x'.repeat(1_100_000) },
+  })) {
+    await facade.send(draft, { channels: ['pager'] })
+    t.match((await list('size=1')).items, [{ status: 'failed', retryable: false }], why)
+  }
+  const rows = await table()
+  for (const [name, secret] of Object.entries(secrets)) {
+    for (const form of [
+      secret,
+      encodeURIComponent(secret),
+      Buffer.from(secret).toString('base64').replace(/..=*$/, ''),
+    ]) {
+      t.notOk(rows.includes(form), name)
+    }
+  }
+  t.ok(rows.includes('mobile:***5678'), 'that was a look at the table itself')
+})
+
+onEachDatabase(t, 'K-016 what a provider answers fits into the table', async (t, at) => {
+  const { facade, pager, list } = await startSendLog(t, at)
+  pager.behave = async () => ({
+    outcome: 'rejected',
+    errorCode: 'e'.repeat(500),
+    errorMessage: `nul \0 half \ud800 ${'漢😀'.repeat(1000)}`,
+    provider: 'p'.repeat(500),
+    hint: 'h'.repeat(5000),
+  })
+  const users = Array.from({ length: 1000 }, (_, index) => ({ kind: 'user' as const, userId: index + 1 }))
+  await facade.send({ content: 'nul \0 half \ud800 😀', subject: '😀'.repeat(900), recipients: users })
+  const { items } = await list()
+  t.match(items, [{ errorMessage: /^nul {2}half � 漢😀/, recipientCount: 1000, retryable: true }])
+  t.equal([...items[0].subject].length, 500)
+  t.equal(items[0].recipients.length, 20)
+})
+
+onEachDatabase(t, 'N-009 a transaction that is rolled back leaves the record of what went out', async (t, at) => {
+  const { facade, db, list, summary } = await startSendLog(t, at)
+  const undone = db.transactional(async () => {
+    t.match(await facade.send({ content: 'Hi' }), [{ success: true }], 'the send does not wait for its row')
+    throw new Error('undo')
+  })
+  await t.rejects(undone, { message: 'undo' })
+  t.match(await list(), { total: 1, items: [{ status: 'success' }] })
+
+  await Promise.all(Array.from({ length: 30 }, () => facade.send({ content: 'Hi' }, { channels: ['pager', 'sms'] })))
+  t.match(await summary(), { total: 61, success: 31, failed: 30 }, 'many at once')
+})
+
+onEachDatabase(t, 'N-009 a send that cannot be recorded has happened all the same', async (t, at) => {
+  const { facade, db, pager, lines, running } = await startSendLog(t, at)
+  await db.execute('drop table notification_send_log')
+  pager.behave = refuse
+  const draft = { content: 'Hi', recipients: [{ kind: 'mobile', number: '13912345678' }] } as const
+  const [result] = await facade.send(draft)
+  t.match(result, { success: false, errorCode: 'acme.403' })
+  pager.behave = accept
+  t.match(await facade.sendTo('pager', draft), { success: true })
+  await running.stop('what waits is written first')
+  const errors = lines.filter(({ msg }) => msg === 'a send is not in the send log')
+  t.match(errors, [{ messageId: result?.messageId, channel: 'pager', reason: /notification_send_log/ }, {}])
+  t.notMatch(JSON.stringify(lines), '13912345678', 'the log does not tell what the row would have held')
+})
+
+onEachDatabase(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
+  const first = await startSendLog(t, at)
+  const sending = first.facade.send({ content: 'Hi' })
+  await first.running.stop('test')
+  await sending
+  const second = await startSendLog(t, at)
+  t.match(await second.summary(), { total: 1 })
+})
+
+onEachDatabase(t, 'B41 the send log is for who may see it', async (t, at) => {
+  const { running, call, request } = await startSendLog(t, at, {
+    identity: [iam],
+    config: { 'platform.iam.password.hash.memory': '1MiB', 'platform.iam.password.hash.passes': 1 },
+  })
+  const manager = running.service(accounts)
+  const origin = { clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap', name: 'test' }
+  const password = 'Correct-horse-7'
+  await manager.createAdministrator({ username: 'admin', password }, origin)
+  await manager.create({ username: 'mia', password }, origin)
+  const login = async (username: string) =>
+    (await request('POST', '/api/v1/auth/login', { username, password })).data.accessToken
+  const [admin, mia] = [await login('admin'), await login('mia')]
+  for (const [method, path, body] of [
+    ['GET', '', undefined],
+    ['GET', '/summary', undefined],
+  ] as const) {
+    t.equal((await call(method, path, body)).code, '401', path)
+    t.equal((await call(method, path, body, mia)).code, '403', path)
+    t.equal((await call(method, path, body, admin)).code, '200', path)
+  }
+})
