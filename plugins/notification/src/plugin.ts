@@ -10,6 +10,7 @@ import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { permissions } from './permissions.ts'
 import { addRoutes } from './routes.ts'
 import { SendLogReader } from './send-log.ts'
+import { SendLogRetries } from './send-log-retries.ts'
 import { addSendLogRoutes } from './send-log-routes.ts'
 import { SendRecorder } from './send-recorder.ts'
 import { ChannelNotification } from './service.ts'
@@ -59,8 +60,11 @@ export default definePlugin({
 
     provide(notification, facade)
     if (http !== undefined) addRoutes(http, plugin.id, facade)
-    if (http && db && recorder)
-      addSendLogRoutes({ http, plugin: plugin.id, recorder, reader: new SendLogReader(db, clock) })
+    if (http && db && recorder) {
+      const sendDeadlineMs = () => settings.sendDeadlineMs
+      const retries = new SendLogRetries({ db, clock, log, kernel, facade, recorder, sendDeadlineMs })
+      addSendLogRoutes({ http, plugin: plugin.id, recorder, reader: new SendLogReader(db, clock), retries })
+    }
     onDrain(async () => {
       await facade.drain()
       await recorder?.written()

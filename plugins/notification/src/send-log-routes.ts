@@ -1,15 +1,21 @@
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { auditCaller } from '@plinth/kernel'
+import { bulkLimited } from '@plinth/rate-limit'
 import Type from 'typebox'
 import { sendLogStates } from './entities.ts'
 import { own } from './permissions.ts'
+import { sendResult } from './routes.ts'
 import { type ListedSendLog, retryable, type SendLogReader } from './send-log.ts'
+import { largestBatch, type SendLogRetries } from './send-log-retries.ts'
 import type { SendRecorder } from './send-recorder.ts'
+import { requireSuccess } from './service.ts'
 
 interface SendLogRouteParts {
   readonly http: HttpServer
   readonly plugin: string
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly reader: SendLogReader
+  readonly retries: SendLogRetries
 }
 
 /** Without `/admin/`, as document 2 has it (D.16). */
@@ -78,8 +84,17 @@ const viewOf = (log: ListedSendLog) => ({
   createdAt: log.createdAt.toISOString(),
 })
 
+const retryView = Type.Object({
+  id,
+  logId: Type.Union([id, Type.Null()], {
+    description: 'The new row; null when nothing was tried or it is not written.',
+  }),
+  result: sendResult,
+})
+const once = 'A retry is a row of its own, whether it worked or not; the old one is `retried` then.'
+
 /** The send log for operators (document 2, "Send logs"). */
-export function addSendLogRoutes({ http, plugin, recorder, reader }: SendLogRouteParts): void {
+export function addSendLogRoutes({ http, plugin, recorder, reader, retries }: SendLogRouteParts): void {
   http.route(plugin, {
     method: 'GET',
     path,
@@ -115,5 +130,32 @@ export function addSendLogRoutes({ http, plugin, recorder, reader }: SendLogRout
       await recorder.written()
       return reader.summary(query)
     },
+  })
+  http.route(plugin, {
+    method: 'POST',
+    path: `${path}/:id/retry`,
+    summary: 'Send a failed message again',
+    description: `${once} Answers what became of it; a channel that is switched off is a business failure.`,
+    tags,
+    access: { permission: own.sendLogRetry },
+    request: { params: Type.Object({ id }) },
+    response: retryView,
+    async handler(request) {
+      const outcome = await retries.retry(request.params.id, auditCaller(request))
+      if (outcome.result.skipped === true) requireSuccess(outcome.result)
+      return outcome
+    },
+  })
+  http.route(plugin, {
+    method: 'POST',
+    path: `${path}/retry-batch`,
+    annotations: [bulkLimited],
+    summary: 'Send several failed messages again, one after the other',
+    description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
+    tags,
+    access: { permission: own.sendLogRetry },
+    request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
+    response: Type.Array(retryView),
+    handler: async (request) => [...(await retries.retryAll(request.body.ids, auditCaller(request)))],
   })
 }

@@ -61,7 +61,7 @@ export class SendRecorder {
     }
     this.#waiting++
     this.#last = this.#last
-      .then(() => this.#outside(() => this.#parts.db.transactional(async () => this.write(send, createdAt))))
+      .then(() => this.#outside(() => this.#parts.db.transactional(() => this.#write(send, createdAt, null))))
       .catch((error: unknown) => this.#lost(send, reasonOf(error)))
       .finally(() => this.#waiting--)
   }
@@ -77,8 +77,25 @@ export class SendRecorder {
     await this.#last
   }
 
-  /** Writes the row in the transaction around it and answers its id. */
-  async write(send: FinishedSend, createdAt: Date, retryOfId: number | null = null): Promise<number> {
+  /**
+   * Records that a row was sent again: the new row and the end of the claim, both or neither. Answers the id of the new
+   * row, `null` when it could not be written; never throws.
+   */
+  async recordRetry(retryOfId: number, send: FinishedSend): Promise<number | null> {
+    const createdAt = new Date(this.#parts.clock.now())
+    try {
+      return await this.#parts.db.transactional(async (em) => {
+        const settled = { restorable: false, payload: null, claimedUntil: null }
+        await em.nativeUpdate(SendLog, { id: retryOfId, status: 'retried' }, settled)
+        return this.#write(send, createdAt, retryOfId)
+      })
+    } catch (error) {
+      this.#lost(send, reasonOf(error))
+      return null
+    }
+  }
+
+  async #write(send: FinishedSend, createdAt: Date, retryOfId: number | null): Promise<number> {
     const { db, redact } = this.#parts
     const em = db.fork()
     const row = em.create(SendLog, { id: db.newId(), ...rowOf(send, redact), retryOfId, claimedUntil: null, createdAt })

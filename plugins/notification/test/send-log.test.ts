@@ -269,12 +269,14 @@ onEachDatabase(t, 'B41 the send log is for who may see it', async (t, at) => {
   const login = async (username: string) =>
     (await request('POST', '/api/v1/auth/login', { username, password })).data.accessToken
   const [admin, mia] = [await login('admin'), await login('mia')]
-  for (const [method, path, body] of [
-    ['GET', '', undefined],
-    ['GET', '/summary', undefined],
+  for (const [method, path, body, code] of [
+    ['GET', '', undefined, '200'],
+    ['GET', '/summary', undefined, '200'],
+    ['POST', '/7/retry', undefined, '404'],
+    ['POST', '/retry-batch', { ids: [7] }, '404'],
   ] as const) {
     t.equal((await call(method, path, body)).code, '401', path)
     t.equal((await call(method, path, body, mia)).code, '403', path)
-    t.equal((await call(method, path, body, admin)).code, '200', path)
+    t.equal((await call(method, path, body, admin)).code, code, path)
   }
 })

@@ -1,0 +1,281 @@
+import { onEachDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { accept, refuse, startSendLog } from './fixtures/send-log-product.ts'
+
+const mobile = { kind: 'mobile', number: '13800138000' } as const
+type Started = Awaited<ReturnType<typeof startSendLog>>
+
+/** Sends that fail; answers their ids, in order. */
+async function failures({ facade, sms, list }: Started, count: number): Promise<number[]> {
+  sms.behave = refuse
+  for (let sent = 0; sent < count; sent++) {
+    await facade.send({ subject: `No. ${sent}`, content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
+  }
+  sms.sent.length = 0
+  const { items } = await list(`channel=sms&retryableOnly=true&sort=id&size=${count}`)
+  return items.map(({ id }: { id: number }) => id)
+}
+
+onEachDatabase(t, 'N-143 B26 a failed message is sent again as it was, and each retry is a row', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { facade, sms, call, list, summary, table, audits } = product
+  sms.behave = refuse
+  const draft = {
+    subject: 'Order 漢',
+    content: 'Order 42',
+    template: 'order.paid',
+    variables: { total: 12.5, gift: true, note: null },
+    recipients: [mobile, { kind: 'user', userId: 7 }] as const,
+    attributes: { module: 'mall', order: { no: 42, tags: ['a'] }, traceId: 'trace-0001', absent: undefined },
+    locale: 'zh-CN',
+  }
+  await facade.send(draft, { channels: ['sms'], idempotencyKey: 'order-42' })
+  const first = (await list()).items[0].id
+  const failed = await call('POST', `/${first}/retry`)
+  t.match(failed, {
+    code: '200',
+    data: { id: first, result: { channel: 'sms', success: false, errorCode: 'acme.403' } },
+  })
+  const second = failed.data.logId
+  t.match((await list('sort=id')).items, [
+    { id: first, status: 'retried', retryable: false, attempt: 1, retryOfId: null },
+    {
+      id: second,
+      status: 'failed',
+      retryable: true,
+      attempt: 2,
+      retryOfId: first,
+      subject: 'Order 漢',
+      traceId: 'trace-0001',
+    },
+  ])
+
+  sms.behave = async () => ({ outcome: 'accepted', messageId: 'acme-7' })
+  t.match(await call('POST', `/${second}/retry`), {
+    code: '200',
+    data: { result: { success: true, messageId: 'acme-7' } },
+  })
+  t.match((await list('size=1')).items, [{ status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' }])
+  t.same(await summary(), { total: 3, success: 1, failed: 0, retryable: 0, retried: 2, failedLast24h: 0 })
+
+  const [original, ...again] = sms.sent
+  t.equal(again.length, 2)
+  for (const { message, context } of again) {
+    t.same(message, JSON.parse(JSON.stringify(original?.message)), 'the same message')
+    t.equal(context.idempotencyKey, 'order-42')
+  }
+  t.same(
+    sms.sent.map(({ context }) => context.attempt),
+    [1, 2, 3],
+  )
+  t.notMatch(await table(), mobile.number, 'a message that went out is not kept')
+  t.match(audits, [
+    { action: 'notification-send-log.retry', subject: first, actor: { name: 'anonymous' } },
+    { action: 'notification-send-log.retry', subject: second },
+  ])
+  t.equal(audits.length, 2)
+})
+
+onEachDatabase(t, 'N-144 B23 what did not fail or cannot be restored is refused', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { facade, sms, pager, call, list, summary, audits, request } = product
+  const [failed = 0] = await failures(product, 1)
+  sms.behave = accept
+  await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
+  const success = (await list('size=1')).items[0].id
+  pager.behave = refuse
+  await facade.send({ content: 'Code 482913', variables: { code: '482913' }, secretVariables: ['code'] })
+  const secret = (await list('size=1')).items[0].id
+  const before = await summary()
+  pager.sent.length = sms.sent.length = 0
+  for (const [id, code, reason] of [
+    [success, '409', 'send-log-not-failed'],
+    [secret, '409', 'send-log-not-restorable'],
+    [1, '404', 'send-log-not-found'],
+  ] as const) {
+    t.match(await call('POST', `/${id}/retry`), {
+      status: 200,
+      code,
+      data: { reason: `notification.${reason}`, ids: [id] },
+    })
+  }
+  t.match(await request('POST', '/api/v1/notification-send-logs/none/retry'), { code: '400' })
+  t.equal((await call('POST', `/${failed}/retry`)).code, '200')
+  t.match(await call('POST', `/${failed}/retry`), { code: '409', message: /sent again/ }, 'once only')
+  t.equal(sms.sent.length + pager.sent.length, 1)
+  t.equal(audits.length, 1)
+  t.same(await summary(), {
+    total: before.total + 1,
+    success: 2,
+    failed: 1,
+    retryable: 0,
+    retried: 1,
+    failedLast24h: 1,
+  })
+})
+
+onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sent one by one', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { facade, sms, pager, call, list, summary, audits } = product
+  const ids = await failures(product, 3)
+  await facade.send({ content: 'Hi' })
+  const success = (await list('size=1')).items[0].id
+  pager.behave = refuse
+  await facade.send({ content: 'Hi', attributes: { 'webhook.secret': 's3cr3t' } })
+  const secret = (await list('size=1')).items[0].id
+  const before = await summary()
+  const batch = (body: object) => call('POST', '/retry-batch', body)
+  for (const [bad, reason] of [
+    [7, 'notification.send-log-not-found'],
+    [success, 'notification.send-log-not-failed'],
+    [secret, 'notification.send-log-not-restorable'],
+  ] as const) {
+    for (const asked of [
+      [...ids, bad],
+      [bad, ...ids],
+    ]) {
+      t.match(await batch({ ids: asked }), { code: /40[49]/, data: { reason, ids: [bad] } })
+    }
+  }
+  const tooMany = Array.from({ length: 51 }, (_, index) => index + 1)
+  for (const body of [{}, { ids: [] }, { ids: ['1'] }, { ids: [1.5] }, { ids: [0] }, { ids: tooMany }]) {
+    t.match(await batch(body), { code: '400' }, JSON.stringify(body))
+  }
+  t.equal(sms.sent.length, 0, 'nothing was sent')
+  t.same(await summary(), before)
+  t.same(audits, [])
+
+  let sending = 0
+  let most = 0
+  sms.behave = async (message) => {
+    most = Math.max(most, ++sending)
+    await new Promise(setImmediate)
+    sending--
+    return message.subject === 'No. 1' ? refuse(message, undefined as never) : { outcome: 'accepted' }
+  }
+  const [a, b, c] = ids as [number, number, number]
+  const { code, data } = await batch({ ids: [c, a, b, a, c] })
+  t.equal(code, '200')
+  t.match(data, [
+    { id: c, result: { success: true } },
+    { id: a, result: { success: true } },
+    { id: b, result: { success: false, errorCode: 'acme.403' } },
+  ])
+  t.equal(data.length, 3, 'duplicates count once')
+  t.equal(most, 1, 'one after the other')
+  t.same(
+    sms.sent.map(({ message }) => message.subject),
+    ['No. 2', 'No. 0', 'No. 1'],
+  )
+  const byId = new Map((await list('size=50')).items.map((item: { id: number }) => [item.id, item]))
+  for (const { id, logId } of data) t.match(byId.get(logId), { retryOfId: id, attempt: 2 })
+  t.match(audits, [{ action: 'notification-send-log.retry', summary: { ids: [c, a, b] } }])
+  t.equal(audits.length, 1)
+})
+
+onEachDatabase(t, 'N-143 N-146 of several retries at once one sends', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { sms, call, summary } = product
+  const ids = await failures(product, 6)
+  sms.behave = async () => {
+    await new Promise(setImmediate)
+    return { outcome: 'accepted' }
+  }
+  const answers = await Promise.all([
+    ...ids.flatMap((id) => [call('POST', `/${id}/retry`), call('POST', `/${id}/retry`)]),
+    call('POST', '/retry-batch', { ids }),
+    call('POST', '/retry-batch', { ids: ids.toReversed() }),
+    call('POST', '/retry-batch', { ids: ids.slice(3) }),
+  ])
+  for (const { code, data } of answers) {
+    if (code !== '200') t.match([code, data.reason], ['409', 'notification.send-log-not-failed'])
+  }
+  const sent = sms.sent.map(({ message }) => message.subject)
+  t.same(
+    sent.toSorted(),
+    ids.map((_, index) => `No. ${index}`),
+    'every message once',
+  )
+  t.match(await summary(), { total: 12, success: 6, failed: 0, retried: 6 })
+})
+
+onEachDatabase(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays failed', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { sms, call, summary, db, running } = product
+  const [id = 0, other = 0] = await failures(product, 2)
+  const before = await summary()
+  sms.isEnabled = false
+  t.match(await call('POST', `/${id}/retry`), { code: '503', data: { reason: 'notification.channel-disabled' } })
+  t.match(await call('POST', '/retry-batch', { ids: [id, other] }), {
+    code: '200',
+    data: [
+      { id, logId: null, result: { skipped: true, errorCode: 'notification.channel-disabled' } },
+      { id: other, logId: null, result: { skipped: true } },
+    ],
+  })
+  const enabled = 'platform.notification.enabled'
+  await running.config.apply([{ name: enabled, by: 'key', written: false, place: 'test' }])
+  sms.isEnabled = true
+  t.match(await call('POST', `/${id}/retry`), { code: '503', data: { reason: 'notification.disabled' } })
+  await running.config.apply([{ name: enabled, by: 'key', written: true, place: 'test' }])
+  t.same(await summary(), before)
+
+  await db.execute('update notification_send_log set channel = ? where id = ?', ['pigeon', other])
+  t.match(await call('POST', '/retry-batch', { ids: [id, other] }), {
+    code: '400',
+    data: { reason: 'notification.channel-unknown', channel: 'pigeon' },
+  })
+  t.equal(sms.sent.length, 0)
+  t.same(await summary(), before)
+})
+
+onEachDatabase(t, 'B26 a retry whose process dies is failed again when its claim runs out', async (t, at) => {
+  const dying = await startSendLog(t, at)
+  const [id = 0] = await failures(dying, 1)
+  let answer = (_: Awaited<ReturnType<typeof accept>>) => {}
+  dying.sms.behave = () =>
+    new Promise((resolve) => {
+      answer = resolve
+    })
+  const hanging = dying.call('POST', `/${id}/retry`)
+  while (dying.sms.sent.length === 0) await new Promise(setImmediate)
+
+  const clock = manualClock(dying.clock.now())
+  const other = await startSendLog(t, at, { clock })
+  t.match(await other.summary(), { failed: 0, retried: 1 })
+  await clock.advance(40_000)
+  t.match(await other.call('POST', `/${id}/retry`), { code: '409' }, 'it may still come to an end')
+  await clock.advance(1)
+  t.match(await other.call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
+  t.equal(other.sms.sent[0]?.context.idempotencyKey, dying.sms.sent[0]?.context.idempotencyKey)
+  t.match(await other.summary(), { total: 2, success: 1, failed: 0, retried: 1 })
+
+  answer({ outcome: 'accepted' })
+  t.match(await hanging, { code: '200' })
+  t.match(
+    await other.list('size=50'),
+    { total: 3, items: [{ retryOfId: id }, { retryOfId: id }, { id }] },
+    'all that went out',
+  )
+})
+
+onEachDatabase(t, 'N-143 a retry whose outcome cannot be recorded has happened all the same', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { sms, call, db, lines, clock, list } = product
+  const [id = 0] = await failures(product, 1)
+  sms.behave = async () => {
+    await db.execute('alter table notification_send_log rename to gone')
+    return { outcome: 'accepted' }
+  }
+  t.match(await call('POST', `/${id}/retry`), { code: '200', data: { id, logId: null, result: { success: true } } })
+  t.match(
+    lines.filter(({ msg }) => msg === 'a send is not in the send log'),
+    [{ channel: 'sms', messageId: /./ }],
+  )
+  await db.execute('alter table gone rename to notification_send_log')
+  t.match((await list()).items, [{ id, status: 'retried' }])
+  await clock.advance(60_000)
+  sms.behave = accept
+  t.match(await call('POST', `/${id}/retry`), { code: '200', data: { logId: /\d/ } })
+})
