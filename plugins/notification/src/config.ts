@@ -24,4 +24,27 @@ export const config = {
     minimum: '1ms',
     reload: 'live',
   }),
+  'platform.notification.send-log.retention': key.duration({
+    title: { en: 'Retention of the send log', 'zh-CN': '发送记录保留时间' },
+    description: {
+      en: 'Older rows are removed. 0 keeps them for ever.',
+      'zh-CN': '更早的记录会被清除；0 表示永久保留。',
+    },
+    default: '90d',
+    minimum: '0s',
+    reload: 'live',
+  }),
+  'platform.notification.send-log.purge.fixed-delay': key.duration({
+    title: { en: 'Delay between clean-ups of the send log', 'zh-CN': '发送记录清理间隔' },
+    description: {
+      en: 'How often old rows are removed and retries that were cut off are given back.',
+      'zh-CN': '清除旧记录以及恢复中断的重发的间隔。',
+    },
+    default: '1h',
+    minimum: '1m',
+  }),
+  'platform.notification.send-log.purge.auto-startup': key.boolean({
+    title: { en: 'Clean up the send log by itself', 'zh-CN': '自动清理发送记录' },
+    default: true,
+  }),
 }

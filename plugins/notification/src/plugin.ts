@@ -8,6 +8,7 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { permissions } from './permissions.ts'
+import { purgeTask } from './purge-task.ts'
 import { addRoutes } from './routes.ts'
 import { SendLogReader } from './send-log.ts'
 import { SendLogRetries } from './send-log-retries.ts'
@@ -27,6 +28,7 @@ export default definePlugin({
   permissions,
   migrations: [createSendLog],
   entities: [SendLog],
+  scheduledTasks: [purgeTask],
   messages: { en, 'zh-CN': zhCN },
   setup({ plugin, services, config, clock, log, provide, contributions, onDrain, onStop }) {
     const { kernel, http, database: db } = services

@@ -256,6 +256,35 @@ onEachDatabase(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
   t.match(await second.summary(), { total: 1 })
 })
 
+onEachDatabase(t, 'A11 rows past their retention are removed, in portions', async (t, at) => {
+  const { facade, pager, running, clock, list, summary } = await startSendLog(t, at)
+  const retention = 'platform.notification.send-log.retention'
+  const purge = async (signal = new AbortController().signal) =>
+    running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)
+  const keep = (written: string) => running.config.apply([{ name: retention, by: 'key', written, place: 'test' }])
+  const [portion, more] = [500, 5]
+  for (let row = 0; row < portion + more; row++) await facade.send({ content: 'Hi' })
+  await clock.advance(90 * dayMs)
+  pager.behave = refuse
+  await facade.send({ content: 'Hi' })
+  await purge()
+  t.equal((await summary()).total, portion + more + 1, 'exactly at the age they stay')
+
+  await clock.advance(1)
+  await keep('0s')
+  await purge()
+  t.equal((await summary()).total, portion + more + 1, '0 keeps them for ever')
+  await keep('90d')
+  await purge(AbortSignal.abort())
+  t.equal((await summary()).total, portion + more + 1, 'nothing is begun on the way to a stop')
+  await purge()
+  t.match(await list(), { total: 1, items: [{ status: 'failed' }] })
+  await keep('1ms')
+  await clock.advance(2)
+  await purge()
+  t.equal((await summary()).total, 0, 'failed ones too')
+})
+
 onEachDatabase(t, 'B41 the send log is for who may see it', async (t, at) => {
   const { running, call, request } = await startSendLog(t, at, {
     identity: [iam],
