@@ -80,6 +80,7 @@ t.test(
     for (const path of [
       '/api/v1/admin/iam/audits',
       '/api/v1/admin/iam/login-audits',
+      '/api/v1/notification-send-logs?channel=acme-chat',
       '/api/v1/iam/users/me/sessions',
     ]) {
       t.match(await look('GET', path), { code: '200' }, path)

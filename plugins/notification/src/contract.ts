@@ -44,7 +44,8 @@ export interface ChannelInfo {
 
 /**
  * Sends messages; callers bind to no channel implementation. Both operations throw `BusinessError` `400` with reason
- * `notification.channel-unknown` or `notification.message-empty` before anything is sent.
+ * `notification.channel-unknown` or `notification.message-empty` before anything is sent. In a product with a database
+ * every send is a row of the send log, which is written beside it: that neither fails nor delays a send.
  */
 export interface Notification {
   /**

@@ -85,8 +85,9 @@ export class SendRecorder {
     const createdAt = new Date(this.#parts.clock.now())
     try {
       return await this.#parts.db.transactional(async (em) => {
-        const settled = { restorable: false, payload: null, claimedUntil: null }
-        await em.nativeUpdate(SendLog, { id: retryOfId, status: 'retried' }, settled)
+        // Whatever its state: an outcome that comes after the claim ran out is known all the same.
+        const settled = { status: 'retried' as const, restorable: false, payload: null, claimedUntil: null }
+        await em.nativeUpdate(SendLog, { id: retryOfId }, settled)
         return this.#write(send, createdAt, retryOfId)
       })
     } catch (error) {

@@ -164,3 +164,13 @@ t.test('C-018 C-019 N-013 send-metadata names the channels in the language of th
     ['故障', '日志', '内存'],
   )
 })
+
+t.test('N-139 without a database there is no send log, and sends work', async (t) => {
+  const { running, send } = await start(t)
+  t.match((await send({ channels: ['down', 'log'], content: 'Hi', recipientUserIds: [7] })).data, [
+    {},
+    { success: true },
+  ])
+  const answer = await running.service(httpRef).inject({ url: '/api/v1/notification-send-logs' })
+  t.equal(answer.statusCode, 404)
+})

@@ -263,6 +263,21 @@ onEachDatabase(t, 'B26 a retry whose process dies is failed again when its claim
   )
 })
 
+onEachDatabase(t, 'B26 an outcome that comes after the claim ran out ends the retry all the same', async (t, at) => {
+  const product = await startSendLog(t, at)
+  const { sms, call, list, running, clock } = product
+  const [id = 0] = await failures(product, 1)
+  sms.behave = async () => {
+    clock.shiftWallClock(60_000)
+    const signal = new AbortController().signal
+    await running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)
+    t.match(await list(), { items: [{ id, status: 'failed' }] })
+    return { outcome: 'accepted' }
+  }
+  t.match(await call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
+  t.match((await list('sort=id')).items, [{ id, status: 'retried', retryable: false }, { status: 'success' }])
+})
+
 onEachDatabase(t, 'N-143 a retry whose outcome cannot be recorded has happened all the same', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, db, lines, clock, list } = product
