@@ -1,7 +1,8 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
-import { accept, refuse, startSendLog } from './fixtures/send-log-product.ts'
+import { accept } from './fixtures/channel.ts'
+import { refuse, startSendLog } from './fixtures/send-log-product.ts'
 
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 type Started = Awaited<ReturnType<typeof startSendLog>>

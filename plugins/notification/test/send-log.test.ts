@@ -1,7 +1,8 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import iam, { accounts } from '@plinth/iam'
 import t from 'tap'
-import { accept, configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
+import { accept } from './fixtures/channel.ts'
+import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
 
 const dayMs = 86_400_000
 const mobile = { kind: 'mobile', number: '13800138000' } as const

@@ -7,17 +7,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { verificationCodeSender } from '@plinth/iam'
 import verification from '@plinth/iam/verification'
-import {
-  type DeliveryOutcome,
-  definePlugin,
-  defineProduct,
-  type JsonValue,
-  type NotificationMessage,
-  notificationChannel,
-  type Plugin,
-  type RecipientKind,
-  type SendContext,
-} from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
 import verificationCodes from '@plinth/notification/verification-codes'
@@ -27,48 +17,14 @@ import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { channel, door, type Send } from './fixtures/channel.ts'
 
-type Send = (message: NotificationMessage, context: SendContext) => Promise<DeliveryOutcome>
 type Config = Readonly<Record<string, JsonValue>>
 
 const root = 'platform.iam.auth.login.verification'
 
 /** So long that no hash, trace id or time holds one by chance. */
 const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
-
-/** A channel that keeps what it is given, as a provider would, until `behave` is set. */
-function channel(code: string, kind: RecipientKind) {
-  const sent: { readonly message: NotificationMessage; readonly context: SendContext }[] = []
-  const keeps: Send = async () => ({ outcome: 'accepted' })
-  const it = { behave: keeps, isEnabled: true, sent, last: () => sent.at(-1)?.message }
-  const plugin = definePlugin({
-    id: `test.${code}`,
-    version: '1.0.0',
-    kernel: '^1.0.0',
-    contributes: [notificationChannel],
-    setup: ({ contribute }) =>
-      contribute(notificationChannel, code, {
-        displayName: code,
-        recipientKinds: [kind],
-        traits: { idempotent: false },
-        enabled: () => it.isEnabled,
-        send(message, context) {
-          sent.push({ message, context })
-          return it.behave(message, context)
-        },
-      }),
-  })
-  return Object.assign(it, { plugin })
-}
-
-/** Lets everybody in, as an identity plugin would let in who holds the permission. */
-const door = definePlugin({
-  id: 'test.door',
-  version: '1.0.0',
-  kernel: '^1.0.0',
-  requires: { http: httpRef },
-  setup: ({ services }) => services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} }),
-})
 
 async function start(
   t: Test,
@@ -108,7 +64,7 @@ const mobile = '+8613800000001'
 const email = 'Someone@Example.com'
 
 t.test('R-088 R-094 text messages go through the channel sms, e-mail through the channel mail', async (t) => {
-  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const { call } = await start(t, [sms.plugin, mail.plugin])
   const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
   t.match(await call('sms-codes', { mobile }, headers), { code: '200' })
@@ -140,7 +96,7 @@ t.test('R-088 R-094 text messages go through the channel sms, e-mail through the
 })
 
 t.test('R-088 R-089 what is configured for the message reaches the channel', async (t) => {
-  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const { call } = await start(
     t,
     [sms.plugin, mail.plugin],
@@ -167,7 +123,7 @@ t.test('R-088 R-089 what is configured for the message reaches the channel', asy
 })
 
 t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats the code', async (t) => {
-  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, 'platform.notification.send-deadline': '1m' }
   const { call, clock, log, files } = await start(t, [sms.plugin, mail.plugin], config)
   const answers: unknown[] = []
@@ -220,7 +176,7 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
 })
 
 t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, without the code', async (t) => {
-  const [sms, mail] = [channel('sms', 'mobile'), channel('mail', 'email')]
+  const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, [`${root}.email.subject`]: 'Your code' }
   const { call, sendLogs, files } = await start(t, [sms.plugin, mail.plugin], config)
   t.match(await call('sms-codes', { mobile }, { 'x-trace-id': 'trace-0001' }), { code: '200' })
@@ -255,7 +211,7 @@ t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, with
 })
 
 t.test('only loaded channels are offered', async (t) => {
-  const sms = channel('sms', 'mobile')
+  const sms = channel('sms', ['mobile'])
   const warnings = (log: readonly string[]) =>
     log.filter((line) => line.includes('nothing delivers verification codes')).map((line) => JSON.parse(line).channel)
   const one = await start(t, [sms.plugin])
@@ -271,7 +227,7 @@ t.test('only loaded channels are offered', async (t) => {
 })
 
 t.test('beside the sender of another plugin the configuration has to choose', async (t) => {
-  const mail = channel('mail', 'email')
+  const mail = channel('mail', ['email'])
   const other = definePlugin({
     id: 'test.other',
     version: '1.0.0',

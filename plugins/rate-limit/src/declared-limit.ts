@@ -1,6 +1,7 @@
 import type { DeclaredLimit, LimitRule, RateLimitResult } from './contract.ts'
 import { tooManyRequests } from './denial.ts'
 import type { LimiterSettings, StoreRateLimiter } from './limiter.ts'
+import { promised } from './promised.ts'
 import { checkCost, checkKey, checkRule } from './request-rules.ts'
 import type { Operation, ResolvedRule } from './resolved-rule.ts'
 
@@ -22,11 +23,11 @@ export class StoreDeclaredLimit implements DeclaredLimit {
   }
 
   consume(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.#promised(key, cost, 'consume')
+    return promised(() => this.decide(key, cost, 'consume'))
   }
 
   peek(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.#promised(key, cost, 'peek')
+    return promised(() => this.decide(key, cost, 'peek'))
   }
 
   async assertAllowed(key: string, cost = 1): Promise<RateLimitResult> {
@@ -52,15 +53,5 @@ export class StoreDeclaredLimit implements DeclaredLimit {
       this.#revision = this.#settings.revision
     }
     return this.#rule
-  }
-
-  /** Also what is thrown at once. An async function would cost as much as deciding. */
-  #promised(key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
-    try {
-      const result = this.decide(key, cost, operation)
-      return result instanceof Promise ? result : Promise.resolve(result)
-    } catch (error) {
-      return Promise.reject(error)
-    }
   }
 }

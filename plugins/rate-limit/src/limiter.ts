@@ -12,6 +12,7 @@ import { storeUnavailable, tooManyRequests } from './denial.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { Failover, type FailoverParts, insuranceStore, insuredKey } from './failover.ts'
 import { noOutcomes, type OutcomeSums } from './limiter-metrics.ts'
+import { promised } from './promised.ts'
 import { checkKey, checkRequest } from './request-rules.ts'
 import {
   checkJoint,
@@ -63,11 +64,11 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   consume(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#promised(request, 'consume')
+    return promised(() => this.#decideAlone(request, 'consume'))
   }
 
   peek(request: ConsumeRequest): Promise<RateLimitResult> {
-    return this.#promised(request, 'peek')
+    return promised(() => this.#decideAlone(request, 'peek'))
   }
 
   async assertAllowed(request: ConsumeRequest): Promise<RateLimitResult> {
@@ -172,16 +173,6 @@ export class StoreRateLimiter implements RateLimiter {
     operation: Operation,
   ): RateLimitResult | Promise<RateLimitResult> {
     return this.#decide(rule, this.#request(rule, key, cost), operation)
-  }
-
-  /** Also what is thrown at once. An async function would cost as much as deciding. */
-  #promised(request: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
-    try {
-      const result = this.#decideAlone(request, operation)
-      return result instanceof Promise ? result : Promise.resolve(result)
-    } catch (error) {
-      return Promise.reject(error)
-    }
   }
 
   #decideAlone(asked: ConsumeRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
