@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
-import type { ClientIpResolver } from './client-ip.ts'
+import type { CallerAddresses } from './client-ip.ts'
 import type { DeferredSchemas } from './deferred-schemas.ts'
 import { envelopeType, failureText, noSniff } from './envelope.ts'
 import { type Failure, failureOf, transportFailure } from './failure.ts'
@@ -28,7 +28,7 @@ export interface AppSettings {
   readonly requestTimeoutMs: number
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
-  readonly clientIp: ClientIpResolver
+  readonly addresses: CallerAddresses
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly say: Say
@@ -47,7 +47,7 @@ const longestHeadersMs = 60_000
  * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
  */
 export function createApp(settings: AppSettings, schemas: DeferredSchemas): FastifyInstance {
-  const { bodyLimit, requestTimeoutMs, say, localeOf, clientIp, forwarding, clock, log } = settings
+  const { bodyLimit, requestTimeoutMs, say, localeOf, addresses, forwarding, clock, log } = settings
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
@@ -82,7 +82,8 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
 
   defineFact(app, 'traceId', (request) => request.id)
   defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
-  defineFact(app, 'clientIp', ({ raw }) => clientIp(raw.socket.remoteAddress, raw.headers))
+  defineFact(app, 'clientIp', ({ raw }) => addresses.client(raw.socket.remoteAddress, raw.headers))
+  defineFact(app, 'peerIp', ({ raw }) => addresses.peer(raw.socket.remoteAddress).address)
   defineFact(app, 'contextPath', ({ raw }) => forwarding.contextPath(raw))
   defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
   defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))

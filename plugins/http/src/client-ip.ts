@@ -1,19 +1,40 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { addressNetwork } from './address-network.ts'
 import { AddressSet, normalizeAddress } from './address-set.ts'
+
+/** Headers that can name a client, in the order in which they are asked (decision B18). All but the first hold one address. */
+export const clientHeaders = ['X-Forwarded-For', 'CF-Connecting-IP', 'X-Real-IP'] as const
 
 export interface ClientIpRules {
   /** Addresses and CIDR ranges whose proxy headers are believed. */
   readonly trustedProxies: readonly string[]
   /** False ignores proxy headers entirely. */
   readonly trustForwardedHeaders: boolean
+  /** Headers of trusted proxies that are believed about the client, in this order; others are as if they were not there. */
+  readonly headers: readonly (typeof clientHeaders)[number][]
+  /** Leading bits of an IPv6 address that make one caller. */
+  readonly ipv6Prefix: number
 }
 
-/** Answers the client's address: normalised, never a proxy header verbatim. Never throws. */
-export type ClientIpResolver = (peer: string | undefined, headers: IncomingHttpHeaders) => string
+/** The address at the other end of the connection. */
+export interface Peer {
+  /** Normalised. */
+  readonly address: string
+  /** Whether its headers are believed. */
+  readonly isProxy: boolean
+}
 
-/** Headers that hold exactly one address, asked in this order when there is no `X-Forwarded-For` (decision B18). */
-const singleHeaders = ['cf-connecting-ip', 'x-real-ip'] as const
+/** The one place that judges addresses of callers. Its addresses are normalised and never a header verbatim; it never throws. */
+export interface CallerAddresses {
+  /** @param address remote address of the socket; absent when the connection is gone */
+  peer(address: string | undefined): Peer
+  client(peer: string | undefined, headers: IncomingHttpHeaders): string
+  /** One text for all addresses that are one caller; how an address enters a key or a counter. */
+  networkOf(address: string): string
+}
 
+/** The one that every proxy on the way adds to. */
+const chainHeader = 'x-forwarded-for'
 /** Nobody has a longer chain of proxies; an attacker's header must not cost more. */
 const longestChain = 10
 const rememberedTexts = 1024
@@ -23,31 +44,40 @@ const longestRememberedText = 256
 const unknownPeer = '0.0.0.0'
 
 /**
- * The product's one client-address resolver (document 1, "Declarative client identity"). Proxy headers count only when
- * the connecting peer is a trusted proxy. `X-Forwarded-For` is read from right to left: the first address that is not a
+ * Who calls (document 1, "Declarative client identity"). Headers count only when they are listed in the rules and the
+ * connecting peer is a trusted proxy. `X-Forwarded-For` is read from right to left: the first address that is not a
  * trusted proxy is the client; if all are trusted, the left-most. What is no address ends the walk at the last address
  * that a trusted proxy vouched for, so a forged left part never counts.
  */
-export function createClientIpResolver(rules: ClientIpRules): ClientIpResolver {
+export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   const trusted = new AddressSet(rules.trustedProxies)
-  const peers = remember((peer) => {
+  const believed = rules.headers.map((name) => name.toLowerCase())
+  const peers = remember((peer): Peer => {
     const address = normalizeAddress(peer) ?? unknownPeer
     return { address, isProxy: rules.trustForwardedHeaders && trusted.has(address) }
   })
   const chains = remember((text) => lastVouched(text, trusted))
   const singles = remember(normalizeHop)
 
-  return (peer, headers) => {
-    const { address, isProxy } = peers(peer ?? unknownPeer)
-    if (!isProxy) return address
-    const chain = headers['x-forwarded-for'] as string | undefined
-    if (chain !== undefined && hasHop(chain)) return chains(chain) ?? address
-    for (const name of singleHeaders) {
-      const value = headers[name]
-      const client = typeof value === 'string' ? singles(value) : undefined
-      if (client !== undefined) return client
-    }
-    return address
+  return {
+    peer: (address) => peers(address ?? unknownPeer),
+    client(peer, headers) {
+      const { address, isProxy } = peers(peer ?? unknownPeer)
+      if (!isProxy) return address
+      for (const name of believed) {
+        const value = headers[name]
+        if (typeof value !== 'string') continue
+        // A chain decides also where its last hop is no address: whoever wrote that must not be able to choose the header.
+        if (name === chainHeader) {
+          if (hasHop(value)) return chains(value) ?? address
+          continue
+        }
+        const client = singles(value)
+        if (client !== undefined) return client
+      }
+      return address
+    },
+    networkOf: (address) => addressNetwork(address, rules.ipv6Prefix),
   }
 }
 

@@ -1,4 +1,6 @@
 import { key } from '@plinth/kernel'
+import { usualIpv6Prefix } from './address-network.ts'
+import { clientHeaders } from './client-ip.ts'
 import { contextPathPattern } from './forwarding.ts'
 
 /** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
@@ -131,5 +133,27 @@ export const keys = {
       'zh-CN': '关闭后完全忽略 X-Forwarded-For、CF-Connecting-IP 和 X-Real-IP。',
     },
     default: true,
+  }),
+  'platform.rate-limit.annotation.client-ip.headers': key.stringList({
+    title: { en: 'Headers that name the client', 'zh-CN': '标识客户端的请求头' },
+    description: {
+      en: 'Headers of trusted proxies that are believed about the address of the client, asked in this order. Name only the one that your proxy sets: most proxies pass the others on as the client sent them.',
+      'zh-CN':
+        '可信代理的请求头中，用于确定客户端地址的请求头，按此顺序读取。请只填写您的代理实际设置的那一个：其余请求头多数代理会原样转发客户端发来的内容。',
+    },
+    default: [...clientHeaders],
+    items: { enum: clientHeaders },
+    uniqueItems: true,
+  }),
+  'platform.rate-limit.annotation.client-ip.ipv6-prefix': key.integer({
+    title: { en: 'IPv6 prefix', 'zh-CN': 'IPv6 前缀长度' },
+    description: {
+      en: 'Leading bits of an IPv6 address that make one caller: a usual connection has a network of 64 bits, and every address in it. 128: every address is a caller of its own.',
+      'zh-CN':
+        'IPv6 地址中用于识别调用方的前缀位数：普通接入通常拥有一个 64 位网段及其中全部地址。128 表示每个地址单独计数。',
+    },
+    default: usualIpv6Prefix,
+    minimum: 16,
+    maximum: 128,
   }),
 }

@@ -41,6 +41,8 @@ declare module 'fastify' {
     readonly traceId: string
     /** Client address by the product's one resolver (document 1, "Declarative client identity"), normalised. */
     readonly clientIp: string
+    /** Address at the other end of the connection, normalised: the client itself, or the last proxy before us. */
+    readonly peerIp: string
     /** Locale of the answer, from `Accept-Language`. */
     readonly locale: string
     /** Path that a browser writes before the product's own, for redirects: empty, or `/shop`. */
@@ -160,6 +162,12 @@ export interface HttpServer {
   readonly routes: readonly RouteInfo[]
   /** How `request.clientIp` is found. */
   readonly clientIpRules: ClientIpRules
+  /**
+   * One text for all addresses of one caller, as counters by address need it: an IPv4 address, or the network of an IPv6
+   * address, as wide as `platform.rate-limit.annotation.client-ip.ipv6-prefix` says. Keys hold its hash: ask
+   * `RateLimiter.addressKey`. What is no address is answered as it is.
+   */
+  networkOf(address: string): string
   /** OpenAPI 3.1 document of all routes. Ends registration. */
   openapi(): Promise<object>
   /** Base URL once it listens. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { AddressSet, normalizeAddress } from './address-set.ts'
-import type { ClientIpRules } from './client-ip.ts'
+import type { CallerAddresses } from './client-ip.ts'
 
 type Message = Pick<IncomingMessage, 'headers' | 'socket'>
 
@@ -21,16 +20,13 @@ export const contextPathPattern = '^(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$'
 const wellFormed = new RegExp(contextPathPattern)
 
 /**
- * @param rules whose proxies' headers are believed: `X-Forwarded-Prefix`, `-Proto`, `-Host`
+ * @param addresses says whose headers are believed: `X-Forwarded-Prefix`, `-Proto`, `-Host`
  * @param configured context path of the product; empty for none
  */
-export function createForwarding(rules: ClientIpRules, configured: string): Forwarding {
-  const trusted = new AddressSet(rules.trustedProxies)
+export function createForwarding(addresses: Pick<CallerAddresses, 'peer'>, configured: string): Forwarding {
   const said = ({ headers, socket }: Message, name: string): string => {
     const value = headers[name]
-    if (!rules.trustForwardedHeaders || typeof value !== 'string') return ''
-    const peer = normalizeAddress(socket.remoteAddress ?? '')
-    if (peer === undefined || !trusted.has(peer)) return ''
+    if (typeof value !== 'string' || !addresses.peer(socket.remoteAddress).isProxy) return ''
     // Proxies in a row append; the first is the one that the browser spoke to.
     return (value.split(',', 1)[0] ?? '').trim()
   }

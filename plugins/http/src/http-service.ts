@@ -73,6 +73,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
       everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (plugin) => book.addFastifyPlugin(plugin),
       clientIpRules: settings.clientIpRules,
+      networkOf: settings.addresses.networkOf,
       get routes() {
         return book.routes.map(({ info }) => info)
       },

@@ -1,3 +1,4 @@
+export { addressNetwork, usualIpv6Prefix } from './address-network.ts'
 export { AddressSet, normalizeAddress } from './address-set.ts'
 export type { ClientIpRules } from './client-ip.ts'
 export * from './contract.ts'

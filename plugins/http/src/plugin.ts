@@ -1,7 +1,7 @@
 import { definePlugin, healthCheck } from '@plinth/kernel'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { AddressSet } from './address-set.ts'
-import { createClientIpResolver } from './client-ip.ts'
+import { type ClientIpRules, createCallerAddresses } from './client-ip.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { http, metrics } from './contract.ts'
@@ -38,10 +38,13 @@ export default definePlugin({
       isAccessLogged = value
     })
     const say = createSay(services.i18n)
-    const clientIpRules = {
+    const clientIpRules: ClientIpRules = {
       trustedProxies: config.get('platform.rate-limit.annotation.client-ip.trusted-proxies'),
       trustForwardedHeaders: config.get('platform.rate-limit.annotation.client-ip.trust-forwarded-headers'),
+      headers: config.get('platform.rate-limit.annotation.client-ip.headers') as ClientIpRules['headers'],
+      ipv6Prefix: config.get('platform.rate-limit.annotation.client-ip.ipv6-prefix'),
     }
+    const addresses = createCallerAddresses(clientIpRules)
     const readiness = createReadiness(() => services.kernel.contributions(healthCheck), {
       deadlineMs: config.get('platform.http.readiness-deadline'),
       clock,
@@ -63,8 +66,8 @@ export default definePlugin({
       isAccessLogged: () => isAccessLogged,
       isDraining: () => isDraining,
       clientIpRules,
-      clientIp: createClientIpResolver(clientIpRules),
-      forwarding: createForwarding(clientIpRules, config.get('platform.http.context-path')),
+      addresses,
+      forwarding: createForwarding(addresses, config.get('platform.http.context-path')),
       localeOf: (header) => services.i18n?.negotiate(header) ?? 'en',
       say,
       durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,

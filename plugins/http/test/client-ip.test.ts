@@ -2,13 +2,15 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { createClientIpResolver } from '../src/client-ip.ts'
+import { type ClientIpRules, clientHeaders, createCallerAddresses } from '../src/client-ip.ts'
 import { keys } from '../src/config.ts'
-import { AddressSet, normalizeAddress } from '../src/index.ts'
+import { AddressSet, addressNetwork, normalizeAddress } from '../src/index.ts'
 import { bodyOf, rawExchange, startHttp } from './start-http.ts'
 
 const trustedProxies = keys['platform.rate-limit.annotation.client-ip.trusted-proxies'].default as readonly string[]
-const resolve = createClientIpResolver({ trustedProxies, trustForwardedHeaders: true })
+const rules: ClientIpRules = { trustedProxies, trustForwardedHeaders: true, headers: clientHeaders, ipv6Prefix: 64 }
+const resolverWith = (changed: Partial<ClientIpRules>) => createCallerAddresses({ ...rules, ...changed }).client
+const resolve = resolverWith({})
 const resolveForwarded = (chain: string, peer = '127.0.0.1') => resolve(peer, { 'x-forwarded-for': chain })
 
 t.test(
@@ -19,9 +21,9 @@ t.test(
     t.equal(resolveForwarded('9.9.9.9, 1.2.3.4, 10.0.0.1'), '1.2.3.4')
     t.equal(resolveForwarded('10.0.0.3, 10.0.0.2,10.0.0.1'), '10.0.0.3', 'all trusted: the left-most')
     t.equal(resolveForwarded('1.2.3.4'), '1.2.3.4')
-    const closed = createClientIpResolver({ trustedProxies, trustForwardedHeaders: false })
+    const closed = resolverWith({ trustForwardedHeaders: false })
     t.equal(closed('127.0.0.1', { 'x-forwarded-for': '1.2.3.4', 'x-real-ip': '1.2.3.4' }), '127.0.0.1')
-    const narrow = createClientIpResolver({ trustedProxies: ['198.51.100.7'], trustForwardedHeaders: true })
+    const narrow = resolverWith({ trustedProxies: ['198.51.100.7'] })
     t.equal(narrow('127.0.0.1', { 'x-forwarded-for': '1.2.3.4' }), '127.0.0.1', 'a configured list narrows')
     t.equal(narrow('198.51.100.7', { 'x-forwarded-for': '1.2.3.4, 10.0.0.1' }), '10.0.0.1')
   },
@@ -88,6 +90,57 @@ t.test('without X-Forwarded-For the single-address headers count, CF-Connecting-
   t.equal(resolve('127.0.0.1', { 'x-forwarded-for': '3.3.3.3', 'x-real-ip': '1.1.1.1' }), '3.3.3.3')
 })
 
+t.test('R-052 only the listed headers name a client, in the order of the list', async (t) => {
+  const all = { 'x-forwarded-for': '1.1.1.1', 'cf-connecting-ip': '2.2.2.2', 'x-real-ip': '3.3.3.3' }
+  const cases: [ClientIpRules['headers'], string][] = [
+    [[], '127.0.0.1'],
+    [['X-Forwarded-For'], '1.1.1.1'],
+    [['CF-Connecting-IP'], '2.2.2.2'],
+    [['X-Real-IP'], '3.3.3.3'],
+    [['X-Real-IP', 'X-Forwarded-For'], '3.3.3.3'],
+  ]
+  for (const [headers, client] of cases) t.equal(resolverWith({ headers })('127.0.0.1', all), client, headers.join())
+  const forged = { 'cf-connecting-ip': '2.2.2.2', 'x-real-ip': '3.3.3.3' }
+  const chainAlone = resolverWith({ headers: ['X-Forwarded-For'] })
+  t.equal(chainAlone('127.0.0.1', forged), '127.0.0.1', 'what the proxy does not set is not read')
+  t.equal(chainAlone('127.0.0.1', { ...forged, 'x-forwarded-for': 'junk' }), '127.0.0.1')
+  await t.rejects(
+    startHttp(t, undefined, { set: { 'platform.rate-limit.annotation.client-ip.headers': '["X-Forwarded-Fro"]' } }),
+    /client-ip\.headers/,
+    'a misspelt header stops the start',
+  )
+})
+
+t.test('R-102 all addresses of one caller are one text', async (t) => {
+  const cases: [string, number, string][] = [
+    ['2001:db8:1:2:3:4:5:6', 64, '2001:db8:1:2:0:0:0:0/64'],
+    ['2001:db8:1:2:3:4:5:6', 56, '2001:db8:1:0:0:0:0:0/56'],
+    ['2001:DB8:1:2ff:3:4:5:6', 60, '2001:db8:1:2f0:0:0:0:0/60'],
+    ['::1', 64, '0:0:0:0:0:0:0:0/64'],
+    ['::', 127, '0:0:0:0:0:0:0:0/127'],
+    ['fe80::1%eth0', 64, 'fe80:0:0:0:0:0:0:0/64'],
+    ['fe80::1%eth0', 128, 'fe80::1'],
+    ['1::', 48, '1:0:0:0:0:0:0:0/48'],
+    ['::1.2.3.4', 112, '0:0:0:0:0:0:102:0/112'],
+    ['2001:db8::1', 0, '0:0:0:0:0:0:0:0/0'],
+    ['1.2.3.4', 64, '1.2.3.4'],
+    ['::ffff:1.2.3.4', 64, '1.2.3.4'],
+    ['::FFFF:0102:0304%1', 64, '1.2.3.4'],
+    ['', 64, ''],
+    ['cli:1', 64, 'cli:1'],
+  ]
+  for (const [address, prefix, network] of cases) t.equal(addressNetwork(address, prefix), network, address)
+  fc.assert(
+    fc.property(fc.ipV6(), fc.ipV6(), fc.nat(128), (one, other, prefix) => {
+      const [a, b] = [naiveBits(one), naiveBits(other)]
+      if (isMapped(a) || isMapped(b)) return true
+      const shift = BigInt(128 - prefix)
+      return (addressNetwork(one, prefix) === addressNetwork(other, prefix)) === (a >> shift === b >> shift)
+    }),
+  )
+  fc.assert(fc.property(fc.string(), fc.nat(128), (text, prefix) => typeof addressNetwork(text, prefix) === 'string'))
+})
+
 t.test('R-053 header lines reach the resolver in order', async (t) => {
   const { port, server } = await startHttp(t, (http) => {
     http.route('shop', {
@@ -95,17 +148,16 @@ t.test('R-053 header lines reach the resolver in order', async (t) => {
       path: '/api/v1/shop/ip',
       summary: 'Own address',
       access: 'public',
-      response: Type.Object({ ip: Type.String() }),
-      handler: ({ clientIp }) => ({ ip: clientIp }),
+      response: Type.Object({ ip: Type.String(), peer: Type.String() }),
+      handler: ({ clientIp, peerIp }) => ({ ip: clientIp, peer: peerIp }),
     })
   })
-  const ipWith = async (...lines: string[]) =>
-    bodyOf(
-      await rawExchange(
-        port(),
-        `GET /api/v1/shop/ip HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`,
-      ),
-    ).data.ip
+  const ipWith = async (...lines: string[]) => {
+    const head = ['GET /api/v1/shop/ip HTTP/1.1', 'Host: x', 'Connection: close', ...lines]
+    const { ip, peer } = bodyOf(await rawExchange(port(), `${head.join('\r\n')}\r\n\r\n`)).data
+    t.equal(peer, '127.0.0.1', 'the other end of the connection, whatever headers say')
+    return ip
+  }
   t.equal(await ipWith(), '127.0.0.1')
   t.equal(
     await ipWith('X-Forwarded-For: 9.9.9.9', 'X-Forwarded-For: 1.2.3.4'),
@@ -115,15 +167,21 @@ t.test('R-053 header lines reach the resolver in order', async (t) => {
   t.equal(await ipWith('x-forwarded-for: 9.9.9.9, 1.2.3.4', 'X-FORWARDED-FOR: 10.0.0.1'), '1.2.3.4')
   t.equal(await ipWith('X-Real-IP: 1.1.1.1', 'X-Real-IP: 2.2.2.2'), '127.0.0.1')
   t.equal(await ipWith('X-Forwarded-For: \xff\xfe'), '127.0.0.1')
-  t.same(server.clientIpRules, { trustedProxies, trustForwardedHeaders: true })
+  t.same(server.clientIpRules, rules)
 
   const closed = await startHttp(t, undefined, {
     set: {
       'platform.rate-limit.annotation.client-ip.trust-forwarded-headers': 'false',
       'platform.rate-limit.annotation.client-ip.trusted-proxies': '["10.0.0.0/8"]',
+      'platform.rate-limit.annotation.client-ip.headers': '["CF-Connecting-IP"]',
+      'platform.rate-limit.annotation.client-ip.ipv6-prefix': '56',
     },
   })
-  t.same(closed.server.clientIpRules, { trustedProxies: ['10.0.0.0/8'], trustForwardedHeaders: false })
+  t.same(closed.server.clientIpRules, {
+    ...{ trustedProxies: ['10.0.0.0/8'], trustForwardedHeaders: false },
+    ...{ headers: ['CF-Connecting-IP'], ipv6Prefix: 56 },
+  })
+  t.equal(closed.server.networkOf('2001:db8:1:2ff::1'), '2001:db8:1:200:0:0:0:0/56')
 })
 
 t.test('R-052 R-053 R-055 agrees with a naive model', async () => {

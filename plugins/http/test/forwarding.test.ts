@@ -53,7 +53,7 @@ t.test('P33 Strict-Transport-Security goes with pages over HTTPS alone, RFC 6797
   t.equal(await sent(other.server, told), undefined, 'another proxy is')
   t.match(await sent(other.server, told, '203.0.113.9'), /^max-age=/)
 
-  const { isHttps } = createForwarding({ trustedProxies: [], trustForwardedHeaders: false }, '')
+  const { isHttps } = createForwarding({ peer: () => ({ address: '203.0.113.9', isProxy: false }) }, '')
   const direct = (socket: object) => isHttps({ headers: {}, socket } as never)
   t.equal(direct(Object.create(TLSSocket.prototype, { encrypted: { value: true } })), true, 'without a proxy')
   t.equal(direct(new Socket()), false)

@@ -92,14 +92,4 @@ export const config = {
     },
     default: false,
   }),
-  'platform.rate-limit.annotation.client-ip.ipv6-prefix': key.integer({
-    title: { en: 'IPv6 prefix', 'zh-CN': 'IPv6 前缀长度' },
-    description: {
-      en: 'Leading bits of an IPv6 address that make one caller, 64 for a usual network. 128: every address is a caller of its own.',
-      'zh-CN': 'IPv6 地址中用于识别调用方的前缀位数，常见网络为 64。128 表示每个地址单独计数。',
-    },
-    default: 128,
-    minimum: 16,
-    maximum: 128,
-  }),
 }

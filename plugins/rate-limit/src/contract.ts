@@ -103,10 +103,11 @@ export interface RateLimiter {
   /** Forgets the key. @throws as `consume` does, whatever the failure policy */
   reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>
   /**
-   * A client address as it may stand in a key: SHA-256 in lower-case hex, of IPv6 addresses only the prefix that
-   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` keeps.
+   * A client address as it stands in a key; every key that holds one is made with this. SHA-256 in lower-case hex, of IPv6
+   * addresses only the network, as wide as `platform.rate-limit.annotation.client-ip.ipv6-prefix` says (64 by default),
+   * without zone; IPv4 inside IPv6 is that IPv4 address. Never throws.
    *
-   * @param address as `request.clientIp` has it
+   * @param address in any spelling; what is no address is hashed as it is
    */
   addressKey(address: string): string
 }

@@ -24,6 +24,10 @@ const view = Type.Object({
   annotationEnabled: Type.Boolean({ description: 'Whether routes may declare limits.' }),
   trustedProxies: Type.Array(Type.String()),
   trustForwardedHeaders: Type.Boolean(),
+  clientHeaders: Type.Array(
+    Type.String({ description: 'Headers of trusted proxies that are believed, in this order.' }),
+  ),
+  ipv6Prefix: Type.Integer({ description: 'Leading bits of an IPv6 address that make one caller.' }),
   stores: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -56,7 +60,7 @@ export function addOperations(http: HttpServer, plugin: string, parts: Operation
 
 function snapshot(
   { stores, settings, annotationEnabled, metricsAvailable, watch }: OperationsParts,
-  { trustedProxies, trustForwardedHeaders }: HttpServer['clientIpRules'],
+  { trustedProxies, trustForwardedHeaders, headers, ipv6Prefix }: HttpServer['clientIpRules'],
   locale: string,
 ): Static<typeof view> {
   const { defaultStore, defaultWindowMs, defaultMaxAttempts, failurePolicy } = settings
@@ -74,6 +78,7 @@ function snapshot(
     [failurePolicy === 'open', hint('open-policy')],
     [settings.shadow, hint('shadow')],
     [!metricsAvailable, hint('no-metrics')],
+    [trustForwardedHeaders && headers.length > 1, hint('client-headers', { headers: headers.join(', ') })],
   ]
   return {
     defaultStore,
@@ -82,6 +87,8 @@ function snapshot(
     annotationEnabled,
     trustedProxies: [...trustedProxies],
     trustForwardedHeaders,
+    clientHeaders: [...headers],
+    ipv6Prefix,
     stores: [...stores]
       .map(([name, { traits }]) => ({
         name,

@@ -1,4 +1,4 @@
-import { http, metrics } from '@plinth/http'
+import { addressNetwork, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
 import { addressKeys } from './caller-key.ts'
 import { config } from './config.ts'
@@ -48,7 +48,8 @@ export default definePlugin({
       counts: counter ?? noCounts,
       deadlines: () => deadlines,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
-      addressKey: addressKeys(config.get('platform.rate-limit.annotation.client-ip.ipv6-prefix')),
+      // Without the server, whose key the prefix is, nobody has configured another.
+      addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
     })
     if (settings.enabled) limiter.storeNamed(settings.defaultStore)
     const hasShared = [...stores.values()].some(({ traits }) => traits.shared)

@@ -27,6 +27,8 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
       'fc00::/7',
     ],
     trustForwardedHeaders: true,
+    clientHeaders: ['X-Forwarded-For', 'CF-Connecting-IP', 'X-Real-IP'],
+    ipv6Prefix: 64,
     responseHeaders: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'],
     metricsAvailable: true,
     metricName: 'platform.rate.limit.requests',
@@ -36,8 +38,9 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
     { name: 'memory', provider: 'memory', shared: false, algorithm: 'fixed-window', available: true },
   ])
   t.same(Object.keys(data).sort(), [
-    ...['annotationEnabled', 'defaultMaxAttempts', 'defaultStore', 'defaultWindow', 'metricName', 'metricsAvailable'],
-    ...['responseHeaders', 'runbookHints', 'stores', 'trustForwardedHeaders', 'trustedProxies'],
+    ...['annotationEnabled', 'clientHeaders', 'defaultMaxAttempts', 'defaultStore', 'defaultWindow', 'ipv6Prefix'],
+    ...['metricName', 'metricsAvailable', 'responseHeaders', 'runbookHints', 'stores', 'trustForwardedHeaders'],
+    'trustedProxies',
   ])
   t.same((await call(path, { headers: viewer })).data, data, 'asking changes nothing')
   t.match(await running.service(http).openapi(), { paths: { [path]: { get: {} } } })
@@ -53,6 +56,9 @@ t.test('R-105 the hints fit the product and the language of the caller', async (
   t.match(plain, /default store memory counts for each process alone.*default-store=shared-window/)
   t.match(plain, /use shared-window, and shared-bucket for costly calls/)
   t.match(plain, /trusted-proxies/)
+  t.match(plain, /only the header that your proxy sets, now X-Forwarded-For, CF-Connecting-IP, X-Real-IP/)
+  const one = { 'platform.rate-limit.annotation.client-ip.headers': '["X-Real-IP"]' }
+  t.notMatch(await hints(one), /only the header that your proxy sets/)
   t.notMatch(plain, /switched off|uncounted|\{\{/)
   t.match(await hints({}, 'zh-CN'), /默认存储 memory 只在单个进程内计数/)
   t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /switched off/)
