@@ -3,44 +3,182 @@ import { join } from 'node:path'
 import { http } from '@plinth/http'
 import { buildCatalogue, type CatalogueEntry } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import t from 'tap'
+import { type RateLimited, rateLimitedAnnotation } from '@plinth/rate-limit'
+import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 
+interface Endpoint {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly permission: string | null
+  readonly auth: string
+  readonly query: readonly string[]
+  readonly body: readonly string[]
+}
 interface Contract {
   readonly configKeys: readonly { key: string; default: unknown; sensitive: boolean; runtime: boolean }[]
-  readonly endpoints: readonly { method: string; path: string }[]
+  readonly endpoints: readonly Endpoint[]
+  readonly permissions: readonly { code: string }[]
 }
 const contract: Contract = JSON.parse(readFileSync(join(import.meta.dirname, 'contract.json'), 'utf8'))
 const catalogue = buildCatalogue(product.plugins.map(({ id, config = {} }) => ({ plugin: id, keys: config })))
 const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.key, entry]))
 
-/** Parts of the contract whose plugins exist: every documented key under them must be there. */
-const built = [
-  /^platform\.rate-limit\.(enabled|default-|key-prefix|annotation\.)/,
-  /^platform\.rate-limit\.stores\./,
-  /^platform\.iam\.auth\.login\./,
-  /^platform\.install\./,
-  /^platform\.view\.root\./,
-  /^platform\.notification\.(enabled|default-channel)$/,
-  /^platform\.open-platform\.security\.default/,
-  /^platform\.notification\.channels\.(log|memory)\./,
+/**
+ * The plugin that brings a part of the contract. A part is expected as soon as its plugin is in the product, and must not be
+ * there without it: then this table is wrong. What no line names is expected always.
+ */
+const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
+  [/member-points/, 'member-points'],
+  [/^\/api\/v1\/notifications(\/inbox.*|\/preferences)?$/, 'notification-channels.database'],
+  [/^\/api\/v1\/notification-(message-attachments|read-receipts)/, 'notification-channels.database'],
+  [/^\/api\/v1\/notifications\/template-preview$|^platform\.notification\.template\./, 'template'],
+  [/^\/api\/v1\/notification-rules|^notification:rule:/, 'notification.rules'],
+  [/^platform\.notification\.channels\.(?<channel>[a-z]+)\./, 'notification-channels.$<channel>'],
+  [/^platform\.forum\./, 'forum'],
+  [/^platform\.conversation\./, 'conversation'],
+  [/^\/api\/v1\/auth\/wallet\//, 'wallet-login'],
+  [/^\/api\/v1\/open\/web3\//, 'web3'],
+  [/^\/api\/v1\/(admin|money)\/web3\/|^money:web3:|^platform\.money\.web3\./, 'web3-settlement'],
 ]
+const plugins = new Set(product.plugins.map(({ id }) => id))
+
+/** The plugin that is missing for a path, permission or key to be there. */
+function missingPlugin(part: string): string | undefined {
+  for (const [pattern, plugin] of bringers) {
+    const match = pattern.exec(part)
+    const id = match && plugin.replace('$<channel>', match.groups?.['channel'] ?? '')
+    if (id != null && !plugins.has(id)) return id
+  }
+  return undefined
+}
+
+/** Whether a part of the contract is to be compared; a part that is there before its plugin fails. */
+function isExpected(t: Test, part: string, isThere: boolean): boolean {
+  const plugin = missingPlugin(part)
+  if (plugin !== undefined) t.notOk(isThere, `${part} is there, but not the plugin ${plugin} that brings it`)
+  return plugin === undefined
+}
 
 t.test('C-003 R-001 N-001 documented keys are declared with exactly the documented default', async (t) => {
   for (const { key, default: documented, sensitive, runtime } of contract.configKeys) {
     const entry = byKey.get(key)
-    if (entry === undefined) {
-      t.notOk(
-        built.some((part) => part.test(key)),
-        `${key} may be missing: its plugin does not exist yet`,
-      )
-      continue
-    }
-    t.same(entry.default, documented, `default of ${key}`)
-    t.equal(entry.sensitive, sensitive, `sensitivity of ${key}`)
-    if (runtime) t.equal(entry.reload, 'live', `${key} changes while running`)
+    if (!isExpected(t, key, entry !== undefined)) continue
+    t.ok(entry, `${key} is declared`)
+    t.same(entry?.default, documented, `default of ${key}`)
+    t.equal(entry?.sensitive, sensitive, `sensitivity of ${key}`)
+    if (runtime) t.equal(entry?.reload, 'live', `${key} changes while running`)
   }
 })
+
+const withoutNames = (path: string) => path.replaceAll(/\{[^}]*\}|:[A-Za-z]+/g, '{}')
+/** What a permission of the contract says besides the code: `(inferred)`, `not shown`, several. */
+const codeIn = (permission: string | null) => /^[a-z][a-z0-9:-]+$/.exec(permission?.replace(/ \(.*$/, '') ?? '')?.[0]
+
+interface Shape {
+  readonly properties?: Readonly<Record<string, Shape>>
+}
+interface Operation {
+  readonly security?: readonly object[]
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Shape }>> }
+  readonly 'x-permission'?: string
+}
+
+/** Names of members in what the contract writes, such as `limit:int`; not those in words: `paging: names not shown`. */
+const namesIn = (written: readonly string[]) =>
+  written.flatMap((text) => /^([a-z][A-Za-z.]*)(?=:[a-z]|$)/.exec(text)?.[1] ?? [])
+
+const hasMember = (shape: Shape | undefined, name: string) =>
+  name.split('.').reduce<Shape | undefined>((part, member) => part?.properties?.[member], shape) !== undefined
+
+t.test('every documented endpoint is there, with its parameters and for whom it is documented to be', async (t) => {
+  const running = await startForTest(product, { roles: ['cli'] })
+  t.teardown(() => running.stop('test ended'))
+  const { paths } = (await running.service(http).openapi()) as { paths: Record<string, Record<string, Operation>> }
+  const operations = new Map(
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => [
+        `${method.toUpperCase()} ${withoutNames(path)}`,
+        operation,
+      ]),
+    ),
+  )
+  const pages = new Set(running.service(http).routes.flatMap(({ hidden, path }) => (hidden ? [path] : [])))
+  /** How each kind of caller shows who it is. */
+  const schemes: Record<string, string[]> = {
+    none: [],
+    'install-token': [],
+    user: ['bearer'],
+    admin: ['bearer'],
+    'open-signature': ['openAppKey', 'openTimestamp', 'openNonce', 'openSignature'],
+  }
+  const declared = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
+  let compared = 0
+  for (const { id, method, path: documented, auth, permission, query, body } of contract.endpoints) {
+    // Some are documented with a proposed path, or with that of several.
+    const path =
+      /\/(?:api\/\S*)?/.exec(
+        documented.replace('async-task artifact / download-url entries', '/api/v1/async-tasks/{id}/download-url'),
+      )?.[0] ?? ''
+    const operation = operations.get(`${method} ${withoutNames(path)}`)
+    if (!path.startsWith('/api/')) {
+      t.ok(pages.has(documented), `page ${documented}`)
+      continue
+    }
+    const name = `${id} ${method} ${path}`
+    if (!isExpected(t, path, operation !== undefined)) continue
+    compared += 1
+    t.ok(operation, name)
+    t.same(
+      operation?.security?.flatMap((scheme) => Object.keys(scheme)),
+      schemes[auth],
+      `${name} is for: ${auth}`,
+    )
+    const code = codeIn(permission)
+    if (code !== undefined) t.equal(operation?.['x-permission'], code, `permission of ${name}`)
+    const guard = operation?.['x-permission']
+    if (guard !== undefined) t.ok(declared.has(guard), `${guard} is declared`)
+    const known = (operation?.parameters ?? []).flatMap((parameter) =>
+      parameter.in === 'query' ? [parameter.name] : [],
+    )
+    for (const parameter of namesIn(query)) t.ok(known.includes(parameter), `${name} takes ${parameter}`)
+    const shape = operation?.requestBody?.content['application/json']?.schema
+    for (const member of namesIn(body)) t.ok(hasMember(shape, member), `${name} takes the member ${member}`)
+  }
+  t.ok(compared >= 45, 'a table that excuses too much would compare nothing')
+})
+
+t.test('every documented permission is declared, and every permission that guards a route', async (t) => {
+  const declared = product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code))
+  for (const { code } of contract.permissions) {
+    const isThere = declared.some((candidate) =>
+      code.endsWith(':*') ? candidate.startsWith(code.slice(0, -1)) : candidate === code,
+    )
+    if (isExpected(t, code, isThere)) t.ok(isThere, `${code} is declared`)
+  }
+})
+
+t.test(
+  'R-049 R-050 R-101 limits of routes: silent only where nobody waits, none for all callers together',
+  async (t) => {
+    const running = await startForTest(product, { roles: ['cli'] })
+    t.teardown(() => running.stop('test ended'))
+    const limits = running
+      .service(http)
+      .routes.flatMap(({ path, annotations }) =>
+        annotations.flatMap(({ id, value }) =>
+          id === rateLimitedAnnotation ? [{ path, limit: value as RateLimited }] : [],
+        ),
+      )
+    t.ok(limits.length > 5)
+    for (const { path, limit } of limits) {
+      if (limit.silent) t.match(path, /heartbeat|tracking|log-report/, `${path} denies without a word`)
+      if (limit.keyStrategy === 'GLOBAL') t.ok(limit.key, `${path} shares one counter among all callers of the product`)
+    }
+  },
+)
 
 t.test('C-003 C-046 every key has the prefix, an owner, and its texts in both languages', async (t) => {
   for (const { key, plugin, title, description } of catalogue) {

@@ -78,11 +78,12 @@ onEachDatabase(t, 'K-008 what one instance stores is in force on another at once
   everyWayOfChange(t, db, {}),
 )
 
-onEachDatabase(t, 'K-008 what one instance stores is in force on another at once, over Redis', async (t, db) => {
-  if (skipRedis !== false) return void t.pass(`skipped: ${skipRedis}`)
-  const redis = redisSpace()
-  t.teardown(() => redis.drop())
-  await everyWayOfChange(t, db, redis.config)
+t.test('K-008 what one instance stores is in force on another, over Redis', { skip: skipRedis }, async (t) => {
+  onEachDatabase(t, 'at once', async (t, db) => {
+    const redis = redisSpace()
+    t.teardown(() => redis.drop())
+    await everyWayOfChange(t, db, redis.config)
+  })
 })
 
 t.test('K-008 a command in another process is heard of over Redis', { skip: skipRedis }, async (t) => {

@@ -1,0 +1,77 @@
+/** The runner of the tests, run on projects of a few small tests. */
+import { spawnSync } from 'node:child_process'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+
+const root = join(import.meta.dirname, '..')
+const test = (body: string) => `import t from 'tap'\n${body}\n`
+
+/** Runs the tests of a project as `npm test` does. */
+function runTests(t: Test, files: Record<string, string>, machine = '') {
+  const taprc =
+    'plugin:\n  - "!@tapjs/typescript"\nallow-incomplete-coverage: true\nallow-empty-coverage: true\ndisable-coverage: true\n'
+  const directory = t.testdir({ 'package.json': '{"type":"module"}', '.taprc': taprc, ...files })
+  const kept = Object.entries(process.env).filter(([name]) => !/^TAP|^_TAPJS|^NODE_OPTIONS$/.test(name))
+  const { status, stdout } = spawnSync(process.execPath, [join(root, 'scripts/run-tests.mjs'), ...Object.keys(files)], {
+    cwd: directory,
+    env: {
+      ...Object.fromEntries(kept),
+      PATH: `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`,
+      PLINTH_TEST_MACHINE: machine,
+    },
+    encoding: 'utf8',
+    timeout: 120_000,
+  })
+  return { status, output: stdout, lastLine: stdout.trimEnd().split('\n').at(-1) }
+}
+
+t.test('what passes only in a second run has failed, and is named', async (t) => {
+  const { status, output, lastLine } = runTests(t, {
+    'steady.test.ts': test('t.ok(1)'),
+    'unsteady.test.ts': test(`import { existsSync, writeFileSync } from 'node:fs'
+t.ok(existsSync('second'), 'once is not enough')
+writeFileSync('second', '')`),
+  })
+  t.match(output, /Unsteady, to be mended: unsteady\.test\.ts/)
+  t.match(output, /^ +\d ok +[\d.]+ s {2}steady\.test\.ts$/m, 'each finished file has its line')
+  t.match(output, /^ +\d FAILED +[\d.]+ s {2}unsteady\.test\.ts$/m)
+  t.match(output, /once is not enough/)
+  t.equal(lastLine, '1 passed, 1 failed, 0 skipped')
+  t.equal(status, 1)
+})
+
+const hasRedis = await new Promise<boolean>((resolve) => {
+  const socket = connect(6379, '127.0.0.1')
+  const end = (isThere: boolean) => () => {
+    socket.destroy()
+    resolve(isThere)
+  }
+  socket.once('connect', end(true)).once('error', end(false))
+})
+const skip = hasRedis ? false : 'no Redis on 127.0.0.1:6379'
+
+t.test('a test that is skipped although its server is there fails the run', { skip }, async (t) => {
+  const files = {
+    'a.test.ts': test(`t.ok(1)
+t.test('over Redis', { skip: 'no Redis on 127.0.0.1:6379' }, async () => {})
+t.test('as another user', { skip: 'root may write everywhere' }, async () => {})`),
+  }
+  const { status, output, lastLine } = runTests(t, files)
+  t.match(output, /MUST NOT BE SKIPPED a\.test\.ts: over Redis \(no Redis on 127\.0\.0\.1:6379\)/)
+  t.notMatch(output, /MUST NOT BE SKIPPED .*another user/)
+  t.match(output, /skipped 1: root may write everywhere/)
+  t.equal(lastLine, '1 passed, 1 failed, 2 skipped')
+  t.equal(status, 1)
+})
+
+t.test('on a complete machine nothing may be missing; elsewhere it may', async (t) => {
+  const files = { 'a.test.ts': test(`t.ok(1)\nt.test('in a browser', { skip: 'no browser at /x' }, async () => {})`) }
+  t.match(runTests(t, files), { status: 0, lastLine: '1 passed, 0 failed, 1 skipped' })
+  const complete = runTests(t, files, 'complete')
+  t.match(complete, { status: 1, output: /MUST NOT BE SKIPPED a\.test\.ts: in a browser/ })
+})
+
+t.test('a file that dies before it asserts anything fails the run', async (t) => {
+  t.match(runTests(t, { 'a.test.ts': 'process.exit(3)' }), { status: 1, lastLine: /^0 passed, [1-9]\d* failed/ })
+})
