@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
+import { answerBare, answerConnection } from './bare-answer.ts'
 import type { CallerAddresses } from './client-ip.ts'
 import type { DeferredSchemas } from './deferred-schemas.ts'
 import { envelopeType, failureText, noSniff } from './envelope.ts'
 import { type Failure, failureOf, transportFailure } from './failure.ts'
 import type { Forwarding } from './forwarding.ts'
+import { hostFault } from './host-check.ts'
+import { acceptJsonAlone } from './json-body.ts'
 import type { RouteDurations } from './request-durations.ts'
 import { RequestLog } from './request-log.ts'
 import type { Say } from './texts.ts'
 import { traceHeader, traceIdOf } from './trace-id.ts'
+import { UnmatchedAnswers } from './unmatched.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -66,6 +70,8 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
       connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
       // Node.js looks at the time of the whole request only when that of its headers is not longer.
       headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+      // Checked below: Node.js would answer without a body, and takes the first of two.
+      requireHostHeader: false,
     },
     schemaController: { compilersFactory: schemas.compilers },
     // A request that arrives while we drain is served; its connection is closed after it.
@@ -73,8 +79,13 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable) return
-      socket.end(rawResponse(transportFailure(error.code, say, localeOf(undefined))))
+      answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
     },
+  })
+  app.server.on('checkExpectation', (request, response) => {
+    const locale = localeOf(request.headers['accept-language'])
+    response.setHeader(traceHeader, traceIdOf(request))
+    answerBare(response, transportFailure('expectation', say, locale))
   })
 
   // Not by Fastify's options: with a logger of its own it would make a child and two listeners for each request.
@@ -99,7 +110,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     request.log = own
     reply.log = own
     reply.header(traceHeader, request.id)
-    done()
+    done(hostFault(request.raw))
   })
   app.addHook('onRoute', (route) => {
     const durations = settings.durationsOf?.(String(route.method), route.url)
@@ -107,19 +118,22 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     route.onSend = [...[route.onSend ?? []].flat(), finish]
   })
   const finishUnmatched = finisher(settings, settings.durationsOf?.('*', 'unmatched'), undefined)
+  const unmatched = new UnmatchedAnswers(app, say)
   app.setNotFoundHandler((request, reply) => {
-    reply.code(404)
+    const answer = unmatched.to(request)
+    reply.code(answer.status).headers(answer.headers)
     finishUnmatched.call(app, request, reply, undefined, () => {
-      sendFailure(transportFailure('FST_ERR_NOT_FOUND', say, request.locale), reply)
+      reply.send(answer.body)
     })
   })
   return app
 }
 
 /** Sends a failure in its envelope, whatever the route would have sent. */
-export function sendFailure({ status, code, message, data }: Failure, reply: FastifyReply): void {
+export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
   reply
     .code(status)
+    .headers(headers)
     .header(noSniff.name, noSniff.value)
     .header(traceHeader, reply.request.id)
     .type(envelopeType)
@@ -132,16 +146,6 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
       return read(this)
     },
   } as never)
-}
-
-/** JSON bodies, also empty ones: many operations take none and clients send the media type all the same (decision D5). */
-function acceptJsonAlone(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
-    else parse(request, body, done)
-  })
 }
 
 /** Last step of every answer: closes the connection while we drain, counts, logs. */
@@ -182,16 +186,4 @@ function logFailure(error: unknown, { kind, code, message }: Failure, request: F
   } catch {
     request.log.error({ method, route: url }, 'request failed with an error that cannot be shown')
   }
-}
-
-/** A response for a request that Node.js could not even parse. */
-function rawResponse({ status, code, message, data }: Failure): string {
-  const body = failureText(code, message, data)
-  const headers = {
-    [noSniff.name]: noSniff.value,
-    'content-type': envelopeType,
-    'content-length': Buffer.byteLength(body),
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} Error\r\n${lines.join('')}connection: close\r\n\r\n${body}`
 }

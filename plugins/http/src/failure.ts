@@ -11,6 +11,7 @@ export interface Failure {
   readonly kind: 'business' | 'transport' | 'unexpected'
   readonly message: string
   readonly data: object | null
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Faults of the transport, by the code of the error of Fastify or Node.js: HTTP status and reason. */
@@ -25,6 +26,29 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
   FST_ERR_CTP_EMPTY_TYPE: [415, 'http.media-type-unsupported'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'http.request-timeout'],
   HPE_HEADER_OVERFLOW: [431, 'http.headers-too-large'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'http.body-too-large'],
+  hostAmbiguous: [400, 'http.host-ambiguous'],
+  notUtf8: [400, 'http.body-malformed'],
+  methodNotAllowed: [405, 'http.method-not-allowed'],
+  contentEncoding: [415, 'http.content-encoding-unsupported'],
+  charset: [415, 'http.charset-unsupported'],
+  expectation: [417, 'http.expectation-unsupported'],
+}
+
+/** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
+const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  contentEncoding: { 'accept-encoding': 'identity' },
+}
+
+/** A request that cannot be taken, for a reason that neither Fastify nor Node.js looks for. */
+export class TransportFault extends Error {
+  override readonly name = 'TransportFault'
+  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset'
+
+  constructor(code: TransportFault['code']) {
+    super(`Transport fault: ${code}`)
+    this.code = code
+  }
 }
 
 /** A fault of the transport, in the locale. */
@@ -32,7 +56,8 @@ export function transportFailure(code: string, say: Say, locale: string): Failur
   const [status, reason] = transportFaults[code] ?? [400, 'http.request-malformed']
   const key = `messages.${reason}`
   const message = say(locale, key, {}, ownText(key))
-  return { status, code: String(status), kind: 'transport', message, data: { reason } }
+  const headers = transportHeaders[code] ?? {}
+  return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
 
 /**
@@ -44,6 +69,7 @@ export function failureOf(error: unknown, say: Say, locale: string): Failure {
   try {
     if (isBusinessError(error)) return businessFailure(error, say, locale)
     if (error instanceof InvalidInput) return inputFailure(error, say, locale)
+    if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
     if (error instanceof Error) {
       const { code } = error as { code?: unknown }
       // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.

@@ -81,7 +81,9 @@ function operation(route: BookedRoute, path: string, schemas: SchemaWriter, fail
           ? envelopeResponse(schemas.write(successSchema(route.declaration.response)), failure)
           : rawResponse(route.declaration.produces, failure),
       '4XX': {
-        description: 'The request could not be taken: unknown address, malformed or too large body, media type.',
+        description:
+          'The request could not be taken: unknown address (404), another method than the address has (405, with `Allow`), ' +
+          'malformed (400), too large (413) or of another media type, encoding or character set than JSON in UTF-8 (415).',
         content: { [jsonType]: { schema: failure } },
       },
     },

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { acceptJsonAlone } from './json-body.ts'
 
 /**
  * Makes the routes of this context keep the bytes of their bodies in `request.rawBody`. What is parsed is the same as
@@ -6,13 +7,9 @@ import type { FastifyInstance } from 'fastify'
  * guard sees it.
  */
 export function keepRawBody(app: FastifyInstance): FastifyInstance {
-  const parse = app.getDefaultJsonParser('error', 'error')
   const nothing = Buffer.alloc(0)
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  acceptJsonAlone(app, (request, body) => {
     request.rawBody = body
-    if (body.length === 0) done(null, undefined)
-    else parse(request, body.toString('utf8'), done)
   })
   // Runs before the guards, which are hooks of the route.
   app.addHook('preValidation', (request, _reply, done) => {

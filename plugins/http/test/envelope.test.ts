@@ -177,7 +177,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
     call('/api/v1/shop/items', { method: 'POST', headers: { 'content-type': type }, body })
   const expected = [
     [await call('/nothing'), 404, 'http.route-unknown'],
-    [await call('/api/v1/shop/items'), 404, 'http.route-unknown'],
+    [await call('/api/v1/shop/items'), 405, 'http.method-not-allowed'],
     [await call('/api/v1/shop/%zz'), 400, 'http.url-malformed'],
     [await post('{"name":'), 400, 'http.body-malformed'],
     [await post('{"name":"x","__proto__":{"admin":true}}'), 400, 'http.body-malformed'],
@@ -200,7 +200,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
   ] as const) {
     const response = await rawExchange(port(), request)
     t.match(response, new RegExp(`^HTTP/1\\.1 ${status} `))
-    if (response.includes('{')) isEnvelope(t, bodyOf(response))
+    isEnvelope(t, bodyOf(response))
   }
 })
 

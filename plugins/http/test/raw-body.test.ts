@@ -63,12 +63,6 @@ t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t
     t.same(seen.pop(), bytes)
   })
 
-  await t.test('what is no UTF-8 stays what it is', async (t) => {
-    const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')])
-    await call('/api/v1/shop/signed', { method: 'POST', headers: { 'content-type': 'application/json' }, body: bytes })
-    t.same(seen.pop(), bytes)
-  })
-
   await t.test('a file or stream route can be signed as well', async (t) => {
     const { send, seen } = await start(t, {
       more: (http) =>
@@ -115,9 +109,10 @@ t.test('what no route takes is refused before any signature is looked at', async
     ['wrong media type', 415, { headers: { 'content-type': 'text/plain' }, body: 'x' }],
     ['no media type', 415, { headers: { 'content-type': '' }, body: new Blob(['x']) }],
     ['malformed JSON', 400, { headers: json, body: '{"a":' }],
+    ['no UTF-8', 400, { headers: json, body: Buffer.from('{"a":"\xff"}', 'latin1') }],
     ['poisoned JSON', 400, { headers: json, body: '{"__proto__":{}}' }],
     ['too large', 413, { headers: json, body: large }],
-    ['compressed: nothing is decoded', 400, { headers: { ...json, 'content-encoding': 'gzip' }, body: gzipSync('{}') }],
+    ['compressed: nothing is decoded', 415, { headers: { ...json, 'content-encoding': 'gzip' }, body: gzipSync('{}') }],
   ] as const
   for (const [name, status, init] of cases) {
     for (const path of [url, '/api/v1/shop/public']) {
