@@ -9,6 +9,7 @@ import {
   type NewUser,
   superAdminRole,
 } from './contract.ts'
+import { userInScope } from './data-scope.ts'
 import { ExternalIdentity, Role, User, UserRole } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
@@ -105,7 +106,8 @@ export class AccountService implements Accounts {
   bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
-      if ((await em.count(User, { id: userId })) === 0) throw refusal('user-unknown')
+      await userInScope(em, userId, actor)
+      await this.#parts.rules.assertMayActOn(em, userId, actor)
       const bound = await em.findOne(ExternalIdentity, { provider: subject.provider, subject: subject.subject })
       if (bound !== null && bound.userId !== userId) throw refusal('external-identity-taken')
       if (bound !== null) return

@@ -2,6 +2,8 @@ import type { EntityName } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery } from '@plinth/http'
 import { Type } from 'typebox'
+import { requirePrincipal } from './access-guard.ts'
+import { rowsInScope } from './data-scope.ts'
 import { Audit, LoginAudit } from './entities.ts'
 import { id, line } from './inputs.ts'
 import { own } from './permissions.ts'
@@ -9,7 +11,10 @@ import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from './view
 
 const access = { permission: own.auditView }
 
-/** What was done and who tried to log in, the newest first. */
+/**
+ * What was done and who tried to log in, the newest first, by users within the data scope of the caller. What nobody did who
+ * is known (commands, unknown names) is for scope `all`.
+ */
 export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readonly db: Database }): void {
   const newest = async <T extends { id: number }, V>(
     entity: EntityName<T>,
@@ -36,11 +41,12 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
       }),
     },
     response: page(loginAuditView),
-    handler: ({ query }) => {
+    handler: (request) => {
+      const { query } = request
       const { userId, success, clientIp } = query
       return newest<LoginAudit, ReturnType<typeof viewOfLoginAudit>>(
         LoginAudit,
-        given({ userId, success, clientIp }),
+        { $and: [given({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
         query,
         viewOfLoginAudit,
       )
@@ -62,9 +68,15 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
       }),
     },
     response: page(auditView),
-    handler: ({ query }) => {
+    handler: (request) => {
+      const { query } = request
       const { actor, action, targetType, targetId, targetName } = query
-      const where = given({ actor, action, targetType, targetId, targetName })
+      const where = {
+        $and: [
+          given({ actor, action, targetType, targetId, targetName }),
+          rowsInScope(requirePrincipal(request), 'actor_user_id'),
+        ],
+      }
       return newest<Audit, ReturnType<typeof viewOfAudit>>(Audit, where, query, viewOfAudit)
     },
   })

@@ -31,14 +31,26 @@ export class AuditTrail {
     }
   }
 
-  /** @param action for example `user.update`; its first word is the type of the target */
-  record(actor: Actor, action: string, targetId: number, summary: AuditSummary): Promise<void> {
+  /**
+   * @param action for example `user.update`
+   * @param targetType the first word of the action, unless it says otherwise
+   */
+  record(
+    actor: Actor,
+    action: string,
+    targetId: number,
+    summary: AuditSummary,
+    targetType = firstWord(action),
+  ): Promise<void> {
     const who = 'principal' in actor ? { userId: actor.principal.userId } : { name: actor.name }
     const { clientIp, traceId } = actor
-    return this.#write({ actor: who, action, subject: targetId, summary, clientIp, traceId })
+    return this.#write({ actor: who, action, subject: targetId, summary, clientIp, traceId }, targetType)
   }
 
-  async #write(entry: AuditEntry & Required<Pick<AuditEntry, 'summary' | 'clientIp' | 'traceId'>>): Promise<void> {
+  async #write(
+    entry: AuditEntry & Required<Pick<AuditEntry, 'summary' | 'clientIp' | 'traceId'>>,
+    targetType = firstWord(entry.action),
+  ): Promise<void> {
     const { actor, action, subject, summary, clientIp, traceId } = entry
     const em = this.#db.fork()
     em.create(Audit, {
@@ -46,7 +58,8 @@ export class AuditTrail {
       occurredAt: new Date(this.#clock.now()),
       actor: 'userId' in actor ? `user:${actor.userId}` : cut(actor.name, 64),
       action: cut(action, 64),
-      targetType: cut(action.split('.', 1)[0] ?? action, 32),
+      actorUserId: 'userId' in actor ? actor.userId : null,
+      targetType: cut(targetType, 32),
       targetId: typeof subject === 'number' ? subject : noTarget,
       targetName: typeof subject === 'string' ? cut(this.#redact(subject), 200) : null,
       summary: this.#masked(summary),
@@ -80,6 +93,8 @@ export class AuditTrail {
     await em.flush()
   }
 }
+
+const firstWord = (action: string) => action.split('.', 1)[0] ?? action
 
 /** `targetId` of what has no number. */
 export const noTarget = 0

@@ -57,11 +57,7 @@ export class Authority {
     }
   }
 
-  /**
-   * Announces a change. Inside its transaction, before anything else: the row is also the lock under which accounts and
-   * roles change one after another, on all instances, so that rules about several rows (names are unique, the last
-   * administrator stays) can be checked by reading.
-   */
+  /** Announces that somebody's authority changes, inside the transaction that changes it. Takes the lock as well. */
   async change(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch + 1 where id = 1')
     this.#db.afterCommit(() => {
@@ -70,7 +66,11 @@ export class Authority {
     })
   }
 
-  /** Takes the lock of `change` for what takes nothing from anybody: a new user, a new role. */
+  /**
+   * Takes the lock under which accounts and roles change one after another, on all instances, so that rules about several
+   * rows (names are unique, the last administrator stays) can be checked by reading. Before anything else in the
+   * transaction; what turns out to change nothing of anybody's authority leaves the epoch as it is.
+   */
   async lock(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch where id = 1')
   }

@@ -59,6 +59,26 @@ export interface Identity {
    */
   assertInScope(principal: Principal, userIds: readonly number[]): Promise<void>
   /**
+   * Whether the user exists within the principal's data scope. For what names one user: what is out of scope is answered
+   * as if it did not exist (decision B34).
+   */
+  isInScope(principal: Principal, userId: number): Promise<boolean>
+  /**
+   * Refuses when the principal may not assign this organisation: with scope `all` any, with `org` the own one, with
+   * `self` none.
+   *
+   * @param orgId null: no organisation
+   * @throws BusinessError "403" with reason `iam.organisation-out-of-scope`
+   */
+  assertOrgInScope(principal: Principal, orgId: number | null): void
+  /**
+   * For lists: a condition of the entity manager for the rows whose user is within the principal's data scope. Rows without
+   * a user are there for scope `all` alone.
+   *
+   * @param column column that holds the user id, by its name in the database, such as `owner_id`; never from a request
+   */
+  rowsInScope(principal: Principal, column: string): object
+  /**
    * Opens a session for a user whose identity another plugin has proven (a wallet, a code): the same tokens, guards and
    * audit as with a password.
    *

@@ -129,6 +129,7 @@ export const Audit = defineEntity({
   tableName: 'iam_audit',
   indexes: [
     { properties: ['occurredAt'] },
+    { properties: ['actorUserId'] },
     { properties: ['targetType', 'targetId'] },
     { properties: ['targetType', 'targetName'] },
   ],
@@ -137,6 +138,8 @@ export const Audit = defineEntity({
     occurredAt: column.timestamp(),
     /** `user:<id>`, or the name of what acted by itself: `cli`, `install`. */
     actor: column.text(64),
+    /** The user of `actor`, whose data scope decides who may read the record. */
+    actorUserId: column.id().nullable(),
     action: column.text(64),
     targetType: column.text(32),
     /** 0 for what has no number. */

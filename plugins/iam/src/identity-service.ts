@@ -1,10 +1,10 @@
 import type { Database } from '@plinth/database'
 import type { Identity, LoginAttempt, Principal, Session } from './contract.ts'
+import { assertOrgInScope, rowsInScope, usersInScope } from './data-scope.ts'
 import { User } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
-import { scopeCondition } from './user-rules.ts'
 
 /** Users that are looked up in one query. */
 const batch = 500
@@ -34,9 +34,21 @@ export class IdentityService implements Identity {
     const em = this.#db.fork()
     for (let start = 0; start < wanted.length; start += batch) {
       const ids = wanted.slice(start, start + batch)
-      const found = await em.count(User, { $and: [{ id: { $in: ids } }, scopeCondition(principal)] })
+      const found = await em.count(User, { $and: [{ id: { $in: ids } }, usersInScope(principal)] })
       if (found !== ids.length) throw refusal('out-of-scope')
     }
+  }
+
+  async isInScope(principal: Principal, userId: number): Promise<boolean> {
+    return (await this.#db.fork().count(User, { $and: [{ id: userId }, usersInScope(principal)] })) === 1
+  }
+
+  assertOrgInScope(principal: Principal, orgId: number | null): void {
+    assertOrgInScope(principal, orgId)
+  }
+
+  rowsInScope(principal: Principal, column: string): object {
+    return rowsInScope(principal, column)
   }
 
   openSession(userId: number, attempt: LoginAttempt): Promise<Session> {

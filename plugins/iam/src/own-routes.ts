@@ -63,7 +63,7 @@ export function addOwnRoutes({ http, db, login, users, sessions, catalogue }: Ow
     response: nothing,
     handler: async (request) => {
       const { userId, sessionId } = requirePrincipal(request)
-      await sessions.revoke(userId, sessionId, actorOf(request), 'session.logout')
+      await sessions.revoke(sessionId, actorOf(request), 'session.logout', userId)
       return null
     },
   })
@@ -119,7 +119,7 @@ export function addOwnRoutes({ http, db, login, users, sessions, catalogue }: Ow
     response: Type.Array(sessionView),
     handler: async (request) => {
       const { userId, sessionId } = requirePrincipal(request)
-      return (await sessions.list(userId)).map((token) => viewOfSession(token, sessionId))
+      return (await sessions.list(userId, actorOf(request))).map((token) => viewOfSession(token, sessionId))
     },
   })
   http.route('iam', {
@@ -130,7 +130,7 @@ export function addOwnRoutes({ http, db, login, users, sessions, catalogue }: Ow
     request: { params: idParams },
     response: nothing,
     handler: async (request) => {
-      await sessions.revoke(requirePrincipal(request).userId, request.params.id, actorOf(request), 'session.revoke')
+      await sessions.revoke(request.params.id, actorOf(request), 'session.revoke', requirePrincipal(request).userId)
       return null
     },
   })

@@ -76,11 +76,11 @@ export default definePlugin({
       ...{ db, authority, roles: grants, clock, log },
       settings: { cacheSize, idleTimeoutMs },
     })
-    const sessions = new Sessions({ db, clock, authority, audit }, { lifetimeMs, idleTimeoutMs })
+    const sessions = new Sessions({ db, clock, authority, rules, audit }, { lifetimeMs, idleTimeoutMs })
     const renameGuards = contributions(renameGuard)
     const userParts = { db, clock, authority, rules, hasher, passwords: policy, sessions, audit, renameGuards, events }
     const users = new Users(userParts)
-    const roles = new Roles({ db, clock, authority, roles: grants, catalogue, audit })
+    const roles = new Roles({ db, clock, authority, roles: grants, rules, catalogue, audit })
     const limiter = rateLimiter && loginLimiter(rateLimiter, config)
     if (limiter === undefined && processRoles.has('web'))
       log.warn('no plugin brings a rate limiter: logins are not limited')
@@ -95,7 +95,7 @@ export default definePlugin({
     for (const guard of accessGuards(identityService, clock)) http.guard(guard)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
     addOwnRoutes({ http, db, login, users, sessions, catalogue })
-    addUserRoutes({ http, db, users, sessions, rules })
+    addUserRoutes({ http, db, users, sessions })
     addRoleRoutes({ http, db, roles, catalogue })
     addAuditRoutes({ http, db })
 

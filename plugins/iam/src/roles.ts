@@ -9,7 +9,7 @@ import { refusal } from './failures.ts'
 import { resolveGrants } from './grants.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import type { RoleGrants } from './role-grants.ts'
-import { assertCovered } from './user-rules.ts'
+import { assertCovered, type UserRules } from './user-rules.ts'
 import { assertVersion, touch } from './users.ts'
 
 export interface RoleContent {
@@ -25,6 +25,7 @@ export class Roles {
   readonly #clock: Pick<Clock, 'now'>
   readonly #authority: Authority
   readonly #grants: RoleGrants
+  readonly #rules: UserRules
   readonly #catalogue: PermissionCatalogue
   readonly #audit: AuditTrail
 
@@ -33,6 +34,7 @@ export class Roles {
     readonly clock: Clock
     readonly authority: Authority
     readonly roles: RoleGrants
+    readonly rules: UserRules
     readonly catalogue: PermissionCatalogue
     readonly audit: AuditTrail
   }) {
@@ -40,6 +42,7 @@ export class Roles {
     this.#clock = parts.clock
     this.#authority = parts.authority
     this.#grants = parts.roles
+    this.#rules = parts.rules
     this.#catalogue = parts.catalogue
     this.#audit = parts.audit
   }
@@ -67,22 +70,28 @@ export class Roles {
   }
 
   /**
-   * Gives a role new content.
+   * Gives a role new content. The content that it has changes nothing.
    *
-   * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, and as `create`
+   * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
+   *   `iam.out-of-scope` when somebody holds it whom the actor does not reach, and as `create`
    */
   update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
     return this.#db.transactional(async (em) => {
-      await this.#authority.change()
+      await this.#authority.lock()
       const role = await this.#changeable(em, id, actor)
       assertVersion(role, version)
       const held = (await em.find(RolePermission, { roleId: id })).map(({ permissionCode }) => permissionCode)
       const added = content.permissions.filter((code) => !held.includes(code))
       const removed = held.filter((code) => !content.permissions.includes(code))
       this.#assertMayGive(content, added, actor)
+      await this.#rules.assertHoldersInScope(em, id, actor)
+      const { permissions: _, ...fields } = content
+      const grantsDiffer = added.length + removed.length > 0 || fields.dataScope !== role.dataScope
+      const isSame = fields.name === role.name && fields.description === (role.description ?? null)
+      if (!grantsDiffer && isSame) return role
+      if (grantsDiffer) await this.#authority.change()
       if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
       this.#addPermissions(em, id, added)
-      const { permissions: _, ...fields } = content
       Object.assign(role, fields)
       touch(role, this.#clock)
       await em.flush()
@@ -94,7 +103,7 @@ export class Roles {
   /** Throws as `update`, and "409" `iam.role-in-use` while users hold it. */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#db.transactional(async (em) => {
-      await this.#authority.change()
+      await this.#authority.lock()
       const role = await this.#changeable(em, id, actor)
       assertVersion(role, version)
       const count = await em.count(UserRole, { roleId: id })

@@ -4,8 +4,10 @@ import { newAccessToken, tokenHash } from './access-token.ts'
 import { type AuditTrail, storedOrigin } from './audit.ts'
 import type { Authority } from './authority.ts'
 import type { Actor, LoginAttempt, Session } from './contract.ts'
-import { Token } from './entities.ts'
+import { scopeOf, userInScope } from './data-scope.ts'
+import { Token, User } from './entities.ts'
 import { refusal } from './failures.ts'
+import type { UserRules } from './user-rules.ts'
 
 /** Sessions that are shown of one user. Those that ended are removed, so more would take a flood of logins. */
 const mostShown = 200
@@ -15,16 +17,24 @@ export class Sessions {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
   readonly #authority: Authority
+  readonly #rules: UserRules
   readonly #audit: AuditTrail
   readonly #settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number }
 
   constructor(
-    parts: { readonly db: Database; readonly clock: Clock; readonly authority: Authority; readonly audit: AuditTrail },
+    parts: {
+      readonly db: Database
+      readonly clock: Clock
+      readonly authority: Authority
+      readonly rules: UserRules
+      readonly audit: AuditTrail
+    },
     settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number },
   ) {
     this.#db = parts.db
     this.#clock = parts.clock
     this.#authority = parts.authority
+    this.#rules = parts.rules
     this.#audit = parts.audit
     this.#settings = settings
   }
@@ -52,8 +62,15 @@ export class Sessions {
     return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
   }
 
-  /** Sessions of the user that are alive, the newest first. */
-  list(userId: number): Promise<Token[]> {
+  /**
+   * Sessions of a user that are alive, the newest first: where somebody logs in from is nobody's to read who holds less.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
+   */
+  async list(userId: number, actor: Actor): Promise<Token[]> {
+    const em = this.#db.fork()
+    await userInScope(em, userId, actor)
+    await this.#rules.assertMayActOn(em, userId, actor)
     const now = this.#clock.now()
     const alive = {
       userId,
@@ -61,36 +78,47 @@ export class Sessions {
       expiresAt: { $gt: new Date(now) },
       lastSeenAt: { $gt: new Date(now - this.#settings.idleTimeoutMs()) },
     }
-    return this.#db.fork().find(Token, alive, { orderBy: { id: 'desc' }, limit: mostShown })
-  }
-
-  async find(sessionId: number): Promise<Token | null> {
-    return this.#db.fork().findOne(Token, sessionId)
+    return em.find(Token, alive, { orderBy: { id: 'desc' }, limit: mostShown })
   }
 
   /**
-   * Ends one session of a user. Ending it again changes nothing.
+   * Ends one session. Ending it again changes nothing.
    *
-   * @throws BusinessError "404" `iam.session-unknown`, also for a session of somebody else
+   * @param owner whose session it must be; absent: of anybody whom the actor reaches
+   * @throws BusinessError "404" `iam.session-unknown`, also for a session of somebody else or out of scope; "403"
+   *   `iam.beyond-own-authority`
    */
-  revoke(userId: number, sessionId: number, actor: Actor, action: string): Promise<void> {
+  revoke(sessionId: number, actor: Actor, action: string, owner?: number): Promise<void> {
     return this.#db.transactional(async (em) => {
+      await this.#authority.lock()
+      const session = await em.findOne(Token, { id: sessionId, ...(owner === undefined ? {} : { userId: owner }) })
+      const user = session && (await em.findOne(User, { $and: [{ id: session.userId }, scopeOf(actor)] }))
+      if (user === null) throw refusal('session-unknown')
+      await this.#rules.assertMayActOn(em, user.id, actor)
+      const ended = await this.#db.execute('update iam_token set revoked_at = ? where id = ? and revoked_at is null', [
+        new Date(this.#clock.now()),
+        sessionId,
+      ])
+      if (ended === 0) return
       await this.#authority.change()
-      if ((await em.count(Token, { id: sessionId, userId })) === 0) throw refusal('session-unknown')
-      const ended = await this.#db.execute(
-        'update iam_token set revoked_at = ? where id = ? and user_id = ? and revoked_at is null',
-        [new Date(this.#clock.now()), sessionId, userId],
-      )
-      if (ended > 0) await this.#audit.record(actor, action, sessionId, { userId })
+      await this.#audit.record(actor, action, sessionId, { userId: user.id })
     })
   }
 
-  /** Ends all sessions of a user but one and answers how many. */
+  /**
+   * Ends all sessions of a user but one and answers how many.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
+   */
   revokeAll(userId: number, actor: Actor, except = 0): Promise<number> {
-    return this.#db.transactional(async () => {
-      await this.#authority.change()
+    return this.#db.transactional(async (em) => {
+      await this.#authority.lock()
+      await userInScope(em, userId, actor)
+      await this.#rules.assertMayActOn(em, userId, actor)
       const ended = await this.endAll(userId, except)
-      if (ended > 0) await this.#audit.record(actor, 'session.revoke-all', userId, { count: ended })
+      if (ended === 0) return 0
+      await this.#authority.change()
+      await this.#audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
       return ended
     })
   }

@@ -2,6 +2,7 @@ import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
 import { Type } from 'typebox'
 import { requirePrincipal } from './access-guard.ts'
+import { userInScope, usersInScope } from './data-scope.ts'
 import { User, UserRole } from './entities.ts'
 import { refusal } from './failures.ts'
 import {
@@ -20,7 +21,6 @@ import {
 import { own } from './permissions.ts'
 import type { Sessions } from './sessions.ts'
 import { holdsText } from './text-search.ts'
-import { scopeCondition, type UserRules, userInScope } from './user-rules.ts'
 import type { Users } from './users.ts'
 import { sessionView, userView, userViews, viewOfSession } from './views.ts'
 
@@ -29,7 +29,6 @@ interface UserRouteParts {
   readonly db: Database
   readonly users: Users
   readonly sessions: Sessions
-  readonly rules: UserRules
 }
 
 const path = '/api/v1/admin/iam/users'
@@ -42,7 +41,7 @@ const sortedBy = { username: 'usernameKey', email: 'emailKey' } as const
 const nullableOrg = Type.Union([id, Type.Null()])
 
 /** Administration of users, within the data scope of the caller. */
-export function addUserRoutes({ http, db, users, sessions, rules }: UserRouteParts): void {
+export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): void {
   const view = async (user: User) => {
     const [one] = await userViews(db.fork(), [user])
     if (one === undefined) throw refusal('user-unknown')
@@ -70,7 +69,7 @@ export function addUserRoutes({ http, db, users, sessions, rules }: UserRoutePar
       const holders =
         roleId === undefined ? undefined : (await em.find(UserRole, { roleId })).map(({ userId }) => userId)
       const conditions = [
-        scopeCondition(requirePrincipal(request)),
+        usersInScope(requirePrincipal(request)),
         ...(keyword ? [holdsText(db, ['username', 'email', 'mobile'], keyword)] : []),
         ...(enabled === undefined ? [] : [{ enabled }]),
         ...(holders === undefined ? [] : [{ id: { $in: holders } }]),
@@ -173,9 +172,8 @@ export function addUserRoutes({ http, db, users, sessions, rules }: UserRoutePar
     request: { params: idParams },
     response: Type.Array(sessionView),
     handler: async (request) => {
-      const user = await userInScope(db.fork(), request.params.id, actorOf(request))
       const current = requirePrincipal(request).sessionId
-      return (await sessions.list(user.id)).map((token) => viewOfSession(token, current))
+      return (await sessions.list(request.params.id, actorOf(request))).map((token) => viewOfSession(token, current))
     },
   })
   http.route('iam', {
@@ -185,12 +183,7 @@ export function addUserRoutes({ http, db, users, sessions, rules }: UserRoutePar
     access: { permission: own.sessionRevoke },
     request: { params: idParams },
     response: affected,
-    handler: async (request) => {
-      const actor = actorOf(request)
-      const { id } = await userInScope(db.fork(), request.params.id, actor)
-      await rules.assertMayActOn(db.fork(), id, actor)
-      return { affected: await sessions.revokeAll(id, actor) }
-    },
+    handler: async (request) => ({ affected: await sessions.revokeAll(request.params.id, actorOf(request)) }),
   })
   http.route('iam', {
     method: 'DELETE',
@@ -200,12 +193,7 @@ export function addUserRoutes({ http, db, users, sessions, rules }: UserRoutePar
     request: { params: idParams },
     response: nothing,
     handler: async (request) => {
-      const actor = actorOf(request)
-      const session = await sessions.find(request.params.id)
-      if (session === null) throw refusal('session-unknown')
-      await userInScope(db.fork(), session.userId, actor)
-      await rules.assertMayActOn(db.fork(), session.userId, actor)
-      await sessions.revoke(session.userId, session.id, actor, 'session.revoke')
+      await sessions.revoke(request.params.id, actorOf(request), 'session.revoke')
       return null
     },
   })

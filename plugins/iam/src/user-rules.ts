@@ -1,25 +1,10 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Actor, type Principal, superAdminRole } from './contract.ts'
+import { rowsInScope } from './data-scope.ts'
 import { Role, User, UserRole } from './entities.ts'
 import { refusal } from './failures.ts'
 import { covers, type Grants } from './grants.ts'
 import type { RoleGrants } from './role-grants.ts'
-
-type Where = { readonly id?: number; readonly orgId?: number }
-
-/** Condition for the users within a principal's data scope (decision A5). */
-export function scopeCondition({ dataScope, orgId, userId }: Principal): Where {
-  if (dataScope === 'all') return {}
-  return dataScope === 'org' && orgId !== null ? { orgId } : { id: userId }
-}
-
-/** The user, if the actor may see one. Throws "404" `iam.user-unknown`, also for a user out of scope. */
-export async function userInScope(em: SqlEntityManager, id: number, actor: Actor): Promise<User> {
-  const scope = 'principal' in actor ? scopeCondition(actor.principal) : {}
-  const user = await em.findOne(User, { $and: [{ id }, scope] })
-  if (user === null) throw refusal('user-unknown')
-  return user
-}
 
 /**
  * Rules about what one user may do to another. They read several rows, so they are asked under the lock of
@@ -32,9 +17,18 @@ export class UserRules {
     this.#roles = roles
   }
 
-  /** Nobody acts on who holds more. Throws "403" `iam.beyond-own-authority`. */
+  /** Nobody acts on who holds more; everybody holds as much as oneself. Throws "403" `iam.beyond-own-authority`. */
   async assertMayActOn(em: SqlEntityManager, userId: number, actor: Actor): Promise<void> {
-    if ('principal' in actor) assertCovered(actor.principal, await this.#roles.ofUser(em, userId))
+    if (!('principal' in actor) || actor.principal.userId === userId) return
+    assertCovered(actor.principal, await this.#roles.ofUser(em, userId))
+  }
+
+  /** Changing a role acts on all who hold it. Throws "403" `iam.out-of-scope` when one of them is out of scope. */
+  async assertHoldersInScope(em: SqlEntityManager, roleId: number, actor: Actor): Promise<void> {
+    if (!('principal' in actor)) return
+    const inScope = rowsInScope(actor.principal, 'user_id')
+    const [all, reached] = [{ roleId }, { $and: [{ roleId }, inScope] }]
+    if ((await em.count(UserRole, reached)) < (await em.count(UserRole, all))) throw refusal('out-of-scope')
   }
 
   /** Nobody hands out what they do not hold. Throws "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`. */

@@ -7,11 +7,12 @@ import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import type { AuditTrail } from './audit.ts'
 import type { Authority } from './authority.ts'
 import { type Actor, type NewUser, type Passwords, type RenameGuard, userDeleted } from './contract.ts'
+import { assertMayMove, orgOfNewUser, userInScope } from './data-scope.ts'
 import { ExternalIdentity, Role, Token, User, UserRole } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { PasswordHasher } from './password-hash.ts'
 import type { Sessions } from './sessions.ts'
-import { type UserRules, userInScope } from './user-rules.ts'
+import type { UserRules } from './user-rules.ts'
 
 /** What may change about a user; what is absent stays. */
 export interface UserChange {
@@ -22,6 +23,9 @@ export interface UserChange {
   readonly orgId?: number | null
   readonly roleIds?: readonly number[]
 }
+
+/** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
+const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
 export interface UserParts {
   readonly db: Database
@@ -48,10 +52,14 @@ export class Users {
     this.#parts = parts
   }
 
-  /** Throws as `Accounts.create`, and "403" `iam.beyond-own-authority` for roles that the actor does not cover. */
+  /**
+   * Throws as `Accounts.create`, and "403" `iam.beyond-own-authority` for roles that the actor does not cover,
+   * `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`. Without an organisation the user gets the one that the
+   * actor's scope is limited to.
+   */
   async create(user: NewUser, actor: Actor): Promise<User> {
     const prepared = await this.prepare(user)
-    return this.#transaction('lock', async (em) => this.insert(em, prepared, actor))
+    return this.#transaction((em) => this.insert(em, prepared, actor))
   }
 
   /** Everything about a new user that needs no transaction: forms, policy, hash. */
@@ -59,19 +67,20 @@ export class Users {
     const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
     if (password !== undefined) this.#parts.passwords.assertAllowed(password, forms.username)
     const passwordHash = password === undefined ? null : await this.#parts.hasher.hash(password)
-    const { enabled = true, orgId = null, roleIds = [] } = rest
+    const { enabled = true, orgId, roleIds = [] } = rest
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
   /** Inside a transaction that holds the lock. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
-    const { forms, roleIds, ...rest } = user
+    const { forms, roleIds, orgId: asked, ...rest } = user
+    const orgId = orgOfNewUser(actor, asked)
     await this.#assertFree(em, forms, 0)
     await rules.assertMayGrant(em, roleIds, actor)
     const now = new Date(clock.now())
     const fixed = { id: db.newId(), version: 1, createdAt: now, updatedAt: now, lastLoginAt: null }
-    const created = em.create(User, { ...fixed, ...forms, ...rest })
+    const created = em.create(User, { ...fixed, ...forms, ...rest, orgId })
     await this.#assignRoles(em, created.id, [], roleIds)
     await em.flush()
     await audit.record(actor, 'user.create', created.id, { username: forms.username, roleIds: [...roleIds] })
@@ -81,16 +90,17 @@ export class Users {
   /**
    * @param version that the caller has seen; without one the change is made to whatever is there
    * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.version-conflict`, `iam.username-taken`,
-   *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`, "400", or what
-   *   a rename guard throws
+   *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
+   *   `iam.organisation-out-of-scope`, "400", or what a rename guard throws
    */
   update(id: number, change: UserChange, version: number | undefined, actor: Actor): Promise<User> {
-    return this.#transaction('change', async (em) => {
+    return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
       assertVersion(user, version)
       const fields = await this.#applyForms(em, user, change)
-      if (change.orgId !== undefined && change.orgId !== user.orgId) {
+      if (change.orgId !== undefined && change.orgId !== (user.orgId ?? null)) {
+        assertMayMove(actor, user, change.orgId)
         user.orgId = change.orgId
         fields.push('orgId')
       }
@@ -101,6 +111,7 @@ export class Users {
       }
       if (change.roleIds !== undefined && (await this.#changeRoles(em, id, change.roleIds, actor))) fields.push('roles')
       if (fields.length === 0) return user
+      if (fields.some((field) => !contactFields.has(field))) await this.#parts.authority.change()
       touch(user, this.#parts.clock)
       await em.flush()
       const summary = { username: user.username, fields, ...(change.roleIds ? { roleIds: change.roleIds } : {}) }
@@ -111,11 +122,12 @@ export class Users {
 
   /** Removes a user with sessions, roles and external identities. Throws as `update`. */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
-    return this.#transaction('change', async (em) => {
+    return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
       assertVersion(user, version)
       await this.#parts.rules.assertAdministratorLeft(em, id)
+      await this.#parts.authority.change()
       await em.nativeDelete(UserRole, { userId: id })
       await em.nativeDelete(Token, { userId: id })
       await em.nativeDelete(ExternalIdentity, { userId: id })
@@ -126,22 +138,25 @@ export class Users {
   }
 
   /**
-   * Sets a password and ends all sessions but one. Throws "400" `iam.password-refused`, and as `update`.
+   * Sets a password and ends all sessions but one. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
+   * actor's own without a kept session, and as `update`.
    *
-   * @param keepSession session of the caller, when it is the caller's own password
+   * @param keepSession session of the caller, who has proven the current password of the same account
    */
   async setPassword(id: number, password: string, actor: Actor, keepSession = 0): Promise<void> {
-    const { passwords, hasher, rules, sessions, audit, db, clock } = this.#parts
+    const { passwords, hasher, rules, sessions, audit, authority, db, clock } = this.#parts
+    if (keepSession === 0 && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
     const current = await userInScope(db.fork(), id, actor)
     passwords.assertAllowed(password, current.username)
     const passwordHash = await hasher.hash(password)
-    await this.#transaction('change', async (em) => {
+    await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
       user.passwordHash = passwordHash
       touch(user, clock)
       await em.flush()
       const ended = await sessions.endAll(id, keepSession)
+      if (ended > 0) await authority.change()
       await audit.record(actor, 'user.password', id, { username: user.username, endedSessions: ended })
     })
   }
@@ -201,10 +216,10 @@ export class Users {
     for (const roleId of new Set(added)) em.create(UserRole, { id: this.#parts.db.newId(), userId, roleId })
   }
 
-  async #transaction<T>(announce: 'change' | 'lock', work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+  async #transaction<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
     try {
       return await this.#parts.db.transactional(async (em) => {
-        await this.#parts.authority[announce]()
+        await this.#parts.authority.lock()
         return work(em)
       })
     } catch (error) {

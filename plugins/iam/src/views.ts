@@ -144,7 +144,13 @@ export function viewOfLoginAudit({ occurredAt, ...row }: LoginAudit): Static<typ
   }
 }
 
-export function viewOfAudit({ occurredAt, targetId, targetName, ...row }: Audit): Static<typeof auditView> {
+export function viewOfAudit({
+  occurredAt,
+  targetId,
+  targetName,
+  actorUserId: _,
+  ...row
+}: Audit): Static<typeof auditView> {
   return {
     ...row,
     targetId: targetId === noTarget ? null : targetId,

@@ -2,5 +2,6 @@ import { createIdentity } from './0001-create-identity.ts'
 import { createSessions } from './0002-create-sessions.ts'
 import { seedAuthority } from './0003-seed-authority.ts'
 import { nameAuditTargets } from './0004-name-audit-targets.ts'
+import { scopeAudits } from './0005-scope-audits.ts'
 
-export const changeSets = [createIdentity, createSessions, seedAuthority, nameAuditTargets]
+export const changeSets = [createIdentity, createSessions, seedAuthority, nameAuditTargets, scopeAudits]

@@ -1,0 +1,18 @@
+import { defineChangeSet } from '@plinth/migrations'
+import { sql } from 'kysely'
+
+/** Users name themselves in `actor` as `user:<id>`. */
+const idStart = 'user:'.length + 1
+
+/** Audit records obey the data scope of their readers: who acted is a number to join with. */
+export const scopeAudits = defineChangeSet({
+  id: '0005-scope-audits',
+  up: ({ schema, type }) => [
+    schema.alterTable('iam_audit').addColumn('actor_user_id', type.id),
+    schema.createIndex('iam_audit_actor_user_id_index').on('iam_audit').column('actor_user_id'),
+  ],
+  data: async ({ db }) => {
+    await sql`update iam_audit set actor_user_id = cast(substr(actor, ${sql.lit(idStart)}) as decimal(20, 0))
+      where actor like 'user:%'`.execute(db)
+  },
+})
