@@ -116,3 +116,61 @@ t.test(
     t.ok(seen.length > 20)
   },
 )
+
+t.test(
+  'K-009 values that are only previewed open nothing to anybody, however long and however many they are',
+  { timeout: 120_000 },
+  async (t) => {
+    const directory = await dataDirectory(t.teardown)
+    const room = 'platform.acme.chat.room'
+    const settings = {
+      'platform.database.sqlite.file': `${directory}/plinth.sqlite`,
+      'platform.system-config.master-key': secrets.masterKey,
+      'platform.install.token': secrets.room,
+      [room]: `http://127.0.0.1:9/${secrets.otherRoom}`,
+    }
+    const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+    t.match(await runProgram(['migrate', '--product', product, ...set]), { code: 0 })
+    const create = ['admin', 'create', '--username', 'root', '--password-stdin', '--product', product, ...set]
+    t.match(await runProgram(create, secrets.password), { code: 0 })
+    const running = await startProcess(product, settings)
+    t.teardown(() => running.child.kill('SIGKILL'))
+    const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
+      const all = { 'content-type': 'application/json', ...headers }
+      const answer = await fetch(`${running.url}${path}`, { method: 'POST', headers: all, body: JSON.stringify(body) })
+      return { status: answer.status, text: await answer.text() }
+    }
+    const login = await post('/api/v1/auth/login', { username: 'root', password: secrets.password })
+    const authorization = `Bearer ${JSON.parse(login.text).data.accessToken}`
+    const preview = (value: string) =>
+      post(
+        '/api/v1/admin/system-config/changes/preview',
+        { changes: [{ key: room, action: 'set', value, expectedVersion: 0 }] },
+        { authorization },
+      )
+    const refused = { code: '200', data: { errors: [{ field: room, rule: 'maxLength' }] } }
+    t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), refused)
+    for (let index = 0; index < 60; index++) {
+      const { text } = await preview(`http://127.0.0.1:9/${index}${'p'.repeat(900_000)}`)
+      t.match(JSON.parse(text), refused)
+      t.ok(text.length < 2000)
+    }
+    const ready = await fetch(`${running.url}/health/ready`)
+    const answers = [
+      { status: ready.status, text: await ready.text() },
+      await post('/api/v1/install/preflight', {}),
+      await post('/api/v1/install/config/plan', { token: 'guess' }),
+      await post('/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }),
+    ]
+    t.equal(ready.status, 200)
+    for (const { text } of answers) {
+      const { code, message } = JSON.parse(text)
+      t.equal(typeof code, 'string')
+      t.not(code, '500', message)
+      for (const [name, secret] of Object.entries(secrets)) t.notOk(text.includes(secret), name)
+    }
+    running.child.kill('SIGTERM')
+    t.same(await running.ended, [0, null])
+    for (const [name, secret] of Object.entries(secrets)) t.notOk(running.output().includes(secret), name)
+  },
+)

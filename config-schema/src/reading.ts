@@ -6,7 +6,7 @@
 export { catalogueOf } from './catalogue.ts'
 export { didYouMean } from './nearest.ts'
 export { collectKeys, type KeyFault, type OwnedKey } from './owned-keys.ts'
-export { redact, redactError, Secrets } from './redaction.ts'
+export { longestSearched, redact, redactError, Secrets, withheldText } from './redaction.ts'
 export {
   type ConfigLayer,
   type KeyIndex,

@@ -1,49 +1,76 @@
 import { unescape as unescapePercent } from 'node:querystring'
+import { mergePlaces, shortestIndexed, TextIndex } from './text-index.ts'
 import { maskedValue } from './value.ts'
 
-/** Shorter secrets would mask ordinary words. */
-const shortestMasked = 4
+/** Stands for a text that could not be searched for secrets, such as one above `longestSearched`. */
+export const withheldText = '[withheld: this text could not be searched for secrets]'
 
-/** Masks secrets by value in a text, also where JSON, a URL or base64 changed how they look. */
-export function redact(text: string, secrets: Iterable<string>): string {
-  return redactor(secrets)(text)
-}
+/** UTF-16 units of the longest text that is searched: 8 Mi. The search of a longer one would hold the process up. */
+export const longestSearched = 2 ** 23
 
-/** Every secret that was seen so far, and the mask over them: one that was replaced may still be in use. */
+/** Masks secrets by value in a text, as `Secrets.redact` does. Never throws. */
+export const redact = (text: string, secrets: Iterable<unknown>): string => new Secrets().redact(text, secrets)
+
+/**
+ * Every secret that was seen so far, and the mask over them: one that was replaced may still be in use. Holds no secret,
+ * only fingerprints of its written forms, about 500 bytes for each secret.
+ */
 export class Secrets {
-  readonly #texts = new Set<string>()
-  #redact: ((text: string) => string) | undefined
+  readonly #forms = new TextIndex()
+  /** The secrets themselves, to see that one is known already. */
+  readonly #known = new TextIndex()
 
-  /** Takes in the value of a sensitive key, in written form. */
+  /**
+   * Takes in the value of a sensitive key, in written form. Texts of fewer than four characters are left out: they would
+   * mask ordinary words.
+   */
   add(value: unknown): void {
-    for (const text of secretTexts(value)) this.#texts.add(text)
-    this.#redact = undefined
+    for (const text of secretTexts(value)) {
+      if (text.length < shortestIndexed || this.#known.has(text)) continue
+      this.#known.add(text)
+      for (const form of formsOf(text)) if (form.length >= shortestIndexed) this.#forms.add(form)
+    }
   }
 
-  texts(): readonly string[] {
-    return [...this.#texts]
-  }
-
-  /** Masks all of them by value. */
-  redact(text: string): string {
-    this.#redact ??= redactor(this.#texts)
-    return this.#redact(text)
+  /**
+   * Masks all of them by value, also where JSON, a URL or base64 changed how they look. Takes a time that grows with the
+   * text alone. Never throws: what cannot be searched is withheld as a whole.
+   *
+   * @param more values that are secret in this text only, such as one that was proposed and is not in use
+   */
+  redact(text: string, more: Iterable<unknown> = []): string {
+    try {
+      if (text.length > longestSearched) return withheldText
+      let own: Secrets | undefined
+      for (const value of more) {
+        own ??= new Secrets()
+        own.add(value)
+      }
+      const places = this.#forms.find(text)
+      return masked(text, own === undefined ? places : mergePlaces(places, own.#forms.find(text)))
+    } catch {
+      return withheldText
+    }
   }
 }
 
-/** `redact` for one set of secrets, made ready once for many texts. */
-function redactor(secrets: Iterable<string>): (text: string) => string {
-  const forms = new Set([...secrets].filter(({ length }) => length >= shortestMasked).flatMap(formsOf))
-  if (forms.size === 0) return (text) => text
-  // The longest first: a secret may be the beginning of another.
-  const ordered = [...forms].sort((a, b) => b.length - a.length)
-  const pattern = new RegExp(ordered.map((form) => form.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
-  return (text) => text.replace(pattern, maskedValue)
+function masked(text: string, places: readonly number[]): string {
+  if (places.length === 0) return text
+  const parts: string[] = []
+  let end = 0
+  for (let at = 0; at < places.length; at += 2) {
+    parts.push(text.slice(end, places[at]), maskedValue)
+    end = places[at + 1] as number
+  }
+  return parts.join('') + text.slice(end)
 }
 
-function formsOf(secret: string): string[] {
+/** How a secret may be written: as it is, in JSON, in JSON within JSON, in a URL, in a form, in base64. */
+function formsOf(secret: string): Set<string> {
   const escaped = JSON.stringify(secret).slice(1, -1)
   const inJsonText = JSON.stringify(escaped).slice(1, -1)
+  const wellFormed = secret.toWellFormed()
+  const inForm = new URLSearchParams([['', wellFormed]]).toString().slice(1)
   const bytes = Buffer.from(secret)
   // Three bytes make four digits of base64, so within other bytes there are three ways to stand; the first and the last
   // digit may hold bits of a neighbour.
@@ -51,24 +78,57 @@ function formsOf(secret: string): string[] {
     const digits = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     return digits.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
   })
-  return [secret, escaped, inJsonText, encodeURIComponent(secret.toWellFormed()), bytes.toString('base64'), ...within]
+  const inUrl = encodeURIComponent(wellFormed)
+  return new Set([secret, escaped, inJsonText, inUrl, inForm, bytes.toString('base64'), ...within])
 }
 
 /** Masks secrets in the message and the stack of an error and of its causes, in place: the error stays what it is. */
-export function redactError(error: unknown, mask: (text: string) => string, seen = new Set<unknown>()): void {
-  if (!(error instanceof Error) || seen.has(error)) return
-  seen.add(error)
-  for (const member of ['message', 'stack'] as const) {
-    // Reflect.set leaves a frozen error alone instead of failing.
-    if (typeof error[member] === 'string') Reflect.set(error, member, mask(error[member]))
+export function redactError(error: unknown, mask: (text: string) => string): void {
+  const seen = new Set<unknown>()
+  const waiting = [error]
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    if (!(next instanceof Error) || seen.has(next)) continue
+    seen.add(next)
+    for (const member of ['message', 'stack'] as const) maskMember(next, member, mask)
+    waiting.push(memberOf(next, 'cause'))
+    const errors = memberOf(next, 'errors')
+    if (Array.isArray(errors)) for (const each of errors) waiting.push(each)
   }
-  for (const part of [error.cause, ...((error as AggregateError).errors ?? [])]) redactError(part, mask, seen)
+}
+
+/** Reflect.set leaves a frozen error alone instead of failing. */
+function maskMember(error: Error, member: 'message' | 'stack', mask: (text: string) => string): void {
+  const text = memberOf(error, member)
+  try {
+    if (typeof text === 'string') Reflect.set(error, member, mask(text))
+  } catch {
+    // A setter that throws keeps its own.
+  }
+}
+
+function memberOf(error: Error, member: string): unknown {
+  try {
+    return (error as unknown as Record<string, unknown>)[member]
+  } catch {
+    return undefined
+  }
 }
 
 /** Every text in a secret value that must not be seen: its strings and numbers, and the password in a URL. */
 function secretTexts(value: unknown): string[] {
-  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(secretTexts)
-  if (typeof value !== 'string' && typeof value !== 'number') return []
-  const password = URL.parse(String(value))?.password ?? ''
-  return [String(value), password, unescapePercent(password)]
+  const texts: string[] = []
+  const seen = new Set<object>()
+  const waiting = [value]
+  while (waiting.length > 0) {
+    const next = waiting.pop()
+    if (typeof next === 'object' && next !== null) {
+      if (!seen.has(next)) for (const part of Object.values(next)) waiting.push(part)
+      seen.add(next)
+    } else if (typeof next === 'string' || typeof next === 'number') {
+      const password = URL.parse(String(next))?.password ?? ''
+      texts.push(String(next), password, unescapePercent(password))
+    }
+  }
+  return texts
 }

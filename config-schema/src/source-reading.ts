@@ -1,6 +1,7 @@
 import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
+import { longestSecrets, secretLength, tooLongTogether } from './secret-size.ts'
 import type { ConfigEntry, ConfigSource, SourceName } from './sources.ts'
 import { readGiven, type TextReading } from './value.ts'
 
@@ -54,6 +55,7 @@ export function readSource({ name: source, entries, unreadable }: ConfigSource, 
   const findings: SourceFinding[] = []
   const refused: string[] = []
   const orphaned: OrphanedValue[] = []
+  let secretsLength = 0
   if (unreadable !== undefined) {
     const { place, reason } = unreadable
     findings.push({ rule: 'unreadable', isWarning: false, place, details: { reason } })
@@ -82,7 +84,12 @@ export function readSource({ name: source, entries, unreadable }: ConfigSource, 
     const sensitive = declaration.sensitive || target.declaration.sensitive
     // A safety key must not be within reach of whoever can write to the database (decision A14).
     const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
-    const read = isForbidden ? notFromDatabase : readGiven({ ...target.declaration, sensitive }, entry)
+    let read = isForbidden ? notFromDatabase : readGiven({ ...target.declaration, sensitive }, entry)
+    if (read.ok && sensitive) {
+      const together = secretsLength + secretLength(read.value)
+      if (together > longestSecrets) read = { ok: false, rule: 'maxLength', message: tooLongTogether }
+      else secretsLength = together
+    }
     if (read.ok) layers.push({ key: target.key, source, place, written: read.value, sensitive })
     else {
       findings.push({ rule: 'invalid', isWarning: false, place, plugin, details: { key, reason: read.message } })

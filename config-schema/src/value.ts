@@ -4,6 +4,7 @@ import { types } from './keywords.ts'
 import { type Localized, localize, spaced } from './localize.ts'
 import type { Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
+import { tooLongSecret } from './secret-size.ts'
 
 /** What stands for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'
@@ -53,14 +54,16 @@ function problemOf(
 }
 
 /**
- * Every rule of the schema that a written value breaks; empty when it is valid.
+ * Every rule of the schema that a written value breaks; empty when it is valid. A sensitive value above `longestSecret`
+ * breaks that rule alone.
  *
  * @param locale of the messages, as for `localize`
  */
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
-  return schemaCheck(declaration.schema)
-    .violations(value)
-    .map((violation) => problemOf(declaration, violation, locale))
+  // Before any other rule, whose cost may grow with the value.
+  const tooLong = declaration.sensitive ? tooLongSecret(value) : undefined
+  const violations = tooLong === undefined ? schemaCheck(declaration.schema).violations(value) : [tooLong]
+  return violations.map((violation) => problemOf(declaration, violation, locale))
 }
 
 /** What the owner of the key reads for a written value: milliseconds for a duration, bytes for a size, else the value itself. */

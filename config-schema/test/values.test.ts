@@ -5,8 +5,11 @@ import {
   type JsonValue,
   type KeyDeclaration,
   key,
+  longestSecret,
   readText,
   readValue,
+  secretLength,
+  validateDeclaration,
   validateValue,
 } from '../src/index.ts'
 import { readGiven } from '../src/reading.ts'
@@ -334,3 +337,34 @@ t.test('a given value, as text or in its written form, has to meet the whole rul
   t.match(readGiven(count, { text: 'five' }), { ok: false, rule: 'type' })
   t.strictSame(readGiven(count, { text: '5' }), { ok: true, value: 5 })
 })
+
+t.test(
+  'K-009 a sensitive value has a bound, which is checked before any other rule and tells nothing of the value',
+  async (t) => {
+    const text = key.string({ title: 'x', sensitive: true, pattern: '^(a+)+$' })
+    t.same(validateValue(text, 'a'.repeat(longestSecret)), [])
+    for (const value of [`${'a'.repeat(longestSecret)}b`, 'b'.repeat(900_000)]) {
+      t.same(validateValue(text, value), [
+        { rule: 'maxLength', message: 'must have at most 65536 characters, like every sensitive value' },
+      ])
+    }
+    t.match(validateValue(text, 'a'.repeat(longestSecret + 1), 'zh-CN'), [
+      { message: '必须最多有 65536 个字符（敏感值的上限）' },
+    ])
+    t.match(readGiven(text, { text: 'a'.repeat(longestSecret + 1) }), { ok: false, rule: 'maxLength' })
+    t.match(validateValue(key.string({ title: 'x', sensitive: true, maxLength: 8 }), 'a'.repeat(9)), [
+      { rule: 'maxLength', message: /at most 8 characters/ },
+    ])
+    t.same(validateValue(key.string({ title: 'x' }), 'a'.repeat(longestSecret + 1)), [], 'other values have none')
+    t.match(
+      validateDeclaration('platform.a.b', key.string({ title: 'x', sensitive: true, default: 'a'.repeat(70_000) })),
+      [{ rule: 'default' }],
+    )
+    const peers = key.object({ title: 'x', sensitive: true, schema: {} })
+    const items = Array.from({ length: longestSecret }, () => 1)
+    for (const value of [{ items }, { [`${'n'.repeat(longestSecret)}`]: 1 }, { a: { b: 'a'.repeat(longestSecret) } }]) {
+      t.match(validateValue(peers, value), [{ rule: 'maxLength' }])
+    }
+    t.equal(secretLength({ ab: ['cde', 4, null] }), 'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length)
+  },
+)

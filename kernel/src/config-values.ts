@@ -159,14 +159,13 @@ export class ConfigValues {
     return this.#orphaned
   }
 
-  /** Every secret that any source has held so far: one that was replaced may still be in use. */
-  secrets(): readonly string[] {
-    return this.#secrets.texts()
-  }
-
-  /** Masks all of `secrets` by value. */
-  redact(text: string): string {
-    return this.#secrets.redact(text)
+  /**
+   * Masks every secret that any source has held so far, by value: one that was replaced may still be in use. Never throws.
+   *
+   * @param more values that are secret in this text only
+   */
+  redact(text: string, more: Iterable<unknown> = []): string {
+    return this.#secrets.redact(text, more)
   }
 
   /** From now on, keys of this plugin with `reload: 'restart'` keep their value: its set-up reads them. */
@@ -203,18 +202,18 @@ export class ConfigValues {
     const read = readGiven(declaration, { written })
     if (!read.ok) return { outcome: 'refused', reason: read.message }
     if (verifier === undefined) return { outcome: 'unverified' }
-    if (declaration.sensitive) this.#secrets.add(written)
     try {
       await verifier(readValue(declaration, read.value), signal)
       return { outcome: 'verified' }
     } catch (error) {
-      return { outcome: 'refused', reason: this.redact(reasonOf(error)) }
+      // Masked here alone: a value that is only asked about must not stay a secret of the process.
+      return { outcome: 'refused', reason: this.redact(reasonOf(error), declaration.sensitive ? [written] : []) }
     }
   }
 
   /** What `apply` would do with these entries, without doing it. */
   preview(entries: readonly ConfigEntry[]): ApplyPreview {
-    const { layers, findings } = this.#read({ name: 'database', entries })
+    const { layers, findings } = readSource({ name: 'database', entries }, this.#slots)
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
     const changes = Array.from(this.#slots.key.values(), (slot) => this.#change(slot, rows.get(slot.key)))
     const touched = changes.filter(({ effect }) => effect !== 'none').map(({ slot }) => slot.plugin)
@@ -282,6 +281,7 @@ export class ConfigValues {
     throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
   }
 
+  /** A source that is in use from now on: its secrets are masked everywhere. */
   #read(source: ConfigSource): SourceReading {
     const reading = readSource(source, this.#slots)
     for (const { sensitive, written } of reading.layers) if (sensitive) this.#secrets.add(written)

@@ -1,4 +1,12 @@
-import { type CatalogueEntry, maskedValue, nearest, validateValue } from '@plinth/kernel'
+import {
+  type CatalogueEntry,
+  longestSecrets,
+  maskedValue,
+  nearest,
+  secretLength,
+  tooLongTogether,
+  validateValue,
+} from '@plinth/kernel'
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, KeyFault } from './contract.ts'
 
@@ -14,13 +22,39 @@ export function faultsOf(
   owner?: string,
 ): readonly KeyFault[] {
   const seen = new Set<string>()
+  const secrets = new SecretsLength(changes, catalogue, stored)
   return changes.flatMap((change) => {
     const isRepeated = seen.has(change.key)
     seen.add(change.key)
-    return isRepeated
-      ? [fault(change.key, 'duplicate', 'is changed twice in one request')]
-      : faultsOfChange(change, catalogue, stored, owner)
+    if (isRepeated) return [fault(change.key, 'duplicate', 'is changed twice in one request')]
+    const faults = faultsOfChange(change, catalogue, stored, owner)
+    return faults.length > 0 || secrets.takes(change) ? faults : [fault(change.key, 'maxLength', tooLongTogether)]
   })
+}
+
+/** The characters that all sensitive values would have together. */
+class SecretsLength {
+  readonly #isSensitive: (key: string) => boolean
+  #length: number
+
+  constructor(
+    changes: readonly ConfigChange[],
+    catalogue: ReadonlyMap<string, CatalogueEntry>,
+    { values }: StoredConfig,
+  ) {
+    const changed = new Set(changes.map(({ key }) => key))
+    this.#isSensitive = (key) => catalogue.get(key)?.sensitive === true || values.get(key)?.sensitive === true
+    const kept = [...values.values()].filter(({ key }) => !changed.has(key) && this.#isSensitive(key))
+    this.#length = kept.reduce((sum, { value = '' }) => sum + secretLength(value), 0)
+  }
+
+  takes(change: ConfigChange): boolean {
+    if (change.action === 'reset' || !this.#isSensitive(change.key)) return true
+    const length = this.#length + secretLength(change.value)
+    if (length > longestSecrets) return false
+    this.#length = length
+    return true
+  }
 }
 
 /** Whether a key holds state of a plugin, loaded or not. */

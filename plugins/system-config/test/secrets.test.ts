@@ -3,14 +3,14 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { BusinessError, redact } from '@plinth/kernel'
+import { BusinessError, definePlugin, key, longestSecret, redact } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { ConfigRow, HistoryRow, InstanceRow } from '../src/entities.ts'
 import { decrypt, encrypt, newMasterKey } from '../src/secret-box.ts'
-import { operator, productOn, startOn } from './fixtures/products.ts'
+import { operator, productOn, samplePlugin, startOn } from './fixtures/products.ts'
 
 const by = { actor: operator }
 const secretKey = 'platform.sample.secret'
@@ -204,6 +204,39 @@ t.test('a preview does not tell whether a guessed secret is the right one', asyn
     ]
     t.same(right, wrong, key)
   }
+})
+
+t.test('K-009 sensitive values are bounded, alone and together, before anything is stored', async (t) => {
+  const names = Array.from({ length: 17 }, (_, index) => `platform.vault.secret-${index}`)
+  const declaration = key.string({ title: 'Secret', sensitive: true, reload: 'live' })
+  const vault = definePlugin({
+    id: 'test.vault',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    config: Object.fromEntries(names.map((name) => [name, declaration])),
+  })
+  const { centre, running } = await startOn(t, await onSqlite(t), { plugins: [samplePlugin, vault] })
+  const long = put('x'.repeat(longestSecret + 1), names[0])
+  const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
+  t.match((await centre.preview([long])).faults, [tooLong])
+  t.match(await refusal(centre.save([long], by)), { code: '400', data: { errors: [tooLong] } })
+  t.match(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
+
+  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(longestSecret), name))
+  const tooMuch = {
+    field: names[16],
+    rule: 'maxLength',
+    message: /must leave all sensitive values of its source within/,
+  }
+  t.match((await centre.preview(full)).faults, [tooMuch])
+  t.match(await refusal(centre.save(full, by)), { data: { errors: [tooMuch] } })
+  t.equal(centre.version, 0, 'nothing was stored')
+  await centre.save(full.slice(0, 16), by)
+  t.match(await refusal(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
+  t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
+  const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
+  await centre.save(swap, by)
+  t.equal(running.config.get('test.vault', names[16] ?? ''), 'q'.repeat(longestSecret))
 })
 
 async function onSqlite(t: Test): Promise<TestDatabase> {

@@ -1,0 +1,102 @@
+/*
+ * Polynomial hashes of every beginning of a text. From two of them follows the hash of what lies between, whatever its
+ * length, in a fixed number of steps (Karp and Rabin). Two independent hashes of 32 bits each are the fingerprint.
+ */
+
+/** Drawn anew in each process. Odd, so that no character is lost in the lower bits. */
+const drawn = () => (Math.random() * 2 ** 32) | 1
+const baseA = drawn()
+const baseB = drawn()
+
+/** Longest block is 2 to this. */
+export const highestPower = 30
+
+const powersOf = (base: number) => {
+  const powers = new Int32Array(highestPower + 1)
+  powers[0] = base
+  for (let power = 1; power <= highestPower; power++) {
+    powers[power] = Math.imul(powers[power - 1] as number, powers[power - 1] as number)
+  }
+  return powers
+}
+/** Each base to the power of 2, 4, 8 and so on. */
+const powersA = powersOf(baseA)
+const powersB = powersOf(baseB)
+
+/** Memory for one text: its UTF-16 units and the two hashes of each beginning. */
+class Room {
+  readonly bytes: Buffer
+  readonly units: Uint16Array
+  /** Two numbers for each beginning, the empty one first; most texts hold nothing to look at and need none. */
+  #hashes: Int32Array | undefined
+
+  constructor(length: number) {
+    const memory = new ArrayBuffer(length * 2)
+    this.bytes = Buffer.from(memory)
+    this.units = new Uint16Array(memory)
+  }
+
+  get hashes(): Int32Array {
+    this.#hashes ??= new Int32Array((this.units.length + 1) * 2)
+    return this.#hashes
+  }
+}
+
+/** Room up to this length is kept for the next text: an ordinary log line then takes no memory. */
+const keptLength = 2 ** 16
+let kept = new Room(2 ** 10)
+
+function roomFor(length: number): Room {
+  if (length <= kept.units.length) return kept
+  if (length > keptLength) return new Room(length)
+  kept = new Room(2 ** Math.ceil(Math.log2(length)))
+  return kept
+}
+
+/** The hashes of one text, made when they are asked for. Only one text at a time: they share their memory. */
+export class RunningHash {
+  /** The text; what follows its end is of another. */
+  readonly units: Uint16Array
+  readonly #room: Room
+  #hashes: Int32Array = none
+  #done = 0
+  /** First half of the fingerprint that was asked for last. */
+  a = 0
+  /** Second half of it. */
+  b = 0
+
+  constructor(text: string) {
+    this.#room = roomFor(text.length)
+    this.units = this.#room.units
+    // Far quicker to read than the text, which may be a rope.
+    this.#room.bytes.write(text, 'utf16le')
+  }
+
+  /** Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. */
+  block(start: number, power: number): void {
+    const end = start + 2 ** power
+    if (end > this.#done) this.#continue(end)
+    const hashes = this.#hashes
+    const [from, to] = [start * 2, end * 2]
+    this.a = ((hashes[to] as number) - Math.imul(hashes[from] as number, powersA[power] as number)) | 0
+    this.b = ((hashes[to + 1] as number) - Math.imul(hashes[from + 1] as number, powersB[power] as number)) | 0
+  }
+
+  #continue(end: number): void {
+    const { units } = this
+    const hashes = this.#room.hashes
+    let a = hashes[this.#done * 2] as number
+    let b = hashes[this.#done * 2 + 1] as number
+    for (let at = this.#done; at < end; at++) {
+      const unit = units[at] as number
+      a = (Math.imul(a, baseA) + unit) | 0
+      b = (Math.imul(b, baseB) + unit) | 0
+      hashes[at * 2 + 2] = a
+      hashes[at * 2 + 3] = b
+    }
+    this.#hashes = hashes
+    this.#done = end
+  }
+}
+
+const none = new Int32Array()

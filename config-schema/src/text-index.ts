@@ -1,0 +1,173 @@
+import { FingerprintTable } from './fingerprint-table.ts'
+import { highestPower, RunningHash } from './running-hash.ts'
+
+/** Texts shorter than this cannot be searched for. */
+export const shortestIndexed = 4
+
+/** How many lengths are tried at one place before the longest of the others is taken for granted. */
+const triesPerPlace = 16
+
+/** Spreads four bytes over the table of beginnings. */
+const spread = 0x9e3779b1
+
+/** Bits of the smallest and of the largest table of beginnings: 4 KiB and 1 MiB. */
+const [fewestBits, mostBits] = [10, 18]
+
+/**
+ * Texts to search for, all at once, in a time that depends on neither their number nor their lengths.
+ *
+ * A text of 2^p to 2^(p+1) - 1 characters is known by two blocks of 2^p characters, its first and its last, which together
+ * cover it. Only the fingerprints of both and the length are kept, never the text. At each place of a searched text its
+ * next four bytes say for which p a text may begin there; each such p costs one look for the first block, and each length
+ * of texts with that block one look for the last. Adding costs one pass over the added text.
+ *
+ * A text is never missed. Another may be taken for it where fingerprints of 64 bits are equal by chance, and where more
+ * than `triesPerPlace` added texts of different lengths begin like what is there.
+ */
+export class TextIndex {
+  /** First block to the first of its lengths in `#lengths`. */
+  readonly #heads = new FingerprintTable()
+  /** First block, last block and length together. */
+  readonly #texts = new FingerprintTable()
+  /** Lengths by first block, the longest first; 0 is no entry. */
+  readonly #lengths: number[] = [0]
+  readonly #next: number[] = [0]
+  /** First four bytes and power of each first block. */
+  readonly #beginnings: (readonly [bytes: number, power: number])[] = []
+  /** Four bytes, spread, to the powers of the texts that begin with them. */
+  #powers = new Int32Array(2 ** fewestBits)
+  #shift = 32 - fewestBits
+
+  get isEmpty(): boolean {
+    return this.#beginnings.length === 0
+  }
+
+  /** Whether exactly this text was added. */
+  has(text: string): boolean {
+    const power = powerOf(text.length)
+    const hash = new RunningHash(text)
+    hash.block(0, power)
+    return this.#isText(hash, hash.a, hash.b, 0, text.length, power)
+  }
+
+  /** @param text of `shortestIndexed` to 2^30 UTF-16 units */
+  add(text: string): void {
+    const power = powerOf(text.length)
+    const hash = new RunningHash(text)
+    hash.block(0, power)
+    const { a, b } = hash
+    if (this.#heads.get(a, b) === 0) this.#begin(hash.units, power)
+    this.#enterLength(a, b, text.length)
+    hash.block(text.length - 2 ** power, power)
+    this.#texts.set(keyA(a, hash.a), keyB(b, hash.b, text.length), 1)
+  }
+
+  /** Every place that holds an added text: start and end by turns, ascending; places that overlap or touch are one. */
+  find(text: string): readonly number[] {
+    const places: number[] = []
+    if (this.isEmpty || text.length < shortestIndexed) return places
+    const powers = this.#powers
+    const shift = this.#shift
+    const hash = new RunningHash(text)
+    const { units } = hash
+    let from = -1
+    let to = -1
+    let bytes = 0
+    for (let at = 0; at < text.length; at++) {
+      bytes = (bytes << 8) | ((units[at] as number) & 0xff)
+      const candidates = powers[Math.imul(bytes, spread) >>> shift] as number
+      if (candidates === 0 || at < shortestIndexed - 1) continue
+      const start = at - shortestIndexed + 1
+      const length = this.#longestAt(hash, start, text.length - start, candidates)
+      if (length === 0) continue
+      if (start > to) {
+        if (from >= 0) places.push(from, to)
+        from = start
+      }
+      to = Math.max(to, start + length)
+    }
+    if (from >= 0) places.push(from, to)
+    return places
+  }
+
+  /** Length of the longest text that stands at `start`, where `room` characters are left; 0 when there is none. */
+  #longestAt(hash: RunningHash, start: number, room: number, candidates: number): number {
+    let tries = 0
+    for (let left = candidates; left !== 0; ) {
+      const power = 31 - Math.clz32(left)
+      left ^= 1 << power
+      if (2 ** power > room) continue
+      hash.block(start, power)
+      const { a, b } = hash
+      for (let entry = this.#heads.get(a, b); entry !== 0; entry = this.#next[entry] as number) {
+        const length = this.#lengths[entry] as number
+        if (length > room) continue
+        if (tries++ === triesPerPlace || this.#isText(hash, a, b, start, length, power)) return length
+      }
+    }
+    return 0
+  }
+
+  #isText(hash: RunningHash, a: number, b: number, start: number, length: number, power: number): boolean {
+    hash.block(start + length - 2 ** power, power)
+    return this.#texts.get(keyA(a, hash.a), keyB(b, hash.b, length)) !== 0
+  }
+
+  #enterLength(a: number, b: number, length: number): void {
+    let before = 0
+    let entry = this.#heads.get(a, b)
+    while (entry !== 0 && (this.#lengths[entry] as number) > length) {
+      before = entry
+      entry = this.#next[entry] as number
+    }
+    if (entry !== 0 && this.#lengths[entry] === length) return
+    const added = this.#lengths.push(length) - 1
+    this.#next.push(entry)
+    if (before === 0) this.#heads.set(a, b, added)
+    else this.#next[before] = added
+  }
+
+  #begin(units: Uint16Array, power: number): void {
+    let bytes = 0
+    for (let at = 0; at < shortestIndexed; at++) bytes = (bytes << 8) | ((units[at] as number) & 0xff)
+    this.#beginnings.push([bytes, power])
+    // The sparser the table, the more rarely a place has to be looked at.
+    if (this.#beginnings.length * 32 > this.#powers.length && this.#powers.length < 2 ** mostBits) {
+      this.#powers = new Int32Array(this.#powers.length * 2)
+      this.#shift--
+      for (const [each, itsPower] of this.#beginnings) this.#mark(each, itsPower)
+    } else this.#mark(bytes, power)
+  }
+
+  #mark(bytes: number, power: number): void {
+    const at = Math.imul(bytes, spread) >>> this.#shift
+    this.#powers[at] = (this.#powers[at] as number) | (1 << power)
+  }
+}
+
+const powerOf = (length: number) => Math.min(31 - Math.clz32(length), highestPower)
+const keyA = (head: number, tail: number) => (Math.imul(head, 0x2c1b3c6d) + tail) | 0
+const keyB = (head: number, tail: number, length: number) => (Math.imul(head ^ length, 0x297a2d39) + tail) | 0
+
+/** Two lists of places as `TextIndex.find` answers them, as one. */
+export function mergePlaces(a: readonly number[], b: readonly number[]): readonly number[] {
+  if (a.length === 0) return b
+  if (b.length === 0) return a
+  const merged: number[] = []
+  let to = -1
+  for (let atA = 0, atB = 0; atA < a.length || atB < b.length; ) {
+    const isA = atB >= b.length || (a[atA] as number) <= (b[atB] as number)
+    const [list, at] = isA ? [a, atA] : [b, atB]
+    if (isA) atA += 2
+    else atB += 2
+    const [start, end] = [list[at] as number, list[at + 1] as number]
+    if (start > to) {
+      merged.push(start, end)
+      to = end
+    } else if (end > to) {
+      merged[merged.length - 1] = end
+      to = end
+    }
+  }
+  return merged
+}
