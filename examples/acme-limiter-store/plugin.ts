@@ -1,18 +1,40 @@
-import { type Clock, definePlugin, type RateLimitDecision, type RateLimitRequest, rateLimitStore } from '@plinth/kernel'
+import {
+  type Clock,
+  checkRateLimitRequest,
+  definePlugin,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  rateLimitStore,
+} from '@plinth/kernel'
+
+interface Hits {
+  readonly hits: readonly { readonly atMs: number; readonly cost: number }[]
+  readonly idleAtMs: number
+}
 
 /** A sliding window that remembers every hit: no interval of the window's length ever sees more than the limit. */
 export function slidingWindowStore(clock: Clock) {
-  const keys = new Map<string, { hits: { atMs: number; cost: number }[]; idleAtMs: number }>()
+  /** By key, then by length of the window: rules that share a key but differ in window must not forget for each other. */
+  const keys = new Map<string, Map<number, Hits>>()
   let calls = 0
-  const decide = ({ key, limit, windowMs, cost }: RateLimitRequest, take: boolean): RateLimitDecision => {
-    const nowMs = Math.floor(clock.monotonic())
-    if (take && ++calls % 1024 === 0) {
-      for (const [idle, { idleAtMs }] of keys) if (idleAtMs <= nowMs) keys.delete(idle)
+  const forgetIdle = (nowMs: number) => {
+    for (const [key, windows] of keys) {
+      for (const [windowMs, { idleAtMs }] of windows) if (idleAtMs <= nowMs) windows.delete(windowMs)
+      if (windows.size === 0) keys.delete(key)
     }
-    const hits = (keys.get(key)?.hits ?? []).filter(({ atMs }) => atMs > nowMs - windowMs)
+  }
+  const decide = (request: RateLimitRequest, take: boolean): RateLimitDecision => {
+    checkRateLimitRequest(request)
+    const { key, limit, windowMs, cost } = request
+    const nowMs = Math.floor(clock.monotonic())
+    if (take && ++calls % 1024 === 0) forgetIdle(nowMs)
+    const windows = keys.get(key) ?? new Map<number, Hits>()
+    const hits = (windows.get(windowMs)?.hits ?? []).filter(({ atMs }) => atMs > nowMs - windowMs)
     const free = hits.reduce((left, hit) => left - hit.cost, limit)
     const allowed = cost <= free
-    if (take && allowed) keys.set(key, { hits: [...hits, { atMs: nowMs, cost }], idleAtMs: nowMs + windowMs })
+    if (take && allowed) {
+      keys.set(key, windows.set(windowMs, { hits: [...hits, { atMs: nowMs, cost }], idleAtMs: nowMs + windowMs }))
+    }
     let missing = cost - free
     // The hit whose end frees enough; a cost above the limit never fits.
     const awaited = hits.find((hit) => {

@@ -1,14 +1,15 @@
-import type {
-  BoundInstallTask,
-  Clock,
-  DeliveryOutcome,
-  NotificationChannel,
-  NotificationMessage,
-  RateLimitDecision,
-  RateLimitRequest,
-  RateLimitStore,
-  SendContext,
-  StoreContext,
+import {
+  type BoundInstallTask,
+  type Clock,
+  checkRateLimitRequest,
+  type DeliveryOutcome,
+  type NotificationChannel,
+  type NotificationMessage,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+  type SendContext,
+  type StoreContext,
 } from '@plinth/kernel'
 import {
   type ConformanceCase,
@@ -62,7 +63,15 @@ class SoundStore implements RateLimitStore {
   }
 
   async reset(key: string): Promise<void> {
-    this.windows.delete(key)
+    for (const name of this.windows.keys()) if (name.slice(name.indexOf(' ') + 1) === key) this.windows.delete(name)
+  }
+
+  nameOf({ key, windowMs }: RateLimitRequest): string {
+    return `${windowMs} ${key}`
+  }
+
+  check(request: RateLimitRequest): void {
+    checkRateLimitRequest(request)
   }
 
   async reach(context?: StoreContext): Promise<void> {
@@ -80,14 +89,16 @@ class SoundStore implements RateLimitStore {
     for (const [key, { endMs }] of this.windows) if (endMs <= this.nowMs()) this.windows.delete(key)
   }
 
-  decide({ key, limit, windowMs, cost }: RateLimitRequest, take: boolean): RateLimitDecision {
-    const running = this.windows.get(key)
+  decide(request: RateLimitRequest, take: boolean): RateLimitDecision {
+    this.check(request)
+    const { limit, windowMs, cost } = request
+    const running = this.windows.get(this.nameOf(request))
     const window = running && running.endMs > this.nowMs() ? running : { endMs: this.nowMs() + windowMs, used: 0 }
     const leftMs = window.endMs - this.nowMs()
     const resetAtMs = this.clock.now() + leftMs
-    const remaining = limit - window.used
+    const remaining = Math.max(0, limit - window.used)
     if (cost > remaining) return { allowed: false, remaining, resetAtMs, retryAfterMs: leftMs }
-    if (take) this.windows.set(key, { ...window, used: window.used + cost })
+    if (take) this.windows.set(this.nameOf(request), { ...window, used: window.used + cost })
     return { allowed: true, remaining: remaining - cost, resetAtMs, retryAfterMs: 0 }
   }
 }
@@ -109,6 +120,7 @@ const storeCases = (change: (store: SoundStore) => unknown = () => {}) =>
 /** A flaw in `consume` alone, put before or after the sound one. */
 const consuming = (flaw: (store: SoundStore, request: RateLimitRequest) => Promise<RateLimitDecision>) =>
   storeCases((store) => ({ consume: (request: RateLimitRequest) => flaw(store, request) }))
+const asked: RateLimitRequest = { key: 'k', limit: 1, windowMs: 1, cost: 1 }
 const sound = (store: SoundStore, request: RateLimitRequest) => SoundStore.prototype.consume.call(store, request)
 
 t.test('the limiter store kit passes a sound store and refuses every broken one', (t) =>
@@ -137,13 +149,29 @@ t.test('the limiter store kit passes a sound store and refuses every broken one'
     'a denied request takes no quota': [
       consuming(async (store, request) => {
         const decision = await sound(store, request)
-        const window = store.windows.get(request.key)
+        const window = store.windows.get(store.nameOf(request))
         if (!decision.allowed && window) window.used = request.limit
         return decision
       }),
     ],
     'a cost above the limit is denied and changes nothing': [
       consuming((store, request) => sound(store, { ...request, cost: Math.min(request.cost, request.limit) })),
+    ],
+    'a request that counts nothing whole is refused': [
+      storeCases(() => ({ check: () => {} })),
+      storeCases(() => ({ check: ({ cost }: RateLimitRequest) => checkRateLimitRequest({ ...asked, cost }) })),
+    ],
+    'rules of one key with different windows count apart': [
+      // The running window counts for every rule.
+      storeCases(() => ({ nameOf: ({ key }: RateLimitRequest) => `0 ${key}` })),
+      // It is cut to the window that is asked for.
+      storeCases((store) => ({
+        nameOf: ({ key, windowMs }: RateLimitRequest) => {
+          const running = store.windows.get(`0 ${key}`)
+          if (running) running.endMs = Math.min(running.endMs, store.nowMs() + windowMs)
+          return `0 ${key}`
+        },
+      })),
     ],
     'keys do not touch each other': [
       consuming((store, request) => sound(store, { ...request, key: request.key.toLowerCase() })),
@@ -167,14 +195,14 @@ t.test('the limiter store kit passes a sound store and refuses every broken one'
     'a window longer than timers can count is kept': [
       consuming((store, request) => {
         // What a timer of more than 24.8 days does.
-        setTimeout(() => store.windows.delete(request.key), 1).unref()
+        setTimeout(() => store.windows.delete(store.nameOf(request)), 1).unref()
         return sound(store, request)
       }),
     ],
     'an aborted call decides nothing late': [storeCases(() => ({ reach: async () => {} }))],
     'decisions follow the algorithm': [
       consuming((store, request) => {
-        const window = store.windows.get(request.key)
+        const window = store.windows.get(store.nameOf(request))
         if (window && window.endMs > store.nowMs()) window.endMs = store.nowMs() + request.windowMs
         return sound(store, request)
       }),

@@ -12,21 +12,41 @@ export interface RateLimitModel {
   admitted(request: RateLimitRequest, nowMs: number): void
 }
 
-/** The window starts with the first hit and is never extended. */
-class FixedWindow implements RateLimitModel {
-  readonly #windows = new Map<string, { readonly endMs: number; used: number }>()
+/** What is held of each key and window. */
+class Held<T> {
+  readonly #byKey = new Map<string, Map<string, T>>()
 
-  decide({ key, limit, windowMs, cost }: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
-    const running = this.#windows.get(key)
+  get({ key }: RateLimitRequest, part: unknown): T | undefined {
+    return this.#byKey.get(key)?.get(String(part))
+  }
+
+  set({ key }: RateLimitRequest, part: unknown, value: T): void {
+    const parts = this.#byKey.get(key) ?? new Map<string, T>()
+    this.#byKey.set(key, parts.set(String(part), value))
+  }
+
+  delete(key: string): void {
+    this.#byKey.delete(key)
+  }
+}
+
+/** The window starts with the first hit and is never extended; windows of different lengths count apart. */
+class FixedWindow implements RateLimitModel {
+  readonly #windows = new Held<{ readonly endMs: number; used: number }>()
+
+  decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
+    const { limit, windowMs, cost } = request
+    const running = this.#windows.get(request, windowMs)
     const window = running && running.endMs > nowMs ? running : { endMs: nowMs + windowMs, used: 0 }
-    const remaining = limit - window.used
+    // A rule with a lower limit may find more used than it grants.
+    const remaining = Math.max(0, limit - window.used)
     if (cost > limit) return { allowed: false, remaining }
     if (cost > remaining) {
       return { allowed: false, remaining, resetAtMs: window.endMs, retryAfterMs: window.endMs - nowMs }
     }
     if (take) {
       window.used += cost
-      this.#windows.set(key, window)
+      this.#windows.set(request, windowMs, window)
     }
     return { allowed: true, remaining: remaining - cost, resetAtMs: window.endMs, retryAfterMs: 0 }
   }
@@ -40,11 +60,13 @@ class FixedWindow implements RateLimitModel {
 
 /** Starts full, refills evenly. Levels are kept in units times milliseconds, so that nothing is rounded. */
 class TokenBucket implements RateLimitModel {
-  readonly #buckets = new Map<string, { atMs: number; level: number }>()
+  readonly #buckets = new Held<{ atMs: number; level: number }>()
 
-  decide({ key, limit, windowMs, cost }: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
+  decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision {
+    const { limit, windowMs, cost } = request
+    const rule = `${limit} in ${windowMs}`
     const capacity = limit * windowMs
-    const bucket = this.#buckets.get(key) ?? { atMs: nowMs, level: capacity }
+    const bucket = this.#buckets.get(request, rule) ?? { atMs: nowMs, level: capacity }
     const level = Math.min(capacity, bucket.level + (nowMs - bucket.atMs) * limit)
     const price = cost * windowMs
     if (price > level) {
@@ -52,7 +74,7 @@ class TokenBucket implements RateLimitModel {
       if (cost > limit) return { allowed: false, remaining }
       return { allowed: false, remaining, retryAfterMs: Math.ceil((price - level) / limit) }
     }
-    if (take) this.#buckets.set(key, { atMs: nowMs, level: level - price })
+    if (take) this.#buckets.set(request, rule, { atMs: nowMs, level: level - price })
     return { allowed: true, remaining: Math.floor((level - price) / windowMs), retryAfterMs: 0 }
   }
 
@@ -68,11 +90,14 @@ class TokenBucket implements RateLimitModel {
  * window's length admits more than the limit, and after two idle windows the whole quota is back.
  */
 class SlidingWindow implements RateLimitModel {
-  readonly #hits = new Map<string, { readonly atMs: number; readonly cost: number }[]>()
+  readonly #hits = new Held<{ readonly atMs: number; readonly cost: number }[]>()
 
-  decide({ key, limit, windowMs, cost }: RateLimitRequest, nowMs: number): ExpectedDecision {
+  decide(request: RateLimitRequest, nowMs: number): ExpectedDecision {
+    const { limit, windowMs, cost } = request
     const used = (spanMs: number) =>
-      (this.#hits.get(key) ?? []).filter((hit) => hit.atMs > nowMs - spanMs).reduce((sum, hit) => sum + hit.cost, 0)
+      (this.#hits.get(request, windowMs) ?? [])
+        .filter((hit) => hit.atMs > nowMs - spanMs)
+        .reduce((sum, hit) => sum + hit.cost, 0)
     if (cost > limit - used(windowMs)) return { allowed: false }
     return used(2 * windowMs) === 0 ? { allowed: true, remaining: limit - cost } : {}
   }
@@ -81,8 +106,9 @@ class SlidingWindow implements RateLimitModel {
     this.#hits.delete(key)
   }
 
-  admitted({ key, cost }: RateLimitRequest, nowMs: number): void {
-    this.#hits.set(key, [...(this.#hits.get(key) ?? []), { atMs: nowMs, cost }])
+  admitted(request: RateLimitRequest, nowMs: number): void {
+    const { windowMs, cost } = request
+    this.#hits.set(request, windowMs, [...(this.#hits.get(request, windowMs) ?? []), { atMs: nowMs, cost }])
   }
 }
 

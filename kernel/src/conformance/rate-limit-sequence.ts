@@ -40,7 +40,8 @@ export async function playSequence(
   const { store } = harness
   const model = new rateLimitModels[algorithm]()
   const { roll, pick } = dice(seed)
-  const keys = ['a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
+  // Two rules on one key: neither may change what the other limits.
+  const keys = ['a', 'a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
   const steps: string[] = []
   try {
     for (let step = 0; step < 80; step++) {

@@ -182,6 +182,47 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       await drain(store, request())
     },
 
+    'a request that counts nothing whole is refused': async ({ store }) => {
+      for (const wrong of [
+        { cost: 0 },
+        { cost: -1 },
+        { cost: 1.5 },
+        { cost: Number.NaN },
+        { limit: 0 },
+        { windowMs: 0 },
+      ]) {
+        for (const call of ['consume', 'peek'] as const) {
+          const answer = await settle(() => store[call](request(wrong)))
+          const named = `${call} of ${Object.entries(wrong).join()}`
+          expectThat(
+            `Less than 1, or no whole number, is refused: ${named}`,
+            'thrown' in answer,
+            'an exception',
+            answer,
+          )
+        }
+      }
+      await drain(store, request())
+    },
+
+    'rules of one key with different windows count apart': async ({ store, pass }) => {
+      const [lasting, passing] = [request(), request({ limit: 1000, windowMs: shortMs })]
+      const rule = 'A call under one rule never shortens or lifts what another limits'
+      const isDenied = async () => !(await store.consume(lasting)).allowed
+      for (const order of ['the longer window first', 'the shorter window first']) {
+        if (order === 'the longer window first') await drain(store, lasting)
+        expectEqual(`${order}: the other rule has its own quota`, (await store.consume(passing)).allowed, true)
+        if (order === 'the shorter window first') await drain(store, lasting)
+        await store.consume(passing)
+        expectEqual(`${rule}: ${order}, while both run`, await isDenied(), true)
+        await pass(2 * shortMs + toleranceMs)
+        await store.consume(passing)
+        expectEqual(`${rule}: ${order}, when the shorter one is over`, await isDenied(), true)
+        await store.reset(lasting.key)
+      }
+      await drain(store, lasting)
+    },
+
     'keys do not touch each other': async ({ store }) => {
       for (const key of awkwardKeys) await drain(store, request({ key }))
       for (const key of awkwardKeys) {

@@ -7,9 +7,23 @@ export interface RateLimitRequest {
   readonly limit: number
   /** Window, or refill period of a bucket, in milliseconds, >= 1. */
   readonly windowMs: number
-  /** Units to take, a safe integer >= 1. A cost above the limit is denied and changes nothing. */
+  /** Units to take, a safe integer >= 1; what is less is refused as invalid. A cost above the limit is denied and changes nothing. */
   readonly cost: number
 }
+
+/**
+ * What every store asks of a request before it counts. A cost below 1 would add quota in one store and be free in another,
+ * and after NaN nothing is ever limited again.
+ *
+ * @throws RangeError for a cost, a limit or a window that is no safe integer from 1
+ */
+export function checkRateLimitRequest({ cost, limit, windowMs }: RateLimitRequest): void {
+  if (isWholeFromOne(cost) && isWholeFromOne(limit) && isWholeFromOne(windowMs)) return
+  const [name, value] = Object.entries({ cost, limit, windowMs }).find(([, one]) => !isWholeFromOne(one)) ?? []
+  throw new RangeError(`Rate limit "${name}" must be a whole number from 1 up to 2^53 - 1, not ${String(value)}`)
+}
+
+const isWholeFromOne = (value: number): boolean => Number.isSafeInteger(value) && value >= 1
 
 export interface RateLimitDecision {
   readonly allowed: boolean
@@ -34,7 +48,8 @@ export interface StoreContext {
 type Awaitable<T> = T | Promise<T>
 
 /**
- * Decides quota. Every decision is one atomic step; all or nothing: a denied request takes no quota.
+ * Decides quota. Requests of one key and one window share a quota (a bucket is of one limit as well). Requests of one key with
+ * different windows count apart: what one takes or starts never shortens, extends or lifts what another limits. Every decision is one atomic step; all or nothing: a denied request takes no quota.
  * A store either answers in time or throws: it never allows because it failed. No key outlives its window by more than
  * one purge.
  */
@@ -44,7 +59,11 @@ export interface RateLimitStore {
     readonly shared: boolean
     readonly algorithm: 'fixed-window' | 'token-bucket' | 'sliding-window'
   }
-  /** Takes `cost` units. In-process stores may answer synchronously. */
+  /**
+   * Takes `cost` units. In-process stores may answer synchronously.
+   *
+   * @throws RangeError for a request out of range, as `peek` and `consumeAll` do; see `checkRateLimitRequest`
+   */
   consume(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
   /** What `consume` would answer, taking nothing. */
   peek(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
@@ -55,7 +74,7 @@ export interface RateLimitStore {
    * that meet at the last unit may lose what they took before.
    */
   consumeAll?(requests: readonly RateLimitRequest[], context?: StoreContext): Awaitable<readonly RateLimitDecision[]>
-  /** Forgets the key. */
+  /** Forgets the key with all of its windows. */
   reset(key: string, context?: StoreContext): Awaitable<void>
 }
 

@@ -1,4 +1,10 @@
-import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import {
+  type Clock,
+  checkRateLimitRequest,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+} from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey } from './compact-key.ts'
 import { untouched } from './untouched.ts'
@@ -57,6 +63,7 @@ export class LocalBucketStore implements RateLimitStore {
 
   /** Throws when a new key comes while `maxKeys` buckets are in use: forgetting one of them would over-admit. */
   consume(request: RateLimitRequest): RateLimitDecision {
+    checkRateLimitRequest(request)
     const nowMs = this.#nowMs()
     this.#calls += 1
     if (this.#calls % this.#stepCalls === 0) this.#purge(nowMs)
@@ -81,6 +88,7 @@ export class LocalBucketStore implements RateLimitStore {
   }
 
   peek(request: RateLimitRequest): RateLimitDecision {
+    checkRateLimitRequest(request)
     return this.#shown(decideBucket(this.#find(request)?.state, request, this.#nowMs(), false).decision)
   }
 

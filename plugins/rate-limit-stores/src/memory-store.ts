@@ -1,4 +1,10 @@
-import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import {
+  type Clock,
+  checkRateLimitRequest,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+} from '@plinth/kernel'
 import { compactKey } from './compact-key.ts'
 import { untouched } from './untouched.ts'
 
@@ -19,13 +25,15 @@ const stepsWhenFull = 16
 
 /** End of a slot without a window. It never expires, so that a purge passes over it. */
 const vacant = Number.POSITIVE_INFINITY
+/** Where a chain of slots ends. */
+const none = -1
 
 /**
- * Fixed windows in the memory of this process. A window starts with its first hit and is never extended. Answers
- * synchronously, so every decision is one atomic step.
+ * Fixed windows in the memory of this process. A window starts with its first hit and is never extended; windows of
+ * different lengths count apart, also under one key. Answers synchronously, so every decision is one atomic step.
  *
- * Windows lie in columns of numbers, found by key through one Map: a million of them give the garbage collector nothing
- * to walk through. Elapsed time is monotonic; the wall clock is read once per window, for display.
+ * Windows lie in columns of numbers, found by key through one Map, those of one key one after the other: a million of them
+ * give the garbage collector nothing to walk through. Elapsed time is monotonic; the wall clock is read once per window, for display.
  */
 export class MemoryStore implements RateLimitStore {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
@@ -34,11 +42,16 @@ export class MemoryStore implements RateLimitStore {
   readonly #stepCalls: number
   readonly #maxKeys: number
 
+  /** First slot of each key. */
   readonly #slots = new Map<string, number>()
   readonly #keys: string[] = []
   #used = new Float64Array(64)
   #endMs = new Float64Array(64).fill(vacant)
   #resetAtMs = new Float64Array(64)
+  /** Length of the window. */
+  #windowMs = new Float64Array(64)
+  /** Slot of another window of the same key. */
+  #next = new Float64Array(64)
   readonly #vacated: number[] = []
 
   #calls = 0
@@ -55,7 +68,7 @@ export class MemoryStore implements RateLimitStore {
 
   /** Windows held now, including expired ones that no purge has reached. */
   get size(): number {
-    return this.#slots.size
+    return this.#keys.length - this.#vacated.length
   }
 
   /** Throws when a new key comes while `maxKeys` windows run: forgetting one of them would over-admit. */
@@ -71,7 +84,7 @@ export class MemoryStore implements RateLimitStore {
     const looked = requests.map((request) => this.#decide(request, nowMs, false))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
     // Before the first one is taken, because a lack of room is an error.
-    this.#makeRoom(requests.filter(({ key }) => !this.#slots.has(key)).length, nowMs)
+    this.#makeRoom(requests.filter((request) => this.#find(request) === none).length, nowMs)
     return requests.map((request) => this.consume(request))
   }
 
@@ -80,8 +93,7 @@ export class MemoryStore implements RateLimitStore {
   }
 
   reset(key: string): void {
-    const slot = this.#slots.get(key)
-    if (slot !== undefined) this.#vacate(slot, key)
+    for (let slot = this.#slots.get(key); slot !== undefined; slot = this.#slots.get(key)) this.#vacate(slot)
   }
 
   /** Whole milliseconds keep sums and differences exact. */
@@ -89,23 +101,23 @@ export class MemoryStore implements RateLimitStore {
     return Math.floor(this.#clock.monotonic())
   }
 
-  #decide({ key, limit, windowMs, cost }: RateLimitRequest, nowMs: number, take: boolean): RateLimitDecision {
-    const slot = this.#slots.get(key) ?? -1
-    const runningMs = slot < 0 ? 0 : (this.#endMs[slot] as number) - nowMs
-    const used = runningMs > 0 ? (this.#used[slot] as number) : 0
-    // Where the configured window has become shorter than what still runs, the shorter one counts.
-    const keepsWindow = runningMs > 0 && runningMs <= windowMs
-    const leftMs = keepsWindow ? runningMs : windowMs
-    const resetAtMs = keepsWindow ? (this.#resetAtMs[slot] as number) : this.#clock.now() + windowMs
+  #decide(request: RateLimitRequest, nowMs: number, take: boolean): RateLimitDecision {
+    checkRateLimitRequest(request)
+    const { limit, windowMs, cost } = request
+    const slot = this.#find(request)
+    const runningMs = slot === none ? 0 : (this.#endMs[slot] as number) - nowMs
+    const runs = runningMs > 0
+    const used = runs ? (this.#used[slot] as number) : 0
+    const leftMs = runs ? runningMs : windowMs
+    const resetAtMs = runs ? (this.#resetAtMs[slot] as number) : this.#clock.now() + windowMs
 
     const remaining = used < limit ? limit - used : 0
     const allowed = cost <= remaining
-    if (take) {
-      if (keepsWindow) {
-        if (allowed) this.#used[slot] = used + cost
-      } else if (allowed || runningMs > 0) {
-        const opened = slot < 0 ? this.#occupy(key, nowMs) : slot
-        this.#used[opened] = allowed ? used + cost : used
+    if (take && allowed) {
+      if (runs) this.#used[slot] = used + cost
+      else {
+        const opened = slot === none ? this.#occupy(request, nowMs) : slot
+        this.#used[opened] = cost
         this.#endMs[opened] = nowMs + windowMs
         this.#resetAtMs[opened] = resetAtMs
       }
@@ -115,8 +127,14 @@ export class MemoryStore implements RateLimitStore {
       : { allowed, remaining, resetAtMs, retryAfterMs: leftMs }
   }
 
-  #makeRoom(keys: number, nowMs: number): void {
-    for (let step = 0; this.#slots.size + keys > this.#maxKeys; step++) {
+  #find({ key, windowMs }: RateLimitRequest): number {
+    let slot = this.#slots.get(key) ?? none
+    while (slot !== none && this.#windowMs[slot] !== windowMs) slot = this.#next[slot] as number
+    return slot
+  }
+
+  #makeRoom(windows: number, nowMs: number): void {
+    for (let step = 0; this.size + windows > this.#maxKeys; step++) {
       if (step === stepsWhenFull) {
         const fix = 'raise platform.rate-limit.stores.memory.max-keys or use a shared store'
         throw new Error(`The memory store holds ${this.#maxKeys} running windows, its maximum: ${fix}`)
@@ -126,18 +144,34 @@ export class MemoryStore implements RateLimitStore {
     }
   }
 
-  #occupy(key: string, nowMs: number): number {
+  #occupy({ key, windowMs }: RateLimitRequest, nowMs: number): number {
     this.#makeRoom(1, nowMs)
+    for (let other = this.#slots.get(key) ?? none; other !== none; ) {
+      const next = this.#next[other] as number
+      if ((this.#endMs[other] as number) <= nowMs) this.#vacate(other)
+      other = next
+    }
     const slot = this.#vacated.pop() ?? this.#keys.length
     if (slot === this.#endMs.length) this.#grow()
-    const kept = compactKey(key)
+    const first = this.#slots.get(key)
+    const kept = first === undefined ? compactKey(key) : (this.#keys[first] as string)
     this.#keys[slot] = kept
+    this.#windowMs[slot] = windowMs
+    this.#next[slot] = first ?? none
     this.#slots.set(kept, slot)
     return slot
   }
 
-  #vacate(slot: number, key: string): void {
-    this.#slots.delete(key)
+  #vacate(slot: number): void {
+    const key = this.#keys[slot] as string
+    const next = this.#next[slot] as number
+    const first = this.#slots.get(key) as number
+    if (first !== slot) {
+      let before = first
+      while (this.#next[before] !== slot) before = this.#next[before] as number
+      this.#next[before] = next
+    } else if (next === none) this.#slots.delete(key)
+    else this.#slots.set(key, next)
     this.#keys[slot] = ''
     this.#endMs[slot] = vacant
     this.#vacated.push(slot)
@@ -152,6 +186,8 @@ export class MemoryStore implements RateLimitStore {
     this.#used = enlarged(this.#used)
     this.#endMs = enlarged(this.#endMs)
     this.#resetAtMs = enlarged(this.#resetAtMs)
+    this.#windowMs = enlarged(this.#windowMs)
+    this.#next = enlarged(this.#next)
   }
 
   #purge(nowMs: number): void {
@@ -169,7 +205,7 @@ export class MemoryStore implements RateLimitStore {
     while (this.#purgeAt < lastVisit && removals < removalsPerStep) {
       const slot = this.#purgeAt++
       if ((this.#endMs[slot] as number) > nowMs) continue
-      this.#vacate(slot, this.#keys[slot] as string)
+      this.#vacate(slot)
       removals += 1
     }
   }

@@ -30,8 +30,8 @@ export default definePlugin({
     'platform.rate-limit.stores.memory.max-keys': key.integer({
       title: { en: 'Keys at most', 'zh-CN': '最大键数' },
       description: {
-        en: 'Running windows held at most, about 130 bytes each. A new key beyond it is refused with an error.',
-        'zh-CN': '最多保存的运行中窗口数，每个约 130 字节。超出后新键会报错。',
+        en: 'Running windows held at most, about 150 bytes each. A new key beyond it is refused with an error.',
+        'zh-CN': '最多保存的运行中窗口数，每个约 150 字节。超出后新键会报错。',
       },
       default: 1_000_000,
       minimum: 1,

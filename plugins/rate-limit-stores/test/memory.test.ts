@@ -97,16 +97,34 @@ t.test('R-007 a limit that has become lower than what is used leaves 0, never le
   t.match(store.consume(request({ limit: 6 })), { allowed: true, remaining: 0 })
 })
 
-t.test('a window that has become shorter counts from now on, a longer one from the next window', async (t) => {
-  const clock = manualClock()
-  const store = create(clock)
-  for (let call = 0; call < 5; call++) store.consume(request({ windowMs: 3_600_000 }))
-  t.match(store.consume(request({ windowMs: 3_600_000 })), { allowed: false, retryAfterMs: 3_600_000 })
-  t.match(store.consume(request()), { allowed: false, retryAfterMs: 60_000 }, 'never more than the window asked for')
-  await clock.advance(59_999)
-  t.equal(store.consume(request({ windowMs: 3_600_000 })).allowed, false)
-  await clock.advance(1)
-  t.equal(store.consume(request({ windowMs: 3_600_000 })).allowed, true)
+t.test('R-016 rules of one key with different windows never change what another one decides', async (t) => {
+  const rule = fc.record({
+    windowMs: fc.constantFrom(1, 1000, 60_000, 3_600_000),
+    limit: fc.integer({ min: 1, max: 6 }),
+  })
+  const rules = fc.uniqueArray(rule, { minLength: 2, maxLength: 4, selector: ({ windowMs }) => windowMs })
+  const step = fc.record({
+    rule: fc.nat(3),
+    cost: fc.integer({ min: 1, max: 7 }),
+    take: fc.boolean(),
+    waitMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.constantFrom(1, 500, 1000, 59_999, 3_600_000)),
+  })
+  const property = fc.asyncProperty(rules, fc.array(step, { maxLength: 60 }), async (rules, steps) => {
+    const clock = manualClock()
+    const together = create(clock, { cleanupInterval: 1 })
+    const alone = rules.map(() => create(clock))
+    for (const { rule, cost, take, waitMs } of steps) {
+      const index = rule % rules.length
+      const of = { key: 'one', ...(rules[index] as (typeof rules)[number]), cost }
+      const ask = (store: MemoryStore) => (take ? store.consume(of) : store.peek(of))
+      const [decided, expected] = [ask(together), ask(alone[index] as MemoryStore)]
+      if (JSON.stringify(decided) !== JSON.stringify(expected)) return false
+      await clock.advance(waitMs)
+    }
+    together.reset('one')
+    return together.size === 0
+  })
+  await t.resolves(fc.assert(property, { numRuns: 300 }))
 })
 
 t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops the calls for long', async (t) => {

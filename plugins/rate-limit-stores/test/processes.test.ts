@@ -87,8 +87,8 @@ t.test(
     t.ok(total <= 2000, `at most the limit: ${total}`)
     // Those whose answers were lost: at most all that were under way in both, once for each of a few reconnections.
     t.ok(total > 1000, `few are lost: ${2000 - total}`)
-    const left = await client.pttl('plinth:window:paused')
-    t.equal(await client.get('plinth:window:paused'), '2000')
+    const left = await client.pttl('plinth:windows:paused')
+    t.equal(await client.hget('plinth:windows:paused', String(windowMs)), '2000')
     t.ok(left > 0 && left <= windowMs)
   },
 )

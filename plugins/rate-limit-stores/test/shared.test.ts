@@ -106,13 +106,13 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     const of = request({ limit: 100, cost: 3 })
     const calls = Array.from({ length: 1000 }, (_, call) => (call % 2 === 0 ? window : otherWindow).consume(of))
     t.equal((await Promise.all(calls)).filter(({ allowed }) => allowed).length, 33)
-    t.equal(await client.get(`${keyPrefix}:window:account:1`), '99', 'what was denied is not counted')
+    t.equal(await client.hget(`${keyPrefix}:windows:account:1`, '60000'), '99', 'what was denied is not counted')
   })
 
   t.test('R-036 the first hit sets the time to live, later ones never extend it, orphans get one', async (t) => {
-    const key = `${keyPrefix}:window:account:1`
-    await client.set(key, 2)
-    t.match(await window.consume(request()), { allowed: true, remaining: 2 })
+    const key = `${keyPrefix}:windows:account:1`
+    await client.hset(key, '60000', 5, '60000e', Date.now() - 1)
+    t.match(await window.consume(request()), { allowed: true, remaining: 4 }, 'what is over does not count')
     const healed = await client.pttl(key)
     t.ok(healed > 59_000 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
     let last = healed
@@ -126,14 +126,20 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     t.ok(ends.size <= 2, 'the end of the window stays where it is')
     await window.consume(request({ key: 'long', windowMs: 3_600_000 }))
     await window.consume(request({ key: 'long' }))
-    t.ok((await client.pttl(`${keyPrefix}:window:long`)) <= 60_000, 'a shorter window counts at once')
+    t.ok((await client.pttl(`${keyPrefix}:windows:long`)) > 60_000, 'the key lives as long as its longest window')
+    await client.hset(`${keyPrefix}:windows:long`, '60000e', Date.now() - 1)
+    await window.consume(request({ key: 'long', windowMs: 90_000 }))
+    const fields = (await client.hkeys(`${keyPrefix}:windows:long`)).sort()
+    t.same(fields, ['3600000', '3600000e', '90000', '90000e'], 'of a window that is over nothing stays')
+    await client.set(`${keyPrefix}:window:account:2`, 5)
+    t.match(await window.consume(request({ key: 'account:2' })), { allowed: true }, 'what an earlier version left')
   })
 
   t.test('scripts that Redis has forgotten are sent again; a broken key fails alone', async (t) => {
     await window.consume(request())
     await client.script('FLUSH')
     t.match(await window.consume(request()), { allowed: true, remaining: 3 })
-    await client.lpush(`${keyPrefix}:window:broken`, 'x')
+    await client.lpush(`${keyPrefix}:windows:broken`, 'x')
     const outcomes = await Promise.allSettled(
       ['a', 'broken', 'b'].map(async (key) => (await window.consume(request({ key }))).allowed),
     )
@@ -163,7 +169,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
   t.test('R-039 keys lie under the project prefix, windows and buckets apart', async (t) => {
     await window.consume(request())
     await bucket.consume(request())
-    t.same((await client.keys('*')).sort(), [`${keyPrefix}:bucket:account:1`, `${keyPrefix}:window:account:1`])
+    t.same((await client.keys('*')).sort(), [`${keyPrefix}:bucket:account:1`, `${keyPrefix}:windows:account:1`])
   })
 })
 

@@ -11,7 +11,10 @@ export type FailurePolicy = 'insurance' | 'closed' | 'open'
 export interface LimitRule {
   /** Absent: the default. <= 0: unlimited. */
   readonly maxAttempts?: number
-  /** Milliseconds, >= 1. Absent: the default window. */
+  /**
+   * Milliseconds, >= 1. Absent: the default window. Rules with different windows count apart, also under one key, so a
+   * window that is computed anew for each call limits nothing.
+   */
   readonly windowMs?: number
   /** Store name; absent or empty: the default store. */
   readonly store?: string
@@ -140,7 +143,10 @@ export type KeyStrategy = 'GLOBAL' | 'IP' | 'USER' | 'ROUTE' | 'IP_ROUTE' | 'USE
 
 /** Declarative limit of a route (document 1, "Declarative limit parameters"). */
 export interface RateLimited {
-  /** Business key, shared by all routes that name it. Absent: HTTP method plus route pattern. */
+  /**
+   * Business key, shared by all routes that name it. Absent: HTTP method plus route pattern. Routes that share a quota must
+   * name the same window; their limits may differ.
+   */
   readonly key?: string
   /** <= 0 or absent: the default. */
   readonly maxAttempts?: number

@@ -5,7 +5,7 @@ import type { IdentityResolver, RateLimited, RateLimitResult } from './contract.
 import { tooManyRequests } from './denial.ts'
 import { writeDraftHeaders, writeLimitHeaders } from './limit-headers.ts'
 import type { StoreRateLimiter } from './limiter.ts'
-import { defaultStrategy, dimensions, limitRule, type RouteLimitBook } from './route-limits.ts'
+import { defaultStrategy, dimensions, limitRule, quotaName, type RouteLimitBook } from './route-limits.ts'
 import type { LiveSettings } from './settings.ts'
 
 type Reply = Parameters<GuardHandler>[1]
@@ -26,7 +26,7 @@ export interface GuardParts {
 export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }: GuardParts): RouteGuard {
   const routeHandler = (route: RouteInfo, limit: RateLimited): GuardHandler => {
     const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
-    const base = baseKey(keyPrefix, route, limit)
+    const base = [keyPrefix, quotaName(route, limit)].filter((part) => part !== '').join(':')
     const { cost = 1 } = limit
     const rule = limitRule(limit)
     const declared = limiter.declare(rule)
@@ -63,14 +63,4 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
       return limit && routeHandler(route, limit)
     },
   }
-}
-
-/** The part of the key that is known before a request comes. Readable: only what is personal is hashed. */
-function baseKey(prefix: string, { method, path }: RouteInfo, limit: RateLimited): string {
-  const { route, caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
-  const named = limit.key || undefined
-  const segments = [prefix, named]
-  // Without a business key GLOBAL would be one counter for the whole product.
-  if (route || (named === undefined && caller === undefined)) segments.push(`${method}:${path}`)
-  return segments.filter((segment) => segment !== undefined).join(':')
 }

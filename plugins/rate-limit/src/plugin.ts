@@ -71,6 +71,6 @@ export default definePlugin({
     if (!annotationEnabled) return
     const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')
     server.guard(rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }))
-    onReady(() => limits.checkUsed(server.routes))
+    onReady(() => limits.checkAll(server.routes))
   },
 })

@@ -16,6 +16,18 @@ export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean;
   USER_ROUTE: { route: true, caller: 'user' },
 }
 
+/**
+ * The part of the key that is known before a request comes, without the prefix; empty where only the caller counts.
+ * Readable: only what is personal is hashed.
+ */
+export function quotaName({ method, path }: RouteInfo, limit: RateLimited): string {
+  const { route, caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
+  const named = limit.key || undefined
+  // Without a business key GLOBAL would be one counter for the whole product.
+  const isOfRoute = route || (named === undefined && caller === undefined)
+  return [named, isOfRoute ? `${method}:${path}` : undefined].filter((part) => part !== undefined).join(':')
+}
+
 /** Words of paths where a denial must be told (document 1, "Usage rules" 7). */
 const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
 
@@ -54,7 +66,7 @@ export class RouteLimitBook implements RouteLimits {
     const own = route.annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
     const limit = own ?? above[0]?.limit
     if (limit === undefined) return undefined
-    const place = `of ${route.method} ${route.path} (plugin "${route.plugin}")`
+    const place = placeOf(route)
     this.#check(place, limit)
     if (limit.silent === true && neverSilent.test(route.path)) {
       throw declarationError(place, '"silent" is not for logins, orders, payments and gateways')
@@ -62,9 +74,26 @@ export class RouteLimitBook implements RouteLimits {
     return limit
   }
 
-  /** Throws for a path that limits nothing: most likely it is misspelt. */
-  checkUsed(routes: readonly RouteInfo[]): void {
-    for (const route of routes) this.of(route)
+  /**
+   * Looks at all routes together. Throws for a path that limits nothing, which is most likely misspelt, and for routes that
+   * name one quota but differ in its window: they would count apart, which is not what sharing a key says.
+   */
+  checkAll(routes: readonly RouteInfo[]): void {
+    const sharing = new Map<string, { readonly place: string; readonly window: string }>()
+    for (const route of routes) {
+      const limit = this.of(route)
+      if (limit === undefined) continue
+      const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
+      const quota = JSON.stringify([quotaName(route, limit), caller])
+      const [place, window] = [placeOf(route), windowOf(limit)]
+      const other = sharing.get(quota)
+      if (other === undefined) sharing.set(quota, { place, window })
+      else if (other.window !== window) {
+        const key = limit.key ? `the key "${limit.key}"` : `the strategy ${limit.keyStrategy}`
+        const reason = `by ${key} it shares a quota with that ${other.place}, which has ${other.window}, not ${window}`
+        throw declarationError(place, reason)
+      }
+    }
     const unused = this.#paths.find(({ used }) => !used)
     if (unused !== undefined) throw declarationError(`of the path ${unused.path}`, 'no route lies at or under it')
   }
@@ -95,6 +124,12 @@ export function limitRule(limit: RateLimited): LimitRule {
     ...(shadow === undefined ? {} : { shadow }),
   }
 }
+
+const placeOf = ({ method, path, plugin }: RouteInfo) => `of ${method} ${path} (plugin "${plugin}")`
+
+/** A default that is 60 s today may change while the product runs, so it is another window than one of 60 s. */
+const windowOf = ({ windowSeconds = 0 }: RateLimited) =>
+  windowSeconds <= 0 ? 'the default window' : `a window of ${windowSeconds} s`
 
 const declarationError = (place: string, reason: string, cause?: unknown) =>
   new PlinthError(

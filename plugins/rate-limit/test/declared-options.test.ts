@@ -29,6 +29,37 @@ t.test('R-046 a limit on a path holds for all routes under it; their own wins, t
   t.equal((await shared.call('b')).code, '429', 'a business key makes it one')
 })
 
+t.test(
+  'R-046 routes that share a quota but differ in its window are refused at start, with both their names',
+  async (t) => {
+    const hour: RateLimited = { key: 'report', keyStrategy: 'IP', maxAttempts: 5, windowSeconds: 3600 }
+    const refused: [RateLimited, RateLimited, RegExp][] = [
+      [hour, { ...hour, windowSeconds: 1 }, /"report".*a window of 3600 s, not a window of 1 s/],
+      [hour, { key: 'report', keyStrategy: 'IP' }, /a window of 3600 s, not the default window/],
+      [{ keyStrategy: 'USER', windowSeconds: 9 }, { keyStrategy: 'USER' }, /the strategy USER/],
+      [{ ...hour, keyStrategy: 'GLOBAL' }, { ...hour, keyStrategy: 'GLOBAL', windowSeconds: 1 }, /"report"/],
+    ]
+    for (const [a, b, message] of refused) {
+      const starting = startRoutes(t, { limits: { a, b } })
+      await t.rejects(starting, { message, cause: { code: 'PLINTH_RATE_LIMIT_DECLARATION' } }, String(message))
+      await t.rejects(starting, { message: /GET \/api\/v1\/x\/b \(plugin "test.routes"\).*GET \/api\/v1\/x\/a/ })
+    }
+    const { call } = await startRoutes(t, {
+      limits: {
+        a: hour,
+        b: { ...hour, maxAttempts: 1 },
+        c: { ...hour, keyStrategy: 'IP_ROUTE', windowSeconds: 1 },
+        d: { ...hour, keyStrategy: 'USER', windowSeconds: 1 },
+        e: { ...hour, key: 'other', windowSeconds: 1 },
+        f: [],
+        g: { windowSeconds: 7 },
+      },
+    })
+    t.equal((await call('a')).code, '200', 'what counts apart may differ')
+    t.equal((await call('b')).code, '429', 'and limits may differ within one quota')
+  },
+)
+
 t.test('R-046 a wrong limit on a path stops the start', async (t) => {
   const wrong: [string, RateLimited, RegExp][] = [
     ['/api/v1/y', {}, /\/api\/v1\/y.*no route/],

@@ -274,6 +274,18 @@ t.test('R-102 an address enters keys as its hash', async (t) => {
   t.not(limiter.addressKey('2001:db8::1'), limiter.addressKey('2001:db8:0:1::1'))
 })
 
+t.test('R-016 a call under another rule of the same key lifts no limit', async (t) => {
+  const { limiter, clock } = await startLimiter(t)
+  const hour = { key: 'account', maxAttempts: 1, windowMs: 3_600_000 }
+  const second = { key: 'account', maxAttempts: 100, windowMs: 1000 }
+  t.equal((await limiter.consume(hour)).allowed, true)
+  t.match(await limiter.consume(second), { allowed: true, remaining: 99 })
+  await clock.advance(1000)
+  t.match(await limiter.consume(hour), { allowed: false, retryAfter: 3_599_000 })
+  await limiter.reset({ key: 'account' })
+  t.equal((await limiter.consume(hour)).allowed, true, 'a reset forgets all rules of the key')
+})
+
 t.test('R-017 R-020 live keys count at once; a default store that is not loaded is refused', async (t) => {
   const { limiter, running } = await startLimiter(t)
   const apply = (values: Record<string, string | number | boolean>) =>

@@ -88,14 +88,14 @@ export interface Patience {
 
 /**
  * Quotas for rate limit stores. Each decision is one atomic step; many of one moment travel together. Windows and buckets
- * have separate names. Buckets of different limits or windows under one key are separate. The decision and its time are
+ * have separate names. Under one key, windows of different lengths are separate, and so are buckets of different limits or
+ * windows: what is taken from one leaves the others alone. The decision and its time are
  * those of the server; only `resetAtMs`, which is shown to callers, is on the clock of this process.
  */
 export interface SharedQuota {
   /**
-   * The request must be in range; see `RateLimitRequest`.
-   *
    * @param take false: only looks
+   * @throws RangeError for a request out of range; see `RateLimitRequest`
    */
   decide(
     algorithm: QuotaAlgorithm,
@@ -109,7 +109,7 @@ export interface SharedQuota {
     requests: readonly RateLimitRequest[],
     patience?: Patience,
   ): Promise<RateLimitDecision[]>
-  /** Forgets the window, or all buckets of the key. */
+  /** Forgets all windows, or all buckets, of the key. */
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
 }
 

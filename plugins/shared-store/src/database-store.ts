@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, type RateLimitDecision, type RateLimitRequest, reasonOf } from '@plinth/kernel'
+import {
+  type Clock,
+  checkRateLimitRequest,
+  type Logger,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  reasonOf,
+} from '@plinth/kernel'
 import {
   type Counted,
   type Lease,
@@ -13,7 +20,7 @@ import {
 import { DatabaseMessages } from './database-messages.ts'
 import { deadEntry, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { checkAmount, checkContent, checkMs, type Kind, nameOf } from './names.ts'
+import { checkAmount, checkContent, checkMs, type Kind, nameOf, quotaKinds } from './names.ts'
 import { decideBucket, decideWindow, type QuotaDecision, shown } from './quota-rules.ts'
 
 export interface DatabaseStoreOptions {
@@ -168,7 +175,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   async reset(algorithm: QuotaAlgorithm, key: string): Promise<void> {
-    await this.#entries.deleteAll(nameOf(algorithm, key))
+    await this.#entries.deleteAll(nameOf(quotaKinds[algorithm], key))
   }
 
   /** Removes what has expired again and again; answers when the signal aborts. */
@@ -221,8 +228,10 @@ const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 
 function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: boolean): QuotaQuestion {
-  const name = nameOf(algorithm, request.key)
-  const variant = algorithm === 'window' ? '' : `${request.limit}:${Math.min(request.windowMs, longestMs)}`
+  checkRateLimitRequest(request)
+  const name = nameOf(quotaKinds[algorithm], request.key)
+  const span = String(Math.min(request.windowMs, longestMs))
+  const variant = algorithm === 'window' ? span : `${request.limit}:${span}`
   return { id: { name, variant }, algorithm, request, take }
 }
 

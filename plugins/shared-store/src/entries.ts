@@ -4,7 +4,7 @@ import type { Clock } from '@plinth/kernel'
 /** One row. Locks, counters, windows and buckets give the numbers their meaning. */
 export interface Entry {
   readonly name: string
-  /** Tells buckets of one key apart; otherwise empty. */
+  /** Tells windows, and buckets, of one key apart; otherwise empty. */
   readonly variant: string
   readonly content: string | null
   readonly amount: number

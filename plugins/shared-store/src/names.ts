@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
-import { longestMs } from './contract.ts'
+import { longestMs, type QuotaAlgorithm } from './contract.ts'
 
 /** What a name is used for; each kind is a namespace of its own. */
-export type Kind = 'value' | 'counter' | 'lock' | 'window' | 'bucket' | 'channel'
+export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channel'
+
+/** The namespaces of quotas. `window` was that of one window per key, which an earlier version may have left. */
+export const quotaKinds = { window: 'windows', bucket: 'bucket' } as const satisfies Record<QuotaAlgorithm, Kind>
 
 const longest = 200
 const hashed = 'sha256:'

@@ -32,8 +32,8 @@ export interface WindowState {
 }
 
 /**
- * A fixed window that starts with its first hit and is never extended. Where what still runs is longer than the window
- * asked for (another configuration, a clock that went back), the one asked for counts.
+ * A fixed window that starts with its first hit and is never extended; `held` is of the same length. Where more of it is
+ * left than it has, the clock went back, and it ends in time by the clock as it is now.
  */
 export function decideWindow(
   held: WindowState | undefined,

@@ -1,7 +1,7 @@
-import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
+import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { nameOf } from './names.ts'
+import { nameOf, quotaKinds } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
@@ -58,7 +58,7 @@ export class RedisQuota implements SharedQuota {
   ): Promise<RateLimitDecision> {
     let key: string
     try {
-      key = this.#name(algorithm, request.key)
+      key = this.#keyOf(algorithm, request)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -72,7 +72,7 @@ export class RedisQuota implements SharedQuota {
   ): Promise<RateLimitDecision[]> {
     if (requests.length > batchSize) throw new RangeError(`At most ${batchSize} limits can be decided together`)
     if (requests.length === 0) return []
-    const questions = requests.map((request) => ({ key: this.#name(algorithm, request.key), request, take: true }))
+    const questions = requests.map((request) => ({ key: this.#keyOf(algorithm, request), request, take: true }))
     return this.#joint[algorithm].ask(questions, patience)
   }
 
@@ -81,8 +81,13 @@ export class RedisQuota implements SharedQuota {
     await this.#connection.send((redis) => redis.del(name))
   }
 
+  #keyOf(algorithm: QuotaAlgorithm, request: RateLimitRequest): string {
+    checkRateLimitRequest(request)
+    return this.#name(algorithm, request.key)
+  }
+
   #name(algorithm: QuotaAlgorithm, key: string): string {
-    return this.#prefix + nameOf(algorithm, key)
+    return this.#prefix + nameOf(quotaKinds[algorithm], key)
   }
 
   #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[RateLimitDecision | Error]> {

@@ -41,32 +41,64 @@ if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])
 `)
 
+/** Once for each script: all of its decisions are of one moment. */
+const readTime = `
+if not now then
+  local time = call('TIME')
+  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end`
+
 /**
  * How a quota is decided, as Lua; the rules are those of `quota-rules.ts`. It reads `key`, `take` and the terms of the
- * request (`units` is its cost as text, which Redis takes faster), and sets `remaining`, as -1 - remaining for a denial, and `ms`, of a window what is left of it, of a bucket the
- * wait. It is set into the scripts as text: calling a function for each element costs a tenth of all.
+ * request (`units` is its cost as text, which Redis takes faster), and sets `remaining`, as -1 - remaining for a denial,
+ * and `ms`, of a window what is left of it, of a bucket the wait. It is set into the scripts as text: calling a function for
+ * each element costs a tenth of all.
+ *
+ * The windows of a key are a hash: of each length (`length`, its span as text) what was used, and at `ending` when it ends.
  */
 const windowRule = `
+${readTime}
+local held, left = call('HGET', key, ending), 0
+if held then left = tonumber(held) - now end
 local taken = take and cost <= limit
-local used
-if taken then used = call('INCRBY', key, units) else used = tonumber(call('GET', key) or '0') + cost end
-local remaining
-local ms = call('PTTL', key)
-if ms < 0 or ms > span then
-  ms = span
-  if take and used > (taken and 0 or cost) then call('PEXPIRE', key, span) end
+local used, ms, remaining
+if left > 0 then
+  ms = left
+  if left > span then
+    ms = span
+    if take then call('HSET', key, ending, string.format('%.0f', now + span)) end
+  end
+  if taken then used = call('HINCRBY', key, length, units) else used = tonumber(call('HGET', key, length)) + cost end
+else
+  ms, used = span, cost
+  if taken then
+    local ttl = call('PTTL', key)
+    if ttl ~= -2 then forget(key, now) end
+    call('HSET', key, length, units, ending, string.format('%.0f', now + span))
+    if ttl < span then call('PEXPIRE', key, length) end
+  end
 end
 if used <= limit then
   remaining = limit - used
 else
-  if taken then call('DECRBY', key, units) end
+  if taken then call('HINCRBY', key, length, '-' .. units) end
   remaining = -1 - math.max(0, limit - (used - cost))
 end
 `
 
 /** What a rule needs before it. */
 const prelude = {
-  window: '',
+  window: `
+local now
+-- Windows of the key that are over; without this a key in steady use would keep the remains of all its lengths.
+local function forget(key, now)
+  local fields = call('HGETALL', key)
+  for at = 1, #fields, 2 do
+    local length = string.match(fields[at], '^(%d+)e$')
+    if length and tonumber(fields[at + 1]) <= now then call('HDEL', key, length, fields[at]) end
+  end
+end
+`,
   bucket: `
 local now
 local function quotient(of, by) return (of - math.fmod(of, by)) / by end
@@ -78,10 +110,7 @@ end
 } as const
 
 const bucketRule = `
-if not now then
-  local time = call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
+${readTime}
 local field = string.format('%.0f:%.0f', limit, span)
 local full = limit * ticks
 local level, at, back = full, now, false
@@ -127,8 +156,8 @@ local call = redis.call
 local answers = {}
 local function termsOf(index)
   local text = ARGV[string.byte(ARGV[1], index) + 2]
-  local take, limit, span, cost, ticks, tick = string.match(text, '^(%d) (%d+) (%d+) (%d+) ?(%d*) ?(%d*)$')
-  return take == '1', tonumber(limit), tonumber(span), tonumber(cost), cost, tonumber(ticks), tonumber(tick)
+  local take, limit, length, cost, ticks, tick = string.match(text, '^(%d) (%d+) (%d+) (%d+) ?(%d*) ?(%d*)$')
+  return take == '1', tonumber(limit), tonumber(length), tonumber(cost), cost, tonumber(ticks), tonumber(tick), length
 end
 `
 
@@ -139,13 +168,13 @@ local index = 0
 local function run()
   -- Locals, for what lies outside of a function costs more to reach.
   local call, answers, keys, numbers, byte, count = call, answers, KEYS, ARGV[1], string.byte, #KEYS
-  local take, limit, span, cost, units, ticks, tick, current
+  local take, limit, span, cost, units, ticks, tick, length, ending, current
   while index < count do
     index = index + 1
     local number = byte(numbers, index)
     if number ~= current then
-      take, limit, span, cost, units, ticks, tick = termsOf(index)
-      current = number
+      take, limit, span, cost, units, ticks, tick, length = termsOf(index)
+      current, ending = number, length .. 'e'
     end
     local key = keys[index]
     ${ruleOf[algorithm]}
@@ -166,7 +195,8 @@ const together = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
 local function decide(index, take)
   local key = KEYS[index]
-  local _, limit, span, cost, units, ticks, tick = termsOf(index)
+  local _, limit, span, cost, units, ticks, tick, length = termsOf(index)
+  local ending = length .. 'e'
   ${ruleOf[algorithm]}
   return remaining, ms, cost
 end
@@ -194,6 +224,7 @@ local call = redis.call
 local key, take = KEYS[1], true
 local limit, span, cost, units, ticks, tick =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local length, ending = ARGV[2], ARGV[2] .. 'e'
 ${prelude[algorithm]}${ruleOf[algorithm]}
 -- One number where both fit: an array costs twice as much to send and to read.
 local step = span + 1

@@ -95,7 +95,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
       `bucket:${mark}`,
       `counter:${mark}`,
       `value:${mark}`,
-      `window:${mark}`,
+      `windows:${mark}`,
       `{lock:${mark}}`,
       `{lock:${mark}}:fence`,
     ].map((name) => `${space.keyPrefix}:${name}`),

@@ -101,56 +101,67 @@ t.test('R-033 buckets count in whole numbers, at any size, and never admit more 
   t.doesNotThrow(() => fc.assert(property, { numRuns: 2000 }))
 })
 
-t.test('R-035 R-037 the scripts of Redis decide as the rules do', { skip: skipRedis }, async (t) => {
-  const db = await createDatabase('sqlite')
-  const space = redisSpace()
-  t.teardown(() => space.drop())
-  t.teardown(() => db.drop())
-  const product = defineProduct({
-    name: 'test',
-    plugins: [databasePlugin, sharedStorePlugin],
-    config: { ...db.config, ...space.config },
-  })
-  const running = await startForTest(product)
-  t.teardown(() => running.stop('test ended'))
-  const { quota } = running.service(sharedStore)
-  // A day: nothing ends or refills while the sequence runs.
-  const windowMs = 86_400_000
-  const call = fc.record({ key: fc.constantFrom('a', 'b'), cost: fc.integer({ min: 1, max: 14 }), take: fc.boolean() })
-  let world = 0
-  for (const algorithm of ['window', 'bucket'] as const satisfies readonly QuotaAlgorithm[]) {
-    const property = fc.asyncProperty(
-      fc.integer({ min: 1, max: 12 }),
-      fc.array(call, { minLength: 1, maxLength: 40 }),
-      fc.boolean(),
-      async (limit, calls, together) => {
-        world += 1
-        const windows = new Map<string, WindowState>()
-        const buckets = new Map<string, BucketState>()
-        const ask = ({ key, cost, take }: (typeof calls)[number]) =>
-          quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
-        // At once, so that calls for one key meet inside one script, or each in a script of its own.
-        const answers: RateLimitDecision[] = []
-        if (together) answers.push(...(await Promise.all(calls.map(ask))))
-        else for (const call of calls) answers.push(await ask(call))
-        return calls.every(({ key, cost, take }, index) => {
-          const request = { key, limit, windowMs, cost }
-          const answer = answers[index]
-          if (algorithm === 'window') {
-            const { decision, state } = decideWindow(windows.get(key), request, 1, take)
-            if (state !== undefined) windows.set(key, state)
-            return answer?.allowed === decision.allowed && answer.remaining === decision.remaining
-          }
-          const { decision, state } = decideBucket(buckets.get(key), request, 1, take)
-          if (state !== undefined) buckets.set(key, state)
-          const near = Math.abs((answer?.retryAfterMs ?? 0) - decision.retryAfterMs) < 10_000
-          return answer?.allowed === decision.allowed && answer.remaining === decision.remaining && near
-        })
-      },
-    )
-    await t.resolves(fc.assert(property, { numRuns: 60 }), algorithm)
-  }
-})
+t.test(
+  'R-035 R-037 the scripts of Redis decide as the rules do, of several rules on one key as well',
+  { skip: skipRedis },
+  async (t) => {
+    const db = await createDatabase('sqlite')
+    const space = redisSpace()
+    t.teardown(() => space.drop())
+    t.teardown(() => db.drop())
+    const product = defineProduct({
+      name: 'test',
+      plugins: [databasePlugin, sharedStorePlugin],
+      config: { ...db.config, ...space.config },
+    })
+    const running = await startForTest(product)
+    t.teardown(() => running.stop('test ended'))
+    const { quota } = running.service(sharedStore)
+    // A day: nothing ends or refills while the sequence runs.
+    const day = 86_400_000
+    const call = fc.record({
+      key: fc.constantFrom('a', 'b'),
+      cost: fc.integer({ min: 1, max: 14 }),
+      take: fc.boolean(),
+      // Rules with different windows meet on one key: neither counts for the other.
+      windowMs: fc.constantFrom(day, 2 * day, 366 * day),
+    })
+    let world = 0
+    for (const algorithm of ['window', 'bucket'] as const satisfies readonly QuotaAlgorithm[]) {
+      const property = fc.asyncProperty(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(call, { minLength: 1, maxLength: 40 }),
+        fc.boolean(),
+        async (limit, calls, together) => {
+          world += 1
+          const windows = new Map<string, WindowState>()
+          const buckets = new Map<string, BucketState>()
+          const ask = ({ key, cost, take, windowMs }: (typeof calls)[number]) =>
+            quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
+          // At once, so that calls for one key meet inside one script, or each in a script of its own.
+          const answers: RateLimitDecision[] = []
+          if (together) answers.push(...(await Promise.all(calls.map(ask))))
+          else for (const call of calls) answers.push(await ask(call))
+          return calls.every(({ key, cost, take, windowMs }, index) => {
+            const request = { key, limit, windowMs, cost }
+            const held = `${key} ${windowMs}`
+            const answer = answers[index]
+            if (algorithm === 'window') {
+              const { decision, state } = decideWindow(windows.get(held), request, 1, take)
+              if (state !== undefined) windows.set(held, state)
+              return answer?.allowed === decision.allowed && answer.remaining === decision.remaining
+            }
+            const { decision, state } = decideBucket(buckets.get(held), request, 1, take)
+            if (state !== undefined) buckets.set(held, state)
+            const near = Math.abs((answer?.retryAfterMs ?? 0) - decision.retryAfterMs) < 10_000
+            return answer?.allowed === decision.allowed && answer.remaining === decision.remaining && near
+          })
+        },
+      )
+      await t.resolves(fc.assert(property, { numRuns: 60 }), algorithm)
+    }
+  },
+)
 
 t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
