@@ -28,7 +28,7 @@ const nodeMembers = [
 
 /**
  * Closes every object that does not say what to do with undeclared members, so that the validator drops them, and bounds
- * every integer to what a number holds exactly.
+ * every integer to what a number holds exactly and every other number to what is finite.
  */
 export function prepareSchema(schema: TSchema): PreparedSchema {
   let needsCleaning = false
@@ -60,7 +60,8 @@ export function prepareSchema(schema: TSchema): PreparedSchema {
     if (canClose && declaresMembers && !('additionalProperties' in node) && !('allOf' in node)) {
       result['additionalProperties'] = false
     }
-    return node['type'] === 'integer' ? bounded(result) : result
+    if (node['type'] === 'integer') return bounded(result, Number.MAX_SAFE_INTEGER)
+    return node['type'] === 'number' ? bounded(result, Number.MAX_VALUE) : result
   }
 
   const compiled = prepare(schema, true) as object
@@ -79,12 +80,8 @@ function holdsObject(node: unknown): boolean {
   )
 }
 
-function bounded(node: Node): Node {
+function bounded(node: Node, largest: number): Node {
   const hasLower = 'minimum' in node || 'exclusiveMinimum' in node
   const hasUpper = 'maximum' in node || 'exclusiveMaximum' in node
-  return {
-    ...node,
-    ...(hasLower ? {} : { minimum: Number.MIN_SAFE_INTEGER }),
-    ...(hasUpper ? {} : { maximum: Number.MAX_SAFE_INTEGER }),
-  }
+  return { ...node, ...(hasLower ? {} : { minimum: -largest }), ...(hasUpper ? {} : { maximum: largest }) }
 }

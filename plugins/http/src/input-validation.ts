@@ -46,7 +46,8 @@ const common: Options = {
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...common, coerceTypes: false })
-  const text = compilerPair({ ...common, coerceTypes: 'array' })
+  // `1e400` is converted to Infinity, for which the strict form skips every rule of numbers, also `maximum`.
+  const text = compilerPair({ ...common, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
     const { compiled, needsCleaning } = prepareSchema(schema as TSchema)
     const { first, all } = httpPart === 'body' ? body : text

@@ -1,0 +1,136 @@
+import { writeFileSync } from 'node:fs'
+import { Writable } from 'node:stream'
+import { Worker } from 'node:worker_threads'
+import { http } from '@plinth/http'
+import { accounts, identity } from '@plinth/iam'
+import type { Product } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import type { CallerReport, CallerSettings, TokenRequest } from './fuzz/caller.ts'
+import type { ApiDescription, Role } from './fuzz/requests.ts'
+import { dataDirectory } from './product-process.ts'
+
+/** The same calls again: FUZZ_SEED=<the seed that a failed run has printed>. */
+const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Date.now() / 1_000) % 1_000_000)
+/** Longest time, in milliseconds of CPU, that one turn of the product's event loop may take. */
+const longestTurnMs = 100
+
+const secrets = {
+  installToken: 'planted-Install-token-0123456789-abcdef',
+  masterKey: Buffer.from('planted-master-key-of-32-bytes!!').toString('base64'),
+  cachePassword: 'planted-cache-password-4711',
+  administrator: 'Planted-Passw0rd-4712',
+}
+const origin = { name: 'fuzz', clientIp: '127.0.0.1', traceId: 'fuzz', userAgent: '' }
+const attempt = { ...origin, method: 'fuzz', identifier: 'fuzz', setHeader() {} }
+
+async function startProduct(t: Test, config: Readonly<Record<string, string>>) {
+  const root = await dataDirectory(t.teardown)
+  writeFileSync(`${root}/.env.example`, 'PLATFORM_DATABASE_PASSWORD=\nPLATFORM_CACHE_PASSWORD=\n')
+  const lines: string[] = []
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  const running = await startForTest({ ...product, root } as Product, {
+    logger: pino({ level: 'warn' }, sink),
+    set: {
+      'platform.http.port': '0',
+      'platform.http.response-check': 'true',
+      'platform.database.sqlite.file': `${root}/plinth.sqlite`,
+      'platform.database.sqlite.synchronous': 'normal',
+      'platform.system-config.master-key': secrets.masterKey,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': '1',
+      // Without limits the calls reach what lies behind them.
+      'platform.rate-limit.enabled': 'false',
+      ...config,
+    },
+  })
+  t.teardown(() => running.stop('test ended'))
+  return { running, lines }
+}
+
+/** Watches the turns of this thread's event loop, where the product runs; the answer ends it with the longest one. */
+function watchTurns() {
+  let longest = 0
+  let last = process.threadCpuUsage()
+  const timer = setInterval(() => {
+    const { user, system } = process.threadCpuUsage(last)
+    longest = Math.max(longest, (user + system) / 1_000)
+    last = process.threadCpuUsage()
+  }, 5)
+  return () => {
+    clearInterval(timer)
+    return longest
+  }
+}
+
+/** Calls the product from another thread and holds every answer against the rules. */
+async function fuzz(
+  t: Test,
+  { running, lines }: Awaited<ReturnType<typeof startProduct>>,
+  settings: Pick<CallerSettings, 'calls' | 'roles' | 'prefix'>,
+): Promise<CallerReport> {
+  const server = running.service(http)
+  const description = JSON.parse(JSON.stringify(await server.openapi())) as ApiDescription
+  let made = 0
+  const tokenOf = async (role: Role): Promise<string> => {
+    const user = { username: `fuzz-${role}-${++made}`, password: secrets.administrator }
+    const all = running.service(accounts)
+    const { id } = role === 'user' ? await all.create(user, origin) : await all.createSuperAdministrator(user, origin)
+    return (await running.service(identity).openSession(id, attempt)).accessToken
+  }
+  const hidden = [...Object.values(secrets), import.meta.dirname]
+  const workerData: CallerSettings = { url: server.url ?? '', description, seed, secrets: hidden, ...settings }
+  const worker = new Worker(new URL('./fuzz/caller.ts', import.meta.url), { workerData })
+  const endWatch = watchTurns()
+  const report = await new Promise<CallerReport>((resolve, reject) => {
+    worker.on('error', reject)
+    worker.on('exit', (code) => reject(new Error(`the calling thread ended with ${code}`)))
+    worker.on('message', (message: TokenRequest | CallerReport) => {
+      if ('calls' in message) resolve(message)
+      else tokenOf(message.role).then((token) => worker.postMessage(token), reject)
+    })
+  })
+  const longestTurn = endWatch()
+
+  const about = `seed ${seed}: ${JSON.stringify({ ...report, faults: report.faults.length, succeeded: report.succeeded.length })}, longest turn ${longestTurn.toFixed(0)} ms`
+  t.comment(about)
+  for (const { broken, role, request, answer } of report.faults.slice(0, 30)) {
+    t.fail(`${broken.join('; ')} | ${role}: ${request} | ${answer}`)
+  }
+  t.equal(report.faults.length, 0, about)
+  t.ok(
+    longestTurn <= longestTurnMs,
+    `no turn of the event loop took more than ${longestTurnMs} ms of CPU: ${longestTurn}`,
+  )
+  const log = lines.join('')
+  for (const [name, secret] of Object.entries(secrets)) t.notOk(log.includes(secret), `${name} is not in the log`)
+  const failed = lines.filter((line) => /"level":(?:50|60)/.test(line))
+  t.same(failed.slice(0, 5), [], 'no call left an error in the log')
+  return report
+}
+
+t.test('every operation of an installed product stands any input', { timeout: 300_000 }, async (t) => {
+  const started = await startProduct(t, {
+    'platform.install.installed': 'true',
+    'platform.install.token': secrets.installToken,
+    'platform.cache.password': secrets.cachePassword,
+  })
+  const user = { username: 'founder', password: secrets.administrator }
+  await started.running.service(accounts).createAdministrator(user, origin)
+  const roles: readonly Role[] = ['anonymous', 'user', 'administrator', 'administrator']
+  const report = await fuzz(t, started, { calls: 17_000, roles, prefix: '' })
+  t.ok(report.succeeded.length > report.operations / 2, `${report.succeeded.length} operations also answered a success`)
+})
+
+t.test('every operation of an open installation stands any input', { timeout: 300_000 }, async (t) => {
+  const started = await startProduct(t, {})
+  const report = await fuzz(t, started, { calls: 3_000, roles: ['anonymous'], prefix: '/api/v1/install' })
+  t.ok(report.succeeded.length > report.operations / 2, `${report.succeeded.length} operations also answered a success`)
+})

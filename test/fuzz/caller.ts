@@ -1,0 +1,153 @@
+/** Runs in a thread of its own, so that the product has its event loop to itself. */
+import { Agent, request as send } from 'node:http'
+import { parentPort, workerData } from 'node:worker_threads'
+import { type FuzzAnswer, judge } from './judgement.ts'
+import { randomFrom } from './random.ts'
+import { type ApiDescription, type FuzzRequest, operationsOf, type Role, requestFor } from './requests.ts'
+
+export interface CallerSettings {
+  readonly url: string
+  readonly description: ApiDescription
+  readonly seed: number
+  readonly calls: number
+  readonly roles: readonly Role[]
+  /** Operations whose address begins so; all when empty. */
+  readonly prefix: string
+  readonly secrets: readonly string[]
+}
+
+export interface Fault {
+  readonly call: number
+  readonly role: Role
+  readonly request: string
+  readonly broken: readonly string[]
+  readonly answer: string
+}
+
+/** What the thread asks the test for: a token of the role, after the last one has become void. */
+export interface TokenRequest {
+  readonly role: Role
+}
+
+export interface CallerReport {
+  readonly calls: number
+  readonly byStatus: Readonly<Record<string, number>>
+  readonly byCode: Readonly<Record<string, number>>
+  readonly operations: number
+  /** Operations that answered a success at least once. */
+  readonly succeeded: readonly string[]
+  readonly faults: readonly Fault[]
+}
+
+const port = parentPort
+if (port === null) throw new Error('runs as a worker thread')
+const { url, description, seed, calls, roles, prefix, secrets } = workerData as CallerSettings
+const agent = new Agent({ keepAlive: true, maxSockets: 4 })
+const base = new URL(url)
+
+function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = send(
+      {
+        host: base.hostname,
+        port: base.port,
+        agent,
+        method,
+        path,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
+        timeout: 30_000,
+      },
+      (answer) => {
+        const chunks: Buffer[] = []
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+        answer.on('end', () =>
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks) }),
+        )
+        answer.on('error', reject)
+      },
+    )
+    sent.on('timeout', () => sent.destroy(new Error('no answer within 30 s')))
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+const tokens = new Map<Role, string>()
+async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined> {
+  if (role === 'anonymous') return undefined
+  if (isVoid || !tokens.has(role)) {
+    port?.postMessage({ role } satisfies TokenRequest)
+    const token = await new Promise<string>((resolve) => port?.once('message', resolve))
+    tokens.set(role, token)
+  }
+  return tokens.get(role)
+}
+
+const random = randomFrom(seed)
+const rules = judge(description, secrets)
+const operations = operationsOf(description).filter(({ path }) => path.startsWith(prefix))
+const byStatus: Record<string, number> = {}
+const byCode: Record<string, number> = {}
+const succeeded = new Set<string>()
+const faults: Fault[] = []
+/** Ids, versions and names of answers, by the address of their collection: with them requests get past "not found". */
+const seen = new Map<string, unknown[]>()
+const mostSeen = 40
+
+const collectionOf = (path: string) => path.split('/{', 1).join()
+
+function remember(collection: string, value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null || depth > 4) return
+  for (const [name, member] of Object.entries(value)) {
+    if (/^(?:id|version|key|code|name)$|Id$/.test(name) && (typeof member === 'number' || typeof member === 'string')) {
+      const known = seen.get(collection) ?? []
+      seen.set(collection, known)
+      known[known.length < mostSeen ? known.length : random.integer(mostSeen)] = member
+    } else remember(collection, member, depth + 1)
+  }
+}
+
+const shown = ({ method, path, headers, body }: FuzzRequest) =>
+  `${method} ${path.slice(0, 300)} ${JSON.stringify({ ...headers, authorization: '...' }).slice(0, 300)} ${body?.toString('latin1').slice(0, 600) ?? ''}`
+
+for (let call = 0; call < calls; call++) {
+  const chosen = operations[call % operations.length] as (typeof operations)[number]
+  const role = random.pick(roles)
+  const request = requestFor(chosen, await tokenOf(role, false), seen.get(collectionOf(chosen.path)) ?? [], random)
+  try {
+    const answer = await answerTo(request)
+    byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
+    const broken = rules(request, answer)
+    if (broken.length > 0) {
+      faults.push({
+        call,
+        role,
+        request: shown(request),
+        broken,
+        answer: `${answer.status} ${answer.body.toString().slice(0, 400)}`,
+      })
+    }
+    const isJson = String(answer.headers['content-type']).startsWith('application/json')
+    const content = isJson && answer.body.length > 0 ? JSON.parse(answer.body.toString()) : {}
+    const code = String(content?.code)
+    byCode[code] = (byCode[code] ?? 0) + 1
+    if (code === '200') {
+      succeeded.add(chosen.operation.operationId)
+      remember(collectionOf(chosen.path), content.data)
+    }
+    const isOwnToken = String(request.headers['authorization']).endsWith(tokens.get(role) ?? '\n')
+    if (code === '401' && isOwnToken && role !== 'anonymous') await tokenOf(role, true)
+  } catch (error) {
+    faults.push({ call, role, request: shown(request), broken: [`no answer: ${String(error)}`], answer: '' })
+  }
+}
+agent.destroy()
+port.postMessage({
+  calls,
+  byStatus,
+  byCode,
+  operations: operations.length,
+  succeeded: [...succeeded],
+  faults,
+} satisfies CallerReport)
+port.close()

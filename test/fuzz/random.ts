@@ -1,0 +1,26 @@
+/** Reproducible numbers from a seed (mulberry32): a failed run is repeated by its seed. */
+export interface Random {
+  /** In [0, 1). */
+  number(): number
+  /** In [0, below). */
+  integer(below: number): number
+  chance(probability: number): boolean
+  pick<T>(choices: readonly T[]): T
+}
+
+export function randomFrom(seed: number): Random {
+  let state = seed >>> 0
+  const number = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  const integer = (below: number) => Math.floor(number() * below)
+  return {
+    number,
+    integer,
+    chance: (probability) => number() < probability,
+    pick: (choices) => choices[integer(choices.length)] as never,
+  }
+}
