@@ -3,7 +3,7 @@
 import type { TaskContext } from '@plinth/async-task'
 import { manualClock } from '@plinth/kernel/testing'
 import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
-import { comes, Probe, report, standStill, startTasks, until } from './fixtures/product.ts'
+import { comes, Probe, report, startTasks, until } from './fixtures/product.ts'
 
 onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
   const contexts: TaskContext[] = []
@@ -33,7 +33,7 @@ onEachEngine('who loses a task sees the signal abort and records nothing', async
   const write = contexts[0]?.writeArtifact({ name: 'a' }, (async function* () {})())
   await t.rejects(write as Promise<void>, { message: /lease/ })
   ends[0]?.resolve()
-  await standStill()
+  await one.passed()
   t.match(await tasks.get(id), { status: 'running', finishedAt: null }, 'the row of the new holder is left alone')
   t.match(await database.query('select holder from async_task where id = ?', [id]), [{ holder: 'thief:1' }])
 
@@ -44,7 +44,7 @@ onEachEngine('who loses a task sees the signal abort and records nothing', async
   await until(() => contexts[1]?.signal.aborted, 'a holder that hears nothing gives up before others may take over')
   await database.execute('alter table hidden_task rename to async_task')
   ends[1]?.resolve()
-  await standStill()
+  await one.passed()
   t.equal((await tasks.get(second.id)).status, 'running')
 })
 
@@ -60,15 +60,20 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   const unwanted = await one.tasks.submit(report, { rows: 1 }, owner)
   const run = await first.begun(1)
   await first.begun(2)
+  const idle = await start(second)
   const stopped = one.running.stop('deploy')
   await until(() => run.signal.aborted, 'the signal aborts')
   t.match(run.signal.reason, { message: 'The instance stops.' })
-  await standStill()
-  t.equal(one.running.state, 'draining', 'it waits for the handlers')
+  await idle.running.stop('deploy')
+  t.equal(
+    one.running.state,
+    'draining',
+    'it waits for the handlers, while an instance that began to stop later has stopped',
+  )
   const two = await start(second)
   await two.tasks.cancel(unwanted.id)
   await clock.advance(5000)
-  await standStill()
+  await two.passed()
   t.equal(second.runs.length, 0, 'not before the handlers have ended')
   first.release()
   await stopped

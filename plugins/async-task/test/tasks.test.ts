@@ -1,10 +1,11 @@
+import { AsyncResource } from 'node:async_hooks'
 import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
 import { onEachDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, definePlugin, kernel, key } from '@plinth/kernel'
 import t from 'tap'
 import { Type } from 'typebox'
-import { Probe, report, standStill, startTasks, until } from './fixtures/product.ts'
+import { Probe, report, startTasks, until } from './fixtures/product.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -13,7 +14,7 @@ const owner = { ownerId: 7 }
 onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async (t, db) => {
   const seen: TaskContext[] = []
   const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
-  const { tasks, clock, reaches, storage, paths } = await startTasks(t, db, {
+  const { tasks, clock, reaches, passed, storage, paths } = await startTasks(t, db, {
     handle: (tasks) =>
       tasks.handle(report, async ({ rows }, context) => {
         seen.push(context)
@@ -37,7 +38,7 @@ onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async
   t.match(seen, [{ taskId: id, ownerId: 7, locale: 'zh-CN', attempt: 1 }])
 
   steps[0].resolve()
-  await standStill()
+  await passed()
   t.equal((await tasks.get(id)).progress, 40, 'at most once a second')
   await clock.advance(1000)
   await until(async () => (await tasks.get(id)).progress === 80, 'the last progress is shown')
@@ -63,8 +64,11 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
   const {
     tasks,
     reaches,
+    passed,
     db: database,
   } = await startTasks(t, db, { handle: (tasks) => tasks.handle(report, probe.handle) })
+  // Outside of the transaction, on a connection of its own. SQLite has one: there nothing at all is read before the commit.
+  const othersPass = db.dialect === 'sqlite' ? async () => {} : AsyncResource.bind(passed)
   const rolledBack = database.transactional(async () => {
     await tasks.submit(report, { rows: 1 }, owner)
     throw new Error('no')
@@ -73,7 +77,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
   t.equal((await tasks.list({ page: 1, size: 10 })).total, 0)
   const { id } = await database.transactional(async () => {
     const task = await tasks.submit(report, { rows: 1 }, owner)
-    await standStill()
+    await othersPass()
     t.equal(probe.runs.length, 0, 'not before the commit')
     return task
   })
@@ -213,7 +217,7 @@ onEachDatabase(t, 'a file has a name, and a task one file', async (t, db) => {
 
 onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that runs to end', async (t, db) => {
   const probe = new Probe()
-  const { tasks, clock, reaches } = await startTasks(t, db, {
+  const { tasks, clock, reaches, passed } = await startTasks(t, db, {
     config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
     handle: (tasks) => tasks.handle(report, probe.handle),
   })
@@ -234,8 +238,9 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   const stubborn = await probe.begun(2)
   await tasks.cancel(third.id)
   await until(() => stubborn.signal.aborted, 'the signal aborts')
-  await standStill()
-  t.equal((await tasks.get(third.id)).status, 'running', 'a handler has time to end')
+  for (let again = 0; again < 5; again++) {
+    t.match(await tasks.cancel(third.id), { status: 'running' }, 'a handler has time to end, however often it is told')
+  }
   await clock.advance(30_000)
   await reaches(third.id, 'cancelled')
   const fourth = await tasks.submit(report, { rows: 4 }, owner)
@@ -246,13 +251,13 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   stubborn.end.resolve()
   await t.rejects(tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
   await t.rejects(tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
-  await standStill()
+  await passed()
   t.equal((await tasks.get(third.id)).status, 'cancelled')
 })
 
 onEachDatabase(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
   const probe = new Probe()
-  const { tasks, clock, reaches } = await startTasks(t, db, {
+  const { tasks, clock, reaches, passed } = await startTasks(t, db, {
     config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
     handle: (tasks) => tasks.handle(report, probe.handle),
   })
@@ -261,7 +266,7 @@ onEachDatabase(t, 'a task that runs for too long fails, whether its handler obey
   const stubborn = await tasks.submit(report, { rows: 1 }, owner)
   await probe.begun(2)
   await clock.advance(10 * minute - 1)
-  await standStill()
+  await passed()
   t.notOk(run.signal.aborted)
   await clock.advance(1)
   t.match(run.signal.reason, { message: 'The task ran for too long.' })
@@ -314,7 +319,9 @@ onEachDatabase(
         tasks.handle(report, async ({ rows }) => {
           begun.push(rows)
           most = Math.max(most, ++atOnce)
-          await standStill()
+          await until(() => begun.length > 1, 'two run at once')
+          // A third one would begin while these are under way.
+          for (let looks = 0; looks < 5; looks++) await tasks.list({ page: 1, size: 1 })
           atOnce -= 1
         }),
     })
