@@ -22,6 +22,8 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     fallbackLng: false,
     keySeparator: false,
     nsSeparator: false,
+    // Some languages put nothing between two sentences: an empty text is a text, not a missing one.
+    returnEmptyString: true,
     load: 'currentOnly',
     interpolation: { escapeValue: false },
     resources: Object.fromEntries(

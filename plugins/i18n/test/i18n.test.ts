@@ -15,10 +15,11 @@ const shop = withMessages('shop', {
       items_one: '{{count}} item',
       items_other: '{{count}} items',
       onlyEnglish: 'Only English',
+      between: ' ',
       nested: 'See $t(messages.shop.greeting)',
     },
   },
-  'zh-CN': { shop: { greeting: '你好，{{name}}', 'out-of-stock': '已售罄', items_other: '{{count}} 件' } },
+  'zh-CN': { shop: { greeting: '你好，{{name}}', 'out-of-stock': '已售罄', items_other: '{{count}} 件', between: '' } },
 })
 const product = (...others: ReturnType<typeof withMessages>[]) =>
   defineProduct({ name: 'test', plugins: [i18nPlugin, ...others] })
@@ -63,6 +64,8 @@ t.test('K-017 falls back from the requested language to the site default to the 
   t.equal(translator.translate('zh-CN', 'messages.shop.onlyEnglish'), 'Only English', 'site default')
   t.equal(translator.translate('fr', 'messages.shop.out-of-stock'), 'Sold out', 'unknown locale')
   t.equal(translator.translate('zh-CN', 'messages.shop.absent'), undefined)
+  t.equal(translator.translate('zh-CN', 'messages.shop.between'), '', 'an empty text is a text')
+  t.equal(translator.resolve('zh-CN', 'messages.shop.between'), '')
   t.equal(translator.translate('en', 'messages.shop'), undefined, 'a branch is no text')
   for (const key of ['messages.__proto__', 'messages.constructor', 'toString']) {
     t.equal(translator.translate('en', key), undefined, key)

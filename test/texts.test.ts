@@ -1,0 +1,114 @@
+/** What people read: every text in both languages, and never the key of one. */
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { defineProduct, type MessageTree, type Product } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import lite from '../examples/lite/plinth.config.ts'
+import product from '../examples/quickstart/plinth.config.ts'
+import { dataDirectory } from './product-process.ts'
+
+const leaves = (tree: MessageTree, path: string): [string, string][] =>
+  Object.entries(tree).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[`${path}.${name}`, value] as [string, string]] : leaves(value, `${path}.${name}`),
+  )
+const plugins = [...new Map([...lite.plugins, ...product.plugins].map((plugin) => [plugin.id, plugin])).values()]
+const catalogues = plugins.flatMap(({ id, messages }) =>
+  messages === undefined
+    ? []
+    : [{ id, en: new Map(leaves(messages.en, 'messages')), zh: new Map(leaves(messages['zh-CN'], 'messages')) }],
+)
+/** The forms of a plural are one text; Chinese has one form, English two. */
+const stem = (key: string) => key.replace(/_(?:zero|one|two|few|many|other)$/, '')
+const placeholders = (text: string) => [...new Set(text.match(/\{\{\w+\}\}/g) ?? [])].sort()
+
+t.test('C-046 the catalogues of every plugin have the same texts and placeholders in both languages', async (t) => {
+  t.ok(catalogues.length > 5)
+  for (const { id, en, zh } of catalogues) {
+    const stems = (texts: ReadonlyMap<string, string>) => [...new Set([...texts.keys()].map(stem))].sort()
+    t.same(stems(zh), stems(en), id)
+    const english = (key: string) => en.get(key) ?? en.get(`${stem(key)}_other`) ?? ''
+    const differing = [...zh].filter(([key, text]) => `${placeholders(text)}` !== `${placeholders(english(key))}`)
+    t.same(differing, [], id)
+  }
+})
+
+const keys = new Set(
+  catalogues.flatMap(({ en, zh }) => [...en.keys(), ...zh.keys()].flatMap((key) => [key, stem(key)])),
+)
+/** Keys of texts that somebody would read. */
+const keysIn = (text: string) => (text.match(/messages\.[\w-]+(?:\.[\w-]+)*/g) ?? []).filter((key) => keys.has(key))
+
+t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 240_000 }, async (t) => {
+  t.same(keysIn('{"fix":"messages.install.result.between"}'), ['messages.install.result.between'], 'it would be seen')
+  const root = await dataDirectory(t.teardown)
+  // Without it the installation stops at its first step.
+  copyFileSync(join(import.meta.dirname, '../examples/quickstart/.env.example'), join(root, '.env.example'))
+  const own = { ...defineProduct({ name: 'texts', plugins: product.plugins }), root } as Product
+  const running = await startForTest(own, {
+    set: { 'platform.http.port': '0', 'platform.iam.password.hash.memory': '1MiB' },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const found: string[] = []
+  let answers = 0
+  const look = async (method: string, url: string, headers: Readonly<Record<string, string>>, payload?: object) => {
+    for (const language of ['en', 'zh-CN']) {
+      const answer = await server.inject({
+        ...{ method: method as 'GET', url, headers: { ...headers, 'accept-language': language } },
+        ...(payload === undefined ? {} : { payload }),
+      })
+      answers++
+      found.push(...keysIn(answer.body).map((key) => `${method} ${url} (${language}): ${key}`))
+    }
+  }
+
+  const forms = [
+    {},
+    {
+      site: { name: 'x'.repeat(99), title: '\u0000', url: 'nowhere', defaultLocale: 'xx', timeZone: 'Nowhere/At_all' },
+      administrator: { username: '!', email: 'x', mobile: 'x', password: '1', confirmPassword: '2' },
+      database: { type: 'postgresql', host: '!', port: 99_999, database: '!', username: '', password: '' },
+      cache: { enabled: true, host: '!', port: 0, database: -1, password: '' },
+      storage: { publicDisk: 'x', localDisk: 'x' },
+    },
+    { database: { type: 'oracle' } },
+    {
+      site: { name: 'Acme' },
+      administrator: { username: 'founder', password: '1', confirmPassword: '1' },
+      database: { type: 'h2', database: '' },
+      cache: { enabled: false },
+      storage: { publicDisk: 'public', localDisk: 'local' },
+    },
+  ]
+  for (const path of ['config/validate', 'config/plan', 'config/write', 'execute']) {
+    for (const form of forms) await look('POST', `/api/v1/install/${path}`, {}, form)
+  }
+  for (const path of ['/', '/install', '/install/', '/docs/', '/nowhere', '/health/ready']) {
+    await look('GET', path, { accept: 'text/html' })
+  }
+
+  const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+  const administrator = { username: 'root', password: 'Correct-horse-7' }
+  const login = async () => {
+    await running.service(accounts).createAdministrator(administrator, origin)
+    const url = '/api/v1/auth/login'
+    const { data } = (await server.inject({ method: 'POST', url, payload: administrator })).json()
+    return { authorization: `Bearer ${data.accessToken}` }
+  }
+  const { paths } = (await server.openapi()) as { paths: Record<string, Record<string, object>> }
+  const isSignedOut = (path: string) => path.endsWith('/logout') || path.includes('/sessions')
+  for (const headers of [{}, await login()]) {
+    for (const [path, operations] of Object.entries(paths)) {
+      if (isSignedOut(path)) continue
+      for (const method of Object.keys(operations)) {
+        const url = path.replace(/\{[^}]+\}/g, '1')
+        await look(method.toUpperCase(), url, headers, method === 'get' ? undefined : {})
+      }
+    }
+  }
+  t.ok(answers > 200, `${answers} answers`)
+  t.same(found, [])
+})
