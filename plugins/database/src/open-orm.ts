@@ -1,5 +1,3 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { AbstractSqlDriver, MikroORM, SqlEntityManager } from '@mikro-orm/sql'
 import type { Dialect } from 'kysely'
 import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connection-settings.ts'
@@ -45,7 +43,10 @@ const commonOptions = ({ entities, warn }: OrmOptions, { contextName }: CurrentT
 async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promise<OpenOrm> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
   const transaction = new CurrentTransaction()
-  const dialect = new SqliteDialect({ ...settings, isInsideTransaction: () => transaction.isOpen })
+  const dialect = new SqliteDialect({
+    ...{ ...settings, warn: options.warn },
+    isInsideTransaction: () => transaction.isOpen,
+  })
   const orm = new MikroORM({
     ...commonOptions(options, transaction),
     dbName: settings.file,
@@ -55,10 +56,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
     orm,
     transaction,
     sqlite: dialect.driver,
-    connect: async () => {
-      if (settings.file !== ':memory:') await mkdir(dirname(settings.file), { recursive: true })
-      await orm.connect()
-    },
+    connect: async () => void (await orm.connect()),
     close: () => close(orm),
   }
 }

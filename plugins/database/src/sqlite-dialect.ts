@@ -1,4 +1,7 @@
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { makePrivateDirectory, makePrivateFile } from '@plinth/kernel'
 import Database, { type Statement } from 'better-sqlite3'
 import {
   type CompiledQuery,
@@ -25,6 +28,8 @@ export interface SqliteOptions {
   readonly synchronous: 'full' | 'normal'
   /** Whether the calling code owns the connection already. */
   readonly isInsideTransaction: () => boolean
+  /** Receives what an operator should know. */
+  readonly warn: (message: string) => void
 }
 
 /**
@@ -78,6 +83,7 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
+    if (this.#options.file !== ':memory:') await prepareFile(this.#options)
     const connection = new SqliteConnection(this.#options)
     try {
       await connection.configure()
@@ -123,6 +129,28 @@ class SqliteDriver implements Driver {
   async destroy(): Promise<void> {
     this.#connection?.close()
     this.#connection = undefined
+  }
+}
+
+/**
+ * The file, and what SQLite puts beside it, is for the owner of the process alone: it holds password hashes and data of
+ * people. SQLite gives its other files the rights of the first one.
+ */
+async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
+  await makePrivateDirectory(dirname(file))
+  // What else stands in the way SQLite says better.
+  await open(file, 'wx', 0o600)
+    .then((made) => made.close())
+    .catch(() => undefined)
+  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+    try {
+      const former = await makePrivateFile(path)
+      if (former !== undefined) warn(`${path} could be read by others (${former}); now by its owner alone`)
+    } catch (error) {
+      warn(
+        `${path} can be read by others and cannot be changed (${(error as NodeJS.ErrnoException).code}); run chmod 600 on it`,
+      )
+    }
   }
 }
 

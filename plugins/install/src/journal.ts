@@ -1,8 +1,8 @@
-import { appendFile, mkdir, open } from 'node:fs/promises'
+import { appendFile, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, type Logger, makePrivateDirectory, reasonOf } from '@plinth/kernel'
 import type { Outcome, RecordView } from './contract.ts'
 import { RecordRow } from './entities.ts'
 
@@ -73,7 +73,7 @@ export class Journal {
 
   async #appendLine(record: RecordView): Promise<void> {
     const { file } = this.#parts
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    await makePrivateDirectory(dirname(file))
     await appendFile(file, `${JSON.stringify(record)}\n`, { mode: 0o600 })
   }
 

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makePrivateDirectory } from '@plinth/kernel'
 
 /** A small JSON document on the local disk: there whole, or not at all. */
 export class NoteFile<T extends object> {
@@ -20,7 +21,7 @@ export class NoteFile<T extends object> {
   }
 
   async write(content: T): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
+    await makePrivateDirectory(dirname(this.#path))
     const part = `${this.#path}.${process.pid}.part`
     await writeFile(part, `${JSON.stringify(content)}\n`, { mode: 0o600 })
     await rename(part, this.#path)

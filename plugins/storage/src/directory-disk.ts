@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
 import { access, lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import { makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, OpenFile } from './contract.ts'
 import { refusal } from './failures.ts'
 
@@ -146,6 +147,7 @@ export class DirectoryDisk implements Disk {
 
   /** Makes a directory of the disk, never one that a symbolic link puts elsewhere. */
   async #makeDirectory(directory: string): Promise<void> {
+    await makePrivateDirectory(dirname(this.#root))
     await mkdir(this.#root, { recursive: true, mode: this.#mode.directory })
     const root = await realpath(this.#root)
     let existing = directory

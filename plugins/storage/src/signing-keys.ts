@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises'
+import { link, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { reasonOf } from '@plinth/kernel'
+import { makePrivateDirectory, reasonOf } from '@plinth/kernel'
 import { storageError } from './errors.ts'
 
 const shortestKey = 32
@@ -59,7 +59,7 @@ export class SigningKeys {
   async #create(): Promise<readonly string[]> {
     const draft = `${this.#file}.${randomUUID()}`
     try {
-      await mkdir(dirname(this.#file), { recursive: true })
+      await makePrivateDirectory(dirname(this.#file))
       const handle = await open(draft, 'wx', 0o600)
       try {
         await handle.writeFile(`${randomBytes(32).toString('base64')}\n`)

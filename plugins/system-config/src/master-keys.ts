@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Logger } from '@plinth/kernel'
+import { type Logger, makePrivateDirectory } from '@plinth/kernel'
 import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
 
 /** The master keys of one moment. */
@@ -64,7 +64,7 @@ export class MasterKeys {
 
   /** Makes the file with its first key. When another process is faster, its key counts. */
   async create(): Promise<Keyring> {
-    await mkdir(dirname(this.file), { recursive: true })
+    await makePrivateDirectory(dirname(this.file))
     const draft = await this.#writeDraft([newMasterKey()])
     try {
       await link(draft, this.file)
@@ -93,7 +93,7 @@ export class MasterKeys {
   }
 
   async #replaceFile(keys: readonly MasterKey[]): Promise<void> {
-    await mkdir(dirname(this.file), { recursive: true })
+    await makePrivateDirectory(dirname(this.file))
     await rename(await this.#writeDraft(keys), this.file)
     await this.#syncDirectory()
   }
