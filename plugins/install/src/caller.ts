@@ -1,5 +1,6 @@
-import { AddressSet, normalizeAddress } from '@plinth/http'
+import { AddressSet } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
+import { isLoopbackHost } from './called-host.ts'
 import type { HttpRequest } from './http-types.ts'
 
 /** What is known of whoever calls. */
@@ -7,6 +8,12 @@ export interface Caller {
   /** User name of an administrator, or what acts without a user. */
   readonly operator: string
   readonly clientIp: string
+  /** The other end of the connection: the client itself, or the last proxy before us. */
+  readonly peerIp: string
+  /** Header `Host`. */
+  readonly host: string
+  /** Host that the caller called, as a trusted proxy tells it. */
+  readonly calledHost: string
   readonly userAgent: string
   readonly traceId: string
   readonly locale: string
@@ -22,22 +29,25 @@ export const installerName = 'install'
 
 /** Nobody calls over HTTP: a command of the program. */
 export const commandCaller = (locale: string): Caller => ({
-  ...{ operator: 'cli', clientIp: '', userAgent: '', traceId: '', prefix: '' },
+  ...{ operator: 'cli', clientIp: '', peerIp: '', host: '', calledHost: '', userAgent: '', traceId: '', prefix: '' },
   locale,
   isHttps: true,
   isLocal: true,
 })
 
-type Request = Pick<HttpRequest, 'headers' | 'raw' | 'clientIp' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'>
+type RequestFact = 'clientIp' | 'peerIp' | 'calledHost' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'
+type Request = Pick<HttpRequest, 'headers' | 'raw' | RequestFact>
 
 const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
-const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
-const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 'x-forwarded-host', 'via']
+/** Headers that proxies write: nobody needs them who calls without one. */
+const proxyHeader =
+  /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|x-original-.+|x-envoy-.+|true-client-ip|cf-.+)$/
 
 export function callerOf(request: Request & { readonly principal?: Principal | undefined }): Caller {
-  const { clientIp, traceId, locale, isHttps, headers, principal } = request
+  const { clientIp, peerIp, calledHost, traceId, locale, isHttps, headers, principal } = request
   return {
-    ...{ clientIp, traceId, locale, isHttps },
+    ...{ clientIp, peerIp, calledHost, traceId, locale, isHttps },
+    host: headers.host ?? '',
     operator: principal?.username ?? installerName,
     userAgent: headers['user-agent'] ?? '',
     prefix: request.contextPath,
@@ -45,9 +55,17 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
   }
 }
 
-/** A page of another site may have led a browser here by a name of its own, so the name has to be this machine's too. */
-function isLocal({ headers, raw }: Request): boolean {
-  const peer = normalizeAddress(raw.socket.remoteAddress ?? '')
-  const isNear = peer !== undefined && loopback.has(peer) && loopbackHost.test(headers.host ?? '')
-  return isNear && proxyHeaders.every((name) => headers[name] === undefined)
+/**
+ * Whether the caller sits at this machine. Everything that speaks of a proxy, or of a page from elsewhere, says no. A
+ * proxy on this very machine that adds nothing, speaks HTTP/1.1 and writes a loopback host cannot be told apart: where one
+ * is, a token must be configured.
+ */
+function isLocal({ headers, raw, peerIp }: Request): boolean {
+  if (!loopback.has(peerIp) || !isLoopbackHost(headers.host ?? '')) return false
+  // What nginx speaks to a server unless it is told otherwise; browsers and command lines have not for decades.
+  if (raw.httpVersion === '1.0') return false
+  if (Object.keys(headers).some((name) => proxyHeader.test(name))) return false
+  return [headers.origin, headers.referer].every((page) => page === undefined || isLoopbackPage(page))
 }
+
+const isLoopbackPage = (address: string) => isLoopbackHost(URL.parse(address)?.host ?? '')

@@ -61,9 +61,9 @@ export const keys = {
   'platform.install.token': key.string({
     title: { en: 'Install token', 'zh-CN': '安装令牌' },
     description: {
-      en: 'Whoever installs must know it. In production it must come from the environment variable and have at least 32 characters, 12 of them different; otherwise the installation stays closed.',
+      en: 'Whoever installs must know it. Without one the installation answers only under localhost, IP addresses and the host of platform.site.url. In production it must come from the environment variable and have at least 32 characters, 12 of them different; otherwise the installation stays closed.',
       'zh-CN':
-        '执行安装者须提供此令牌。生产环境中必须来自环境变量，至少 32 个字符且其中至少 12 个不同，否则安装流程保持关闭。',
+        '执行安装者须提供此令牌。未配置时只能通过 localhost、IP 地址或 platform.site.url 的主机名安装。生产环境中必须来自环境变量，至少 32 个字符且其中至少 12 个不同，否则安装流程保持关闭。',
     },
     default: '',
     sensitive: true,
@@ -88,6 +88,10 @@ export const keys = {
   }),
   'platform.install.allowed-cidrs': key.cidrList({
     title: { en: 'Allowed source networks', 'zh-CN': '允许的来源网络' },
+    description: {
+      en: 'The address of the connection and the one that a proxy names must both be in it: with a proxy, its address too.',
+      'zh-CN': '连接地址和代理所报的客户端地址都必须在其中；使用代理时须同时包含代理的地址。',
+    },
     default: ['127.0.0.1/32', '::1/128'],
   }),
   'platform.install.require-https': key.boolean({

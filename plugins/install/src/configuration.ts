@@ -12,6 +12,7 @@ import type { InstallFiles } from './files.ts'
 import { type Running, textOf } from './form.ts'
 import { checkForm, checkOf, type Finding, hasPassed, passwordFaults } from './form-checks.ts'
 import { changedConnections, type PlannedSetting, planSettings, settingsOf } from './settings.ts'
+import type { InstallState } from './state.ts'
 import type { Params, Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
 
@@ -25,6 +26,7 @@ export interface ConfigurationParts {
   readonly files: InstallFiles
   readonly running: Running
   readonly allowLite: () => boolean
+  readonly state: Pick<InstallState, 'leaveDatabase'>
   readonly say: Say
 }
 
@@ -187,6 +189,7 @@ export class Configuration {
       })
       if (changes.length === 0) return []
       const { changed, added } = await writeEnvFile(configFile, Object.fromEntries(changes), { allowed })
+      if (changedConnections(settings).has('database')) await this.#parts.state.leaveDatabase()
       return [...changed, ...added]
     } catch (error) {
       if (error instanceof EnvFileError) throw new StepFailure(`failure.${error.code}`, error.params, error)

@@ -55,6 +55,7 @@ export const verifyView = Type.Object({
   installed: Type.Boolean(),
   installAllowed: Type.Boolean(),
   reason: Type.Enum([...entryReasons]),
+  hint: Type.String({ description: 'What this caller can do to be let in; empty where nothing is to be said.' }),
   expiresAt: moment,
 })
 

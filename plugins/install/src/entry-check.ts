@@ -1,14 +1,25 @@
 import { AddressSet } from '@plinth/http'
 import { BusinessError, type Clock } from '@plinth/kernel'
+import { isOwnHost } from './called-host.ts'
 import type { Caller } from './caller.ts'
 import type { InstallConfig } from './config.ts'
 import type { EntryReason } from './contract.ts'
 import type { FailedAttempts } from './failed-attempts.ts'
 import type { InstallToken } from './install-token.ts'
-import type { InstallState, Reading } from './state.ts'
+import type { Doubt, InstallState, Reading } from './state.ts'
 
 /** Why nobody, or not this caller, may enter. */
-export type Closed = 'disabled' | 'installed' | 'unknown-state' | 'token-missing' | 'token-weak' | 'network' | 'https'
+export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
+
+/** Why not this caller, whoever else may. */
+export type ClosedToCaller = 'network' | 'https' | 'host'
+const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
+
+/** Whether the caller can do something about it, and so may know. */
+export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
+
+/** What the lock says: installed, or nobody can tell. */
+export type ClosedByState = 'installed' | `state-${Doubt}`
 
 export interface Verdict {
   readonly authorized: boolean
@@ -23,6 +34,10 @@ export interface EntryParts {
   readonly state: InstallState
   readonly token: InstallToken
   readonly failures: FailedAttempts
+  /** The product's one answer to which addresses are one caller. */
+  readonly networkOf: (address: string) => string
+  /** Whether an operator has named the trusted proxies, and the address is one of them. */
+  readonly isNamedProxy: (peer: string) => boolean
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -47,10 +62,14 @@ export class EntryCheck {
     return mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
   }
 
-  /** Whether the lock is open. For whoever sits at the server: the other conditions keep out the network. */
-  async mayInstall(): Promise<boolean> {
-    const { name } = await this.#parts.state.read()
-    return name === 'not-installed' || (name === 'installed' && this.#mayReinstall)
+  /** What the lock says. For whoever sits at the server: the other conditions keep out the network. */
+  async closedByState(): Promise<ClosedByState | undefined> {
+    return this.#closedBy(await this.#parts.state.read())
+  }
+
+  #closedBy({ name, doubt }: Reading): ClosedByState | undefined {
+    if (name === 'unknown') return `state-${doubt ?? 'unreadable'}`
+    return name === 'installed' && !this.#mayReinstall ? 'installed' : undefined
   }
 
   get #mayReinstall(): boolean {
@@ -58,28 +77,31 @@ export class EntryCheck {
   }
 
   /** Why the installation is closed to everybody. */
-  closedToAll({ name }: Reading): Closed | undefined {
-    const { token } = this.#parts
+  closedToAll(state: Reading): Closed | undefined {
     if (!this.isEnabled) return 'disabled'
-    if (name === 'unknown') return 'unknown-state'
-    if (name === 'installed' && !this.#mayReinstall) return 'installed'
-    return token.closedBecause && `token-${token.closedBecause}`
+    const { closedBecause } = this.#parts.token
+    return this.#closedBy(state) ?? (closedBecause && `token-${closedBecause}`)
   }
 
   /** @throws BusinessError "429", reason `install.token.too-many-failures` */
   async check(caller: Caller, given: string | undefined): Promise<Verdict> {
-    const { token, failures, state: installState } = this.#parts
+    const { token, failures, networkOf, state: installState } = this.#parts
     const state = await installState.read()
-    const closed = this.closedToAll(state) ?? this.#closedTo(caller)
+    const closed = this.closedToAll(state) ?? this.closedTo(caller)
     const not = (reason: EntryReason) => ({ authorized: false, reason, closed, state })
     if (closed !== undefined) return not('install.token.not-allowed')
     if (!token.isConfigured) return { authorized: true, reason: 'install.token.not-required', closed, state }
     // Counting and comparing happen in one go: attempts at the same time gain nothing.
-    const waitMs = failures.waitMs(caller.clientIp)
-    if (waitMs > 0) throw tooManyFailures(waitMs)
-    if (token.matches(given ?? '')) return { authorized: true, reason: 'install.token.valid', closed, state }
+    const attempt = { client: networkOf(caller.clientIp), peer: networkOf(caller.peerIp) }
+    const { ownMs, sharedMs } = failures.waits(attempt)
+    if (ownMs > 0) throw tooManyFailures(ownMs)
+    const isRight = token.matches(given ?? '')
     // A page that asks whether a token is needed guesses nothing.
-    if ((given ?? '') !== '') failures.record(caller.clientIp)
+    if (!isRight && (given ?? '') !== '') failures.record(attempt, sharedMs > 0 ? 'own' : 'all')
+    // Others must not be able to lock out who knows the token, for ever if they like. Where it cannot be guessed, it
+    // always counts; where it might be, only somebody at the machine itself is not held up.
+    if (sharedMs > 0 && !(isRight && (token.isStrong || caller.isLocal))) throw tooManyFailures(sharedMs)
+    if (isRight) return { authorized: true, reason: 'install.token.valid', closed, state }
     return not('install.token.invalid')
   }
 
@@ -89,10 +111,16 @@ export class EntryCheck {
     return new Date(clock.now() + config.get('platform.install.token-ttl')).toISOString()
   }
 
-  #closedTo({ clientIp, isHttps }: Caller): Closed | undefined {
-    const { config } = this.#parts
-    if (config.get('platform.install.cidr-check-enabled') && !this.#networks.has(clientIp)) return 'network'
-    return config.get('platform.install.require-https') && !isHttps ? 'https' : undefined
+  /** Why this caller may not enter, although others may. */
+  closedTo(caller: Caller): ClosedToCaller | undefined {
+    const { config, token, isNamedProxy } = this.#parts
+    const { clientIp, peerIp, isHttps } = caller
+    // Anybody behind a trusted proxy may claim any address: the connection itself must come from an allowed one too.
+    const isNear = this.#networks.has(clientIp) && this.#networks.has(peerIp)
+    if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
+    if (config.get('platform.install.require-https') && !isHttps) return 'https'
+    const rules = { siteUrl: config.get('platform.site.url'), isNamedProxy: isNamedProxy(peerIp) }
+    return token.isConfigured || isOwnHost(caller, rules) ? undefined : 'host'
   }
 }
 

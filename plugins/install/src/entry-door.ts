@@ -2,7 +2,7 @@ import { BusinessError, type Clock } from '@plinth/kernel'
 import { type AuditTrail, auditActions } from './audit.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type EntryReason, tokenHeader } from './contract.ts'
-import type { EntryCheck, Verdict } from './entry-check.ts'
+import { type Closed, type EntryCheck, isOfCaller, type Verdict } from './entry-check.ts'
 import type { HttpReply, HttpRequest } from './http-types.ts'
 
 export interface EntryDoorParts {
@@ -65,8 +65,11 @@ export class EntryDoor {
   }
 }
 
-export const entryRefused = (reason: EntryReason) =>
+export const entryRefused = (reason: EntryReason, closed?: Closed) =>
   new BusinessError('403', 'The installation is closed to you.', {
     reason,
-    messageKey: 'messages.install.entry.refused',
+    messageKey:
+      closed !== undefined && isOfCaller(closed)
+        ? `messages.install.entry.closed.${closed}`
+        : 'messages.install.entry.refused',
   })

@@ -2,9 +2,9 @@ import type { HttpServer, RouteRequest } from '@plinth/http'
 import { BusinessError, type Kernel } from '@plinth/kernel'
 import { rateLimited } from '@plinth/rate-limit'
 import type { Static, TSchema } from 'typebox'
-import { type Caller, callerOf } from './caller.ts'
+import { callerOf } from './caller.ts'
 import * as view from './contract.ts'
-import type { EntryCheck } from './entry-check.ts'
+import { type EntryCheck, isOfCaller } from './entry-check.ts'
 import { type Entered, type EntryDoor, entryRefused } from './entry-door.ts'
 import type { EntryService } from './entry-service.ts'
 import type { HttpReply } from './http-types.ts'
@@ -35,7 +35,7 @@ interface GuardedRoute<S extends Schemas, R extends TSchema> {
   readonly request?: S
   readonly response: R
   /** Answer to who may not enter (decision B54); without one it is a failure. */
-  readonly refused?: (caller: Caller, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
+  readonly refused?: (entered: Entered, request: RouteRequest<S>) => Static<R> | Promise<Static<R>>
   /** Answers nothing when the installation was closed meanwhile. */
   handle(request: RouteRequest<S>, entered: Entered, reply: HttpReply): Promise<Static<R> | undefined>
 }
@@ -63,19 +63,21 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
         const { authorized, reason } = entered.verdict
         const answer = authorized ? await handle(request, entered, reply) : undefined
         if (answer !== undefined) return answer
-        if (refused !== undefined) return refused(entered.caller, request)
-        throw entryRefused(authorized ? 'install.token.not-allowed' : reason)
+        if (refused !== undefined) return refused(entered, request)
+        throw entryRefused(authorized ? 'install.token.not-allowed' : reason, entered.verdict.closed)
       },
     })
   }
-  const refusedMessage = ({ locale }: Caller) => say(locale, 'entry.refused')
+  const hintFor = ({ caller, verdict: { closed } }: Entered) =>
+    closed === undefined || !isOfCaller(closed) ? '' : say(caller.locale, `entry.closed.${closed}`)
+  const refusedMessage = (entered: Entered) => hintFor(entered) || say(entered.caller.locale, 'entry.refused')
   const noChecks = () => ({ authorized: false, passed: false, checks: [] })
   const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
-  const notExecuted = (caller: Caller): view.ExecuteView => ({
+  const notExecuted = (entered: Entered): view.ExecuteView => ({
     ...{ authorized: false, passed: false, restartRequired: false, configWritten: false, administratorReady: false },
     ...{
       locked: false,
-      message: refusedMessage(caller),
+      message: refusedMessage(entered),
       failedField: '',
       sessionId: '',
       retriedSessionId: '',
@@ -99,7 +101,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     response: view.statusView,
     handler: (request, reply) => {
       reply.header('cache-control', 'no-store')
-      return status.snapshot(callerOf(request).prefix)
+      return status.forCaller(callerOf(request))
     },
   })
   http.route(plugin, {
@@ -114,11 +116,12 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     async handler(request, reply) {
       const { caller, verdict } = await door.check(request, reply, request.body.token)
       if (verdict.authorized) await service.noteEntry(caller, verdict)
-      const { installed, installAllowed } = await status.snapshot(caller.prefix, verdict.state)
+      const { installed, installAllowed } = await status.forCaller(caller, verdict.state)
       const tokenConfigured = entry.isTokenConfigured
       const expiresAt = verdict.authorized && tokenConfigured ? entry.expiresAt() : ''
       const { authorized: valid, reason } = verdict
-      return { valid, tokenConfigured, installed, installAllowed, reason, expiresAt }
+      const hint = hintFor({ caller, verdict })
+      return { valid, tokenConfigured, installed, installAllowed, reason, hint, expiresAt }
     },
   })
 
@@ -177,9 +180,9 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     path: 'migrate',
     summary: 'Migrate the database that the product runs on',
     response: view.migrateView,
-    refused: (caller) => ({
+    refused: (entered) => ({
       ...{ authorized: false, migrated: false, pendingBefore: 0, applied: 0, upToDate: false },
-      message: refusedMessage(caller),
+      message: refusedMessage(entered),
     }),
     handle: (_request, { caller }) => service.migrate(caller),
   })
@@ -211,9 +214,9 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     summary: 'Create the first administrator',
     request: { body: view.administratorForm },
     response: view.administratorView,
-    refused: (caller) => ({
+    refused: (entered) => ({
       ...{ authorized: false, ready: false, created: false, userId: null, username: '' },
-      message: refusedMessage(caller),
+      message: refusedMessage(entered),
     }),
     handle: ({ body }, { caller }) => service.createAdministrator(body, caller),
   })
@@ -222,10 +225,10 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     path: 'lock',
     summary: 'Lock the installation',
     response: view.lockView,
-    refused: async (caller) => ({
+    refused: async (entered) => ({
       ...{ authorized: false, locked: false, lockedAt: '' },
-      status: await status.snapshot(caller.prefix),
-      message: refusedMessage(caller),
+      status: await status.forCaller(entered.caller),
+      message: refusedMessage(entered),
     }),
     handle: (_request, { caller }) => service.writeLock(caller),
   })
@@ -251,7 +254,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     summary: 'Records of one session',
     request: { params: view.sessionParams, query: view.limitQuery },
     response: view.sessionLogsView,
-    refused: (_caller, { params }) => ({ authorized: false, sessionId: params.sessionId, records: [] }),
+    refused: (_entered, { params }) => ({ authorized: false, sessionId: params.sessionId, records: [] }),
     handle: async ({ params, query }) => ({
       ...{ authorized: true, sessionId: params.sessionId },
       records: await service.records(query.limit, params.sessionId),

@@ -1,55 +1,84 @@
 import type { Clock } from '@plinth/kernel'
 
-/** Failures of one address within the window before nothing more is looked at. */
-const mostFailures = 5
 const windowMs = 60_000
-/** Addresses that are remembered; the one that began longest ago goes first. */
+/** Failures of one caller, and of one connecting peer, within the window. */
+const mostOfOne = 5
+/** Failures of all callers together. */
+const mostOfAll = 50
+/** Networks that are remembered; the one that began longest ago goes first. */
 const remembered = 10_000
 
+/** Who has tried: networks of addresses, as the product's one function makes them. */
+export interface Attempt {
+  /** Network that the caller claims to come from. */
+  readonly client: string
+  /** Network of the other end of the connection, which nobody can choose. */
+  readonly peer: string
+}
+
+/** How long a caller has to wait, by the budgets that are used up. 0: not at all. */
+export interface Waits {
+  /** Of the caller's own failures. */
+  readonly ownMs: number
+  /** Of what others failed at: through the same peer, or from everywhere. */
+  readonly sharedMs: number
+}
+
+interface Window {
+  readonly startedAt: number
+  failures: number
+}
+
 /**
- * Counts wrong tokens by address. It lives in the process: an installation must be closed to guessing also while there is
- * no database to count in.
+ * Counts wrong tokens: by the address that a caller claims, by the peer that it connects from, and over all. Who invents
+ * addresses meets the budget of the peer, who has many machines the one of all. It lives in the process: an installation
+ * must be closed to guessing also while there is no database to count in.
  */
 export class FailedAttempts {
   readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #windows = new Map<string, { readonly startedAt: number; failures: number }>()
+  readonly #clients = new Map<string, Window>()
+  readonly #peers = new Map<string, Window>()
+  readonly #all = new Map<string, Window>()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
   }
 
-  /** Milliseconds until the address may try again; 0 when it may. */
-  waitMs(clientIp: string): number {
-    const window = this.#current(networkOf(clientIp))
-    if (window === undefined || window.failures < mostFailures) return 0
+  waits({ client, peer }: Attempt): Waits {
+    return {
+      ownMs: this.#waitMs(this.#clients, client, mostOfOne),
+      sharedMs: Math.max(this.#waitMs(this.#peers, peer, mostOfOne), this.#waitMs(this.#all, '', mostOfAll)),
+    }
+  }
+
+  /** @param budgets `own`: what was refused unseen uses up nothing that others share */
+  record({ client, peer }: Attempt, budgets: 'own' | 'all'): void {
+    this.#count(this.#clients, client)
+    if (budgets === 'own') return
+    this.#count(this.#peers, peer)
+    this.#count(this.#all, '')
+  }
+
+  #waitMs(windows: Map<string, Window>, key: string, most: number): number {
+    const window = this.#current(windows, key)
+    if (window === undefined || window.failures < most) return 0
     return Math.max(1, Math.ceil(window.startedAt + windowMs - this.#clock.monotonic()))
   }
 
-  record(clientIp: string): void {
-    const network = networkOf(clientIp)
-    const window = this.#current(network)
+  #count(windows: Map<string, Window>, key: string): void {
+    const window = this.#current(windows, key)
     if (window !== undefined) {
       window.failures++
       return
     }
-    if (this.#windows.size >= remembered) this.#windows.delete(this.#windows.keys().next().value ?? '')
-    this.#windows.set(network, { startedAt: this.#clock.monotonic(), failures: 1 })
+    if (windows.size >= remembered) windows.delete(windows.keys().next().value ?? '')
+    windows.set(key, { startedAt: this.#clock.monotonic(), failures: 1 })
   }
 
-  #current(network: string) {
-    const window = this.#windows.get(network)
+  #current(windows: Map<string, Window>, key: string): Window | undefined {
+    const window = windows.get(key)
     if (window === undefined || this.#clock.monotonic() - window.startedAt < windowMs) return window
-    this.#windows.delete(network)
+    windows.delete(key)
     return undefined
   }
-}
-
-/** Whoever has an IPv6 address has 2^64 of them. */
-function networkOf(clientIp: string): string {
-  if (!clientIp.includes(':')) return clientIp
-  const [head = '', tail = ''] = clientIp.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === '' ? [] : tail.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
-  return [...before, ...zeros, ...after].slice(0, 4).join(':')
 }

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
-import { BusinessError, type CommandDeclaration, reasonOf } from '@plinth/kernel'
+import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf } from '@plinth/kernel'
 import { answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
 import { commandCaller } from './caller.ts'
 import type { keys } from './config.ts'
 import type { DefaultsView, InstallForm, RecordView } from './contract.ts'
+import type { ClosedByState } from './entry-check.ts'
 import { installer } from './installer.ts'
 import type { requires } from './requires.ts'
 
@@ -27,6 +28,8 @@ export const installCommand: Command = {
   async run({ own }, { options, output, signal }) {
     const service = own(installer)
     const { answers } = options
+    const closedBecause = await service.closedBecause()
+    if (closedBecause !== undefined) return nothingToInstall(closedBecause, output)
     const form = completed(
       mergeForms(
         typeof answers === 'string' ? await readAnswers(resolve(answers)) : {},
@@ -41,7 +44,7 @@ export const installCommand: Command = {
       output.progress(`[${done}/${count}] ${stepCode}: ${status}. ${message}`)
     }
     const result = await service.install(form, { caller: commandCaller('en'), signal, onRecord })
-    if (result === undefined) throw closed()
+    if (result === undefined) return nothingToInstall(await service.closedBecause(), output)
     if (result.restartRequired) return runAgain(output.progress)
     output.result(result, result.message)
     return result.passed ? 0 : 1
@@ -79,7 +82,23 @@ async function runAgain(progress: (text: string) => void): Promise<number> {
   }
 }
 
-const closed = () =>
-  new BusinessError('409', 'The product is installed, or its state cannot be read. Nothing was changed.', {
-    reason: 'install.closed',
-  })
+/** An installed product is what the command is for; a state that nobody knows is not (decision E9). */
+function nothingToInstall(because: ClosedByState | undefined, output: CommandInvocation['output']): number {
+  if (because === 'installed') {
+    const message = 'The product is installed already. Nothing was changed.'
+    output.result({ installed: true, changed: false, message }, message)
+    return 0
+  }
+  if (because === 'state-lost') {
+    throw new BusinessError(
+      '503',
+      'This machine was installed, but its database knows nothing of it. Nothing was changed; `plinth doctor` says how to go on.',
+      { reason: 'install.state-lost' },
+    )
+  }
+  throw new BusinessError(
+    '503',
+    'Nobody can tell whether the product is installed, because its database does not answer. Nothing was changed.',
+    { reason: 'install.state-unreadable' },
+  )
+}

@@ -11,6 +11,8 @@ export interface InstallToken {
   readonly isConfigured: boolean
   /** Why the installation must stay closed: production without a token that nobody can guess (decision D62). */
   readonly closedBecause: 'missing' | 'weak' | undefined
+  /** Whether nobody can guess it. */
+  readonly isStrong: boolean
   /** In constant time, whatever the lengths. */
   matches(given: string): boolean
 }
@@ -26,6 +28,7 @@ export function installToken(
   const digest = digestOf(token)
   return {
     isConfigured: token !== '',
+    isStrong: isStrong(token),
     closedBecause: !isProduction ? undefined : token === '' ? 'missing' : isStrong(token) ? undefined : 'weak',
     matches: (given) => token !== '' && timingSafeEqual(digestOf(given), digest),
   }

@@ -1,13 +1,16 @@
 import { service } from '@plinth/kernel'
 import type { Caller } from './caller.ts'
 import type { DefaultsView, ExecuteView, InstallForm, RecordView } from './contract.ts'
+import type { ClosedByState } from './entry-check.ts'
 
 /** The whole installation for the command of this plugin. */
 export interface Installer {
   readonly stepCount: number
   /** The running configuration with its secrets: whoever runs a command on the server can read the file. */
   defaults(): DefaultsView
-  /** Answers nothing when the product is installed, or when nobody can tell. */
+  /** Why there is nothing to install; `undefined` when there is. */
+  closedBecause(): Promise<ClosedByState | undefined>
+  /** Answers nothing when the lock was closed meanwhile. */
   install(
     form: InstallForm,
     options: {

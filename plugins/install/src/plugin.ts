@@ -1,4 +1,4 @@
-import { definePlugin, installAudit } from '@plinth/kernel'
+import { definePlugin, healthCheck, installAudit } from '@plinth/kernel'
 import { accessProtection } from './access-protection.ts'
 import { addAdminRoutes } from './admin-routes.ts'
 import { AdminService } from './admin-service.ts'
@@ -26,11 +26,13 @@ import { Journal } from './journal.ts'
 import { InstallLock } from './lock.ts'
 import { Migration } from './migration.ts'
 import { changeSets } from './migrations/index.ts'
+import { namedProxies } from './named-proxies.ts'
 import { NoteFile } from './note-file.ts'
 import { addPageRoutes } from './page-routes.ts'
 import { permissions } from './permissions.ts'
 import { Preflight } from './preflight-run.ts'
 import { ProductEntries } from './product-entries.ts'
+import { surroundingsOf } from './production.ts'
 import { requires } from './requires.ts'
 import { RestartNote } from './restart-note.ts'
 import { RunLock } from './run-lock.ts'
@@ -48,6 +50,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [installAudit, installer],
+  contributes: [healthCheck],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -55,10 +58,10 @@ export default definePlugin({
   messages,
   installTasks: tasks,
   commands: [installCommand],
-  setup({ plugin, services, config, clock, log, root, roles, provide, onReady, onDrain }) {
+  setup({ plugin, services, config, clock, log, root, roles, provide, contribute, onReady, onDrain }) {
     const { kernel, database, http, accounts, passwords, configCentre, events } = services
     const redact = (text: string) => kernel.config.redact(text)
-    const isProduction = process.env['NODE_ENV'] === 'production'
+    const { isProduction, unknown: unknownSurroundings } = surroundingsOf(process.env['NODE_ENV'])
     const say = createSay(services.i18n)
     const files = installFiles(config, kernel, root)
     const running = runningValues(kernel)
@@ -68,11 +71,15 @@ export default definePlugin({
     const state = new InstallState({
       ...{ plugin: plugin.id, configCentre, database, clock, log },
       marker: new NoteFile(files.marker),
+      markerFile: files.marker,
     })
+    contribute(healthCheck, 'install', () => state.assertNotLost())
     const token = installToken(config, kernel, { isProduction })
     const entry = new EntryCheck({
       ...{ config, state, clock, token },
       failures: new FailedAttempts(clock),
+      networkOf: (address) => http.networkOf(address),
+      isNamedProxy: namedProxies(http.clientIpRules, kernel),
     })
     const isOpen = async () => entry.closedToAll(await state.read()) === undefined
     const entries = new ProductEntries({ http, config })
@@ -81,7 +88,7 @@ export default definePlugin({
     const sessions = new Sessions({ database, clock, log })
     const migration = new Migration({ database, kernel })
     const configuration = new Configuration({
-      ...{ kernel, database, configCentre, passwords, files, running, allowLite, say },
+      ...{ kernel, database, configCentre, passwords, files, running, allowLite, state, say },
       redis: services.redis,
     })
     const preflight = new Preflight({
@@ -121,8 +128,12 @@ export default definePlugin({
     provide(installer, {
       stepCount: execution.stepCount,
       defaults: () => entryService.defaults(commandCaller('en'), true),
+      closedBecause: () => entry.closedByState(),
       install: (form, options) =>
-        execution.execute({ ...options, form, retriedSessionId: '', isOpen: () => entry.mayInstall() }),
+        execution.execute({
+          ...{ ...options, form, retriedSessionId: '' },
+          isOpen: async () => (await entry.closedByState()) === undefined,
+        }),
     })
 
     const { id } = plugin
@@ -141,6 +152,12 @@ export default definePlugin({
     }
     if (!roles.has('web') && !roles.has('worker')) return
     onReady(async () => {
+      if (unknownSurroundings !== undefined) {
+        log.warn(
+          { NODE_ENV: unknownSurroundings },
+          'NODE_ENV is neither development nor production: it counts as production',
+        )
+      }
       await state.repair()
       await execution.finishInterrupted(async () => (await state.read()).name === 'installed')
       const { closedBecause } = token

@@ -1,17 +1,25 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import { BusinessError, type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { BusinessError, type Clock, type Logger, PlinthError, reasonOf } from '@plinth/kernel'
 import type { ConfigCentre } from '@plinth/system-config'
 import { StateRow } from './entities.ts'
 import type { NoteFile } from './note-file.ts'
 
-/** `unknown`: it cannot be read, which counts as installed. */
+/** `unknown` counts as installed. */
 export type StateName = 'installed' | 'not-installed' | 'unknown'
+
+/**
+ * Why the state is unknown. `lost`: this machine was installed, and its database knows nothing of it. `unreadable`: the
+ * database does not answer.
+ */
+export type Doubt = 'lost' | 'unreadable'
 
 export interface Reading {
   readonly name: StateName
   /** Version of the stored value; 0 for none. */
   readonly version: number
+  /** Set for `unknown`. */
+  readonly doubt?: Doubt
 }
 
 /** Who changes the state, and why. */
@@ -33,6 +41,8 @@ export interface StateParts {
   readonly configCentre: ConfigCentre
   readonly database: Database
   readonly marker: NoteFile<Marker>
+  /** Absolute path of the marker, for the log and for whoever works at the server. */
+  readonly markerFile: string
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
@@ -42,10 +52,12 @@ export const installedKey = 'platform.install.installed'
 /**
  * Whether the product is installed. What counts is the stored value of `platform.install.installed`, which all instances
  * share; it is read from the database each time. The row `install_state` is a copy for compatibility (I-008). The marker
- * on the local disk tells a database that was never migrated from one that has lost its tables.
+ * on the local disk tells a fresh database from one that has lost what was installed, whether its tables are gone or were
+ * made anew (decision E7).
  */
 export class InstallState {
   readonly #parts: StateParts
+  #reported: Doubt | undefined
 
   constructor(parts: StateParts) {
     this.#parts = parts
@@ -53,18 +65,44 @@ export class InstallState {
 
   /** Never throws. */
   async read(): Promise<Reading> {
+    const found = await this.#find()
+    if (found.doubt !== this.#reported) this.#report(found)
+    this.#reported = found.doubt
+    return found
+  }
+
+  /** @throws PlinthError `PLINTH_INSTALL_STATE_LOST` when this machine was installed and its database knows nothing of it */
+  async assertNotLost(): Promise<void> {
+    if ((await this.read()).doubt === 'lost') throw this.#lost()
+  }
+
+  async #find(): Promise<Reading & { readonly reason?: string }> {
     try {
       const { explanation, stored } = await this.#parts.configCentre.get(installedKey)
-      const isInstalled = explanation?.effective.value === true
-      return { name: isInstalled ? 'installed' : 'not-installed', version: stored?.version ?? 0 }
+      if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
+      if (stored !== undefined) return { name: 'not-installed', version: stored.version }
     } catch (error) {
       const wasNeverMigrated = causeOf(error) instanceof TableNotFoundException
-      if (wasNeverMigrated && (await this.#parts.marker.read()) === undefined) {
-        return { name: 'not-installed', version: 0 }
-      }
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'the install state cannot be read, so it counts as installed')
-      return { name: 'unknown', version: 0 }
+      if (!wasNeverMigrated) return { name: 'unknown', version: 0, doubt: 'unreadable', reason: reasonOf(error) }
     }
+    if ((await this.#parts.marker.read()) === undefined) return { name: 'not-installed', version: 0 }
+    return { name: 'unknown', version: 0, doubt: 'lost' }
+  }
+
+  /** Every call reads the state; only a change is news. */
+  #report({ doubt, reason }: Awaited<ReturnType<InstallState['read']>> & { readonly reason?: string }): void {
+    const { log } = this.#parts
+    if (doubt === undefined) log.info('the install state can be read again')
+    else if (doubt === 'unreadable') log.warn({ reason }, 'the install state cannot be read, so it counts as installed')
+    else log.error({ code: this.#lost().code, fix: this.#lost().fix }, this.#lost().message)
+  }
+
+  #lost(): PlinthError {
+    return new PlinthError(
+      'PLINTH_INSTALL_STATE_LOST',
+      'This machine was installed, but its database knows nothing of it, so the installation stays closed.',
+      `Restore the database, or correct platform.database.*, and start again. Only if it is to be installed anew: remove ${this.#parts.markerFile} and start again.`,
+    )
   }
 
   /** When and by which session the marker says that this machine was installed. */
@@ -97,7 +135,15 @@ export class InstallState {
     return true
   }
 
-  /** Brings the copies in line with what counts, for example after a crash. Never throws. */
+  /**
+   * Removes the marker, because this machine goes on with another database on which nothing is installed yet. For
+   * whoever was allowed to install.
+   */
+  async leaveDatabase(): Promise<void> {
+    await this.#parts.marker.remove()
+  }
+
+  /** Brings the copies in line with what counts, for example after a crash; what is unknown is left alone. Never throws. */
   async repair(): Promise<void> {
     const { name } = await this.read()
     if (name === 'unknown') return

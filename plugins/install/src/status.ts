@@ -1,4 +1,5 @@
 import type { Clock } from '@plinth/kernel'
+import type { Caller } from './caller.ts'
 import type { InstallConfig } from './config.ts'
 import { installPath, type StatusView } from './contract.ts'
 import type { EntryCheck } from './entry-check.ts'
@@ -20,6 +21,12 @@ export class Status {
 
   constructor(parts: StatusParts) {
     this.#parts = parts
+  }
+
+  /** As one caller of the install entry sees it: under a foreign host nothing may be entered. */
+  async forCaller(caller: Caller, seen?: Reading): Promise<StatusView> {
+    const view = await this.snapshot(caller.prefix, seen)
+    return { ...view, installAllowed: view.installAllowed && this.#parts.entry.closedTo(caller) !== 'host' }
   }
 
   /** @param prefix of the request under a context path */

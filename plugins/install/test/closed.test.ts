@@ -48,6 +48,28 @@ onEachDatabase(t, 'P25 a database that has lost its tables after the installatio
   t.match((await started.look('status')).data, { installed: false }, 'without the marker it was never installed here')
 })
 
+onEachDatabase(t, 'P25 E7 a database that was emptied and migrated anew', async (t, db) => {
+  const started = await startInstall(t, db)
+  await started.execute()
+  await started.running.stop('to lose its data')
+  const stored = await startInstall(t, db)
+  for (const table of ['sys_config', 'sys_config_history', 'iam_user']) await stored.db.execute(`delete from ${table}`)
+  await stored.db.execute('update install_state set installed = ?, session_id = ? where id = 1', [false, ''])
+  await stored.db.execute('update sys_config_version set version = version + 1')
+  await assertClosed(t, stored)
+  await stored.running.stop('to start on what looks fresh')
+  const again = await startInstall(t, db)
+  await assertClosed(t, again)
+  t.ok(existsSync(markerOf(again.root)), 'nothing deletes the marker')
+  t.match(
+    [(await again.server.inject('/health/ready')).statusCode, await again.accounts.hasUsers()],
+    [503, false],
+    'it is not ready to serve',
+  )
+  rmSync(markerOf(again.root))
+  t.match((await again.execute()).data, { passed: true, locked: true }, 'whoever removes the marker installs anew')
+})
+
 for (const { dialect, skip } of dialectsUnderTest) {
   if (dialect !== 'postgresql') continue
   t.test('P25 a database that is gone', { skip }, async (t) => {
@@ -209,16 +231,23 @@ t.test(
       ['in a file', config(strong), false],
       ['strong', variable(strong), true],
       ['stronger than the file', { ...config('other'), ...variable(strong) }, true],
+      ['none, written short', {}, false, 'prod'],
+      ['none, written as a name', {}, false, 'Production'],
+      ['none, with blanks', {}, false, ' PRODUCTION '],
+      ['none, and nobody knows what it means', {}, false, 'staging'],
+      ['strong, written as a name', variable(strong), true, 'Production'],
+      ['none, in development', {}, true, 'Development'],
     ] as const
-    for (const [name, settings, isOpen] of cases) {
-      process.env['NODE_ENV'] = 'production'
+    for (const [name, settings, isOpen, surroundings = 'production'] of cases) {
+      process.env['NODE_ENV'] = surroundings
       const db = await createDatabase('sqlite')
       t.teardown(() => db.drop())
       const { look, install, execute } = await startInstall(t, db, settings)
       if (former === undefined) delete process.env['NODE_ENV']
       t.match((await look('status')).data, { installed: false, installAllowed: isOpen }, name)
       const verdict = (await install('token/verify', { body: { token: strong } })).data
-      t.match(verdict, { valid: isOpen, reason: isOpen ? 'install.token.valid' : 'install.token.not-allowed' }, name)
+      const good = settings === undefined || Object.keys(settings).length > 0 ? 'valid' : 'not-required'
+      t.match(verdict, { valid: isOpen, reason: `install.token.${isOpen ? good : 'not-allowed'}` }, name)
       t.match((await execute({ token: strong })).data, { authorized: isOpen, passed: isOpen }, name)
     }
   },

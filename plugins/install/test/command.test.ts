@@ -1,5 +1,5 @@
 /** `plinth install`: answers, progress, exit codes, another database. */
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialectsUnderTest, type TestServer } from '@plinth/database/testing'
 import t from 'tap'
@@ -31,8 +31,17 @@ t.test('answers from a file, progress for people', { timeout: 240_000 }, async (
   t.notMatch(done.stdout + done.stderr, secrets.administrator)
 
   const again = await command(root, ['install', '--answers', 'answers.yaml', '--json'])
-  t.equal(again.code, 1)
-  t.match(JSON.parse(again.stdout), { error: { code: 'PLINTH_COMMAND_REFUSED', reason: 'install.closed' } })
+  t.equal(again.code, 0, 'E9')
+  t.match(JSON.parse(again.stdout), { installed: true, changed: false, message: /already.*Nothing was changed/ })
+  const plain = await command(root, ['install', '--answers', 'nowhere.yaml'])
+  t.match(plain, { code: 0, stdout: /is installed already/ }, 'no answers are needed for that')
+  const database = join(root, 'data/plinth.sqlite')
+  const bytes = readFileSync(database)
+  writeFileSync(database, 'this is no database, and it is longer than a header of one would have to be. '.repeat(20))
+  const unreadable = await command(root, ['install', '--answers', 'answers.yaml', '--json'])
+  t.equal(unreadable.code, 1, 'E9')
+  t.match(JSON.parse(unreadable.stdout), { error: { reason: 'install.state-unreadable' } })
+  writeFileSync(database, bytes)
 
   const product = await serve(t, root)
   t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: true, locked: true })

@@ -83,6 +83,7 @@ t.test('I-020 I-085 I-086 I-087 I-088 I-092 no token configured, or blanks alone
         installed: false,
         installAllowed: true,
         reason: 'install.token.not-required',
+        hint: '',
         expiresAt: '',
       })
     }
@@ -191,10 +192,24 @@ t.test('I-024 I-025 I-026 source networks', async (t) => {
     false,
     'P35 D11 a forged header opens nothing',
   )
-  t.equal(await verdict('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }), true, 'a trusted proxy speaks for its client')
+  t.equal(
+    await verdict('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }),
+    false,
+    'E6 nor what anybody sends from a trusted one',
+  )
   t.equal(await verdict('10.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), false)
+  t.equal(await verdict('127.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), true, 'this machine is no trusted proxy here')
   t.match((await look('status', { remoteAddress: '192.0.2.7' })).data, { installAllowed: true })
   t.same(running.config.explain('platform.install.allowed-cidrs')?.effective.value, ['127.0.0.1/32', '::1/128'])
+  const networks = ['10.0.0.1/32', '203.0.113.0/24']
+  const wider = await start(t, {
+    config: { 'platform.install.cidr-check-enabled': true, 'platform.install.allowed-cidrs': networks },
+  })
+  const through = async (remoteAddress: string, client: string) =>
+    (await wider.install('token/verify', { body: {}, remoteAddress, headers: { 'x-forwarded-for': client } })).data
+  t.match(await through('10.0.0.1', '203.0.113.7'), { valid: true }, 'D11 E6 proxy and client are both allowed')
+  t.match(await through('10.0.0.2', '203.0.113.7'), { valid: false, hint: /allowed-cidrs/ }, 'D11 E6 the proxy is not')
+  t.match(await through('10.0.0.1', '198.51.100.7'), { valid: false, hint: /allowed-cidrs/ }, 'the client is not')
   const open = await start(t)
   t.equal((await open.install('token/verify', { body: {}, remoteAddress: '192.0.2.7' })).data.valid, true, 'I-024 off')
 })
@@ -232,16 +247,128 @@ t.test('I-095 guesses at the same time gain nothing', async (t) => {
   t.equal(answers.filter(({ code }) => code === '429').length, 35)
 })
 
-t.test('I-095 addresses of one IPv6 network count together, and memory has a bound', async (t) => {
+t.test('I-095 D11 whoever invents addresses meets the budget of the peer, then the one of all', async (t) => {
+  const { look, install, clock } = await start(t, { config: tokenOf })
+  const guess = async (remoteAddress: string, client: string, given = 'wrong') =>
+    (await look('steps', { token: given, remoteAddress, headers: { 'x-forwarded-for': client } })).code
+  const codes = async (calls: readonly (() => Promise<string>)[]) => {
+    const found: string[] = []
+    for (const call of calls) found.push(await call())
+    return found.join(' ')
+  }
+  const rotating = Array.from({ length: 8 }, (_, turn) => () => guess('10.0.0.1', `198.51.100.${turn}`))
+  t.equal(await codes(rotating), '403 403 403 403 403 429 429 429', 'through one proxy')
+  t.equal(
+    await guess('10.0.0.1', '203.0.113.7', token),
+    '200',
+    'who knows a token that nobody can guess is not locked out',
+  )
+  t.equal(await guess('10.0.0.1', '198.51.100.99'), '429', 'and guessing goes on being refused')
+  const elsewhere = Array.from({ length: 60 }, (_, turn) => () => guess(`10.1.${turn}.1`, `192.0.2.${turn}`))
+  const all = (await codes(elsewhere)).split(' ')
+  t.same([all.indexOf('429'), all.lastIndexOf('403')], [45, 44], 'fifty of all together')
+  t.equal(await guess('10.2.0.1', '203.0.113.8', token), '200')
+  t.match(await install('token/verify', { body: { token: 'wrong' }, remoteAddress: '203.0.113.9' }), { code: '429' })
+  await clock.advance(60_000)
+  t.equal(await guess('10.0.0.1', '198.51.100.1'), '403', 'the budgets come back')
+})
+
+t.test('I-095 a token that might be guessed waits for the budgets of all, save at the machine itself', async (t) => {
+  const weak = 'weak'
+  const { look } = await start(t, { config: { 'platform.install.token': weak } })
+  const ask = async (given: string, options: object) => (await look('steps', { token: given, ...options })).code
+  for (let turn = 0; turn < 50; turn++) await ask('wrong', { remoteAddress: `10.3.${turn}.1` })
+  t.equal(await ask(weak, { remoteAddress: '203.0.113.9' }), '429', 'the right one is no hint')
+  t.equal(await ask(weak, { headers: { 'x-forwarded-for': '203.0.113.9' } }), '429')
+  t.equal(await ask(weak, {}), '200', 'whoever sits at the machine is not locked out')
+  for (let turn = 0; turn < 5; turn++) await ask('wrong', {})
+  t.equal(await ask(weak, {}), '429', 'but guesses no more than others')
+})
+
+t.test('I-095 E4 addresses of one IPv6 network count together, and memory has a bound', async (t) => {
+  const { look } = await start(t, { config: tokenOf })
+  const guess = async (remoteAddress: string) => (await look('steps', { token: 'wrong', remoteAddress })).code
+  for (let host = 1; host <= 5; host++) t.equal(await guess(`2001:db8:0:7::${host}`), '403')
+  t.equal(await guess('2001:db8:0:7:ffff::9'), '429')
+  t.equal(await guess('2001:db8:0:8::1'), '403')
+
   let now = 0
   const attempts = new FailedAttempts({ monotonic: () => now })
-  for (let host = 1; host <= 5; host++) attempts.record(`2001:db8:0:7::${host}`)
-  t.ok(attempts.waitMs('2001:db8:0:7:ffff::9') > 0)
-  t.equal(attempts.waitMs('2001:db8:0:8::1'), 0)
-  for (let host = 0; host < 20_000; host++) attempts.record(`10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`)
-  t.equal(attempts.waitMs('2001:db8:0:7::1'), 0, 'the oldest was forgotten')
+  const from = (client: string) => ({ client, peer: `peer of ${client}` })
+  for (let turn = 0; turn < 5; turn++) attempts.record(from('first'), 'all')
+  t.ok(attempts.waits(from('first')).ownMs > 0)
+  for (let turn = 0; turn < 20_000; turn++) attempts.record(from(`stranger ${turn}`), 'all')
+  t.equal(attempts.waits(from('first')).ownMs, 0, 'the oldest was forgotten')
+  t.ok(attempts.waits(from('first')).sharedMs > 0, 'the budget of all was not')
   now = 60_000
-  t.equal(attempts.waitMs('10.0.78.31'), 0)
+  t.same(attempts.waits(from('first')), { ownMs: 0, sharedMs: 0 })
+})
+
+t.test('E6 A page whose name was led to this machine installs nothing without a token', async (t) => {
+  const site = { environment: { PLATFORM_SITE_URL: 'https://shop.example.com/start' } }
+  const { call, install, look, form, accounts, server } = await start(t, site)
+  const rebound = (host: string) => ({ host, 'sec-fetch-site': 'same-origin', origin: `http://${host}` })
+  const foreign = [
+    ...['evil.example:3000', 'localhost.evil.example', 'shop.example.com.evil.example', '127.0.0.1.evil.example'],
+    ...['127.1', '0x7f000001', '[::1', 'evil.example/localhost', 'localhost@evil.example'],
+  ]
+  for (const host of foreign) {
+    const headers = rebound(host)
+    const verdict = (await install('token/verify', { body: {}, headers })).data
+    t.match(verdict, { valid: false, installAllowed: false, reason: 'install.token.not-allowed' }, host)
+    t.match(verdict.hint, /PLATFORM_INSTALL_TOKEN or PLATFORM_SITE_URL/, 'it says how to go on')
+    t.match((await look('status', { headers })).data, { installAllowed: false }, host)
+  }
+  const headers = rebound('evil.example')
+  for (const [method, path, refused] of guarded) {
+    const body = { ...form, ...form.administrator }
+    for (const forged of [{}, { 'x-forwarded-host': 'localhost' }, { 'x-forwarded-host': 'shop.example.com' }]) {
+      const sent = {
+        headers: { ...headers, ...forged, origin: `http://${Object.values(forged)[0] ?? 'evil.example'}` },
+      }
+      const answer = await call(method, `/api/v1/install/${path}`, { ...sent, ...(method === 'POST' ? { body } : {}) })
+      if (refused === undefined) t.match(answer, { code: '403', message: /localhost, an IP address/ }, path)
+      else t.match(answer.data, refused, path)
+    }
+  }
+  const chinese = await install('lock', { headers: { ...headers, 'accept-language': 'zh-CN' } })
+  t.match(chinese.data, { authorized: false, message: /未配置安装令牌/ })
+  t.match((await look('status')).data, { installed: false, installAllowed: true })
+  t.equal(await accounts.hasUsers(), false)
+
+  const own = [
+    ...['localhost', 'LOCALHOST:3000', 'shop.localhost:3000', 'localhost.', '127.0.0.1:3000', '[::1]:3000'],
+    ...['192.168.1.5:8080', '203.0.113.9', '[2001:db8::1]', 'shop.example.com', 'SHOP.example.com:443'],
+  ]
+  for (const host of own) {
+    t.match((await install('token/verify', { body: {}, headers: { host } })).data, { valid: true, hint: '' }, host)
+  }
+  const proxied = { host: '127.0.0.1:3000', 'x-forwarded-host': 'other.example', origin: 'https://other.example' }
+  t.match(
+    (await install('token/verify', { body: {}, headers: proxied })).data,
+    { valid: true },
+    'a trusted proxy names it',
+  )
+  t.equal((await server.inject({ url: '/install/', headers })).statusCode, 200, 'the page shows why')
+})
+
+t.test('E6 a proxy that an operator has named, and a token, open it under any host', async (t) => {
+  const key = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
+  const named = await start(t, { config: { [key]: ['10.0.0.1/32'] } })
+  const through = async (remoteAddress: string) =>
+    (await named.install('token/verify', { body: {}, remoteAddress, headers: { host: 'shop.example.com' } })).data.valid
+  t.equal(await through('10.0.0.1'), true)
+  t.equal(await through('10.0.0.2'), false, 'another machine of the network')
+  t.equal(await through('127.0.0.1'), false)
+  const withToken = await start(t, { config: tokenOf })
+  const headers = { host: 'shop.example.com' }
+  t.match((await withToken.install('token/verify', { body: { token }, headers })).data, { valid: true })
+  const later = await start(t)
+  t.match((await later.look('steps', { headers })).code, '403')
+  await later.centre.save([{ key: 'platform.site.url', action: 'set', value: 'https://shop.example.com' }], {
+    actor: { name: 'test', traceId: '' },
+  })
+  t.match((await later.look('steps', { headers })).code, '200', 'the address of the site counts at once')
 })
 
 t.test('I-096 I-098 secrets of the defaults go to who may see them alone', async (t) => {
@@ -262,13 +389,19 @@ t.test('I-096 I-098 secrets of the defaults go to who may see them alone', async
   const strangers = [
     { remoteAddress: '192.0.2.1' },
     { headers: { host: 'localhost', 'x-forwarded-for': '127.0.0.1' } },
-    { headers: { host: 'evil.example' } },
+    { headers: { host: 'localhost', via: '1.1 proxy' } },
+    { headers: { host: 'localhost', 'x-forwarded-proto': 'https' } },
+    { headers: { host: 'localhost', 'x-original-host': 'shop.example' } },
+    { headers: { host: 'localhost', referer: 'https://shop.example/install/' } },
+    { headers: { host: '127.0.0.1:3000', origin: 'https://shop.example' } },
+    { headers: { host: '192.168.1.5' } },
     { remoteAddress: '10.0.0.5', headers: { host: 'localhost', 'x-real-ip': '127.0.0.1' } },
   ]
   for (const options of strangers) {
     t.match(await cacheOf(options), { password: '', passwordSet: true }, JSON.stringify(options))
   }
   t.notMatch(JSON.stringify((await look('status')).data), secrets.cache)
+  t.equal((await look('config/defaults', { headers: { host: 'evil.example' } })).code, '403', 'E6')
 
   const withToken = await start(t, { environment, plugins: [sharedStorePlugin], config: tokenOf })
   const far = { remoteAddress: '192.0.2.1' }

@@ -1,5 +1,5 @@
 /** The real program: restart on another database, death at each step, two processes at once. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
@@ -122,10 +122,9 @@ t.test('killed at each step, started and run again: installed, one administrator
 
     const again = await command(root, ['install', '--json'], { environment: answers })
     const isLocked = killAt.holds.includes('install-lock') || killAt.holds.includes('installed.json')
-    if (isLocked)
-      t.match(JSON.parse(again.stdout), { error: { code: 'PLINTH_COMMAND_REFUSED', reason: 'install.closed' } })
+    if (isLocked) t.match(JSON.parse(again.stdout), { installed: true, changed: false }, about)
     else t.match(JSON.parse(again.stdout), { passed: true, locked: true }, `${about} ${again.stderr}`)
-    t.equal(again.code, isLocked ? 1 : 0, about)
+    t.equal(again.code, 0, about)
     const found = await lookInto(sqliteOf(root), async (query) => ({
       users: (await query('select id from iam_user')).length,
       installed: await query(`select config_value from sys_config where config_key = 'platform.install.installed'`),
@@ -139,6 +138,93 @@ t.test('killed at each step, started and run again: installed, one administrator
     // The lock of a writer that died is taken over by the next one that has something to write.
     t.same(left, ['.env', '.env.example'], `no leftovers ${about}`)
   }
+})
+
+t.test('P25 E7 an installed product whose database was lost stays closed', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const body = { ...form, database: embedded }
+  const first = await serve(t, root)
+  t.match((await first.call('POST', '/api/v1/install/execute', body)).data, { passed: true, locked: true })
+  first.child.kill('SIGTERM')
+  await first.ended
+  const kept = join(root, 'kept')
+  mkdirSync(kept)
+  const files = readdirSync(join(root, 'data')).filter((name) => name.startsWith('plinth.sqlite'))
+  t.ok(files.length > 0)
+  for (const name of files) renameSync(join(root, 'data', name), join(kept, name))
+
+  const answers = {
+    PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'stranger',
+    PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: 'Str4nger-word',
+  }
+  const refused = await command(root, ['install', '--json'], { environment: answers })
+  t.equal(refused.code, 1, 'before any migration')
+  t.match(JSON.parse(refused.stdout), { error: { reason: 'install.state-lost' } }, 'E9')
+  for (const round of ['started', 'started once more']) {
+    const lost = await serve(t, root)
+    const status = await lost.call('GET', '/api/v1/install/status')
+    t.match(status.data, { installed: true, locked: true, installAllowed: false }, round)
+    t.match((await lost.call('POST', '/api/v1/install/execute', body)).data, { authorized: false }, round)
+    const administrator = { ...form.administrator, username: 'stranger' }
+    const made = await lost.call('POST', '/api/v1/install/administrator', administrator)
+    t.match(made.data, { authorized: false, created: false }, round)
+    t.match((await lost.call('POST', '/api/v1/install/lock')).data, { authorized: false, locked: false }, round)
+    t.equal((await fetch(`${lost.url()}/install/`, { redirect: 'manual' })).status, 302, round)
+    t.equal((await fetch(`${lost.url()}/health/ready`)).status, 503, 'it is not ready to serve')
+    lost.child.kill('SIGTERM')
+    await lost.ended
+    const told = lost
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('its database knows nothing of it'))
+    t.equal(
+      told.filter((line) => line.includes('PLINTH_INSTALL_STATE_LOST')).length,
+      1,
+      `the log says so once: ${round}`,
+    )
+    t.match(told.join(''), /Restore the database.*installed\.json/, 'and how to go on')
+    t.ok(existsSync(join(root, 'data/storage/install/installed.json')), 'the marker stays')
+  }
+  t.equal(await administrators(sqliteOf(root)), 0)
+  const doctor = await command(root, ['doctor'])
+  t.equal(doctor.code, 1)
+  t.match(doctor.stdout, /health of install.*Restore the database/)
+  const again = await command(root, ['install', '--json'], { environment: answers })
+  t.match([again.code, JSON.parse(again.stdout)], [1, { error: { reason: 'install.state-lost' } }], 'E9')
+
+  for (const name of readdirSync(join(root, 'data')).filter((found) => found.startsWith('plinth.sqlite'))) {
+    rmSync(join(root, 'data', name))
+  }
+  for (const name of files) renameSync(join(kept, name), join(root, 'data', name))
+  const restored = await serve(t, root)
+  t.equal((await fetch(`${restored.url()}/health/ready`)).status, 200)
+  const login = { username: 'founder', password: secrets.administrator }
+  t.equal((await restored.call('POST', '/api/v1/auth/login', login)).code, '200', 'restored, it serves again')
+})
+
+t.test('what the product keeps is for its owner alone, whatever the umask', { timeout: 240_000 }, async (t) => {
+  const root = productRoot(t)
+  const body = { ...form, database: embedded }
+  const looser = () =>
+    readdirSync(join(root, 'data'), { recursive: true, withFileTypes: true })
+      .map((entry) => ({ entry, path: join(entry.parentPath, entry.name) }))
+      .filter(({ path }) => (statSync(path).mode & 0o077) !== 0)
+      .map(({ path }) => path.slice(root.length + 1))
+  const umask = process.umask(0)
+  const first = await serve(t, root).finally(() => process.umask(umask))
+  t.equal(statSync(join(root, 'data')).mode & 0o777, 0o700)
+  t.same(looser(), [], 'before the installation')
+  t.match((await first.call('POST', '/api/v1/install/execute', body)).data, { passed: true, locked: true })
+  t.ok(existsSync(join(root, 'data/plinth.sqlite-wal')))
+  t.same(looser(), [], 'after it')
+  first.child.kill('SIGTERM')
+  await first.ended
+
+  chmodSync(join(root, 'data/plinth.sqlite'), 0o644)
+  const second = await serve(t, root)
+  t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true })
+  t.same(looser(), [], 'what was made by an earlier version is tightened')
+  t.match(second.output(), /data\/plinth\.sqlite could be read by others \(0644\)/, 'and the log says so')
 })
 
 t.test('killed over HTTP, started and run again', { timeout: 240_000 }, async (t) => {
@@ -212,4 +298,7 @@ t.test('I-021 production without a token starts, and stays closed', { timeout: 2
     authorized: false,
   })
   t.match(closed.output(), /install token/, 'and the log says why')
+  const unknown = await serve(t, productRoot(t), [], { environment: { NODE_ENV: 'Stagging' } })
+  t.match((await unknown.call('GET', '/api/v1/install/status')).data, { installAllowed: false })
+  t.match(unknown.output(), /"NODE_ENV":"stagging".*counts as production/, 'a value that nobody knows')
 })

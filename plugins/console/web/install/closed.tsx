@@ -9,10 +9,17 @@ export type ClosedReason = 'installed' | 'not-allowed' | 'unreachable'
 
 const tones = { installed: 'good', 'not-allowed': 'warn', unreachable: 'bad' } as const
 
+interface ClosedProps {
+  readonly reason: ClosedReason
+  /** What the server says about it; empty for nothing. */
+  readonly hint: string
+  onRetry(): void
+}
+
 /** The wizard cannot begin: why, and what to do about it. */
-export function Closed({ reason, onRetry }: { readonly reason: ClosedReason; onRetry(): void }) {
+export function Closed({ reason, hint, onRetry }: ClosedProps) {
   const { say } = useSpeech()
-  const advice = reason === 'not-allowed' ? (['production', 'network', 'https', 'off'] as const) : []
+  const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
   return (
     <Frame
       place={`closed-${reason}`}
@@ -32,7 +39,7 @@ export function Closed({ reason, onRetry }: { readonly reason: ClosedReason; onR
         </>
       }
     >
-      <Notice tone={tones[reason]} title={say(`closed.${reason}.what`)}>
+      <Notice tone={tones[reason]} title={hint === '' ? say(`closed.${reason}.what`) : hint}>
         {advice.length > 0 && (
           <ul>
             {advice.map((item) => (

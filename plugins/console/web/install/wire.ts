@@ -18,6 +18,8 @@ export interface EntryCheck {
   readonly installed: boolean
   readonly installAllowed: boolean
   readonly reason: string
+  /** What to do to be let in; empty or absent where the server has nothing to say. */
+  readonly hint?: string
   readonly expiresAt: string
 }
 

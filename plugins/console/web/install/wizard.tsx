@@ -14,7 +14,7 @@ import type { InstallForm } from './wire.ts'
 type Entry =
   | { readonly kind: 'asking' }
   | { readonly kind: 'gate'; readonly refusal: GateRefusal | undefined }
-  | { readonly kind: 'closed'; readonly reason: ClosedReason }
+  | { readonly kind: 'closed'; readonly reason: ClosedReason; readonly hint?: string }
   | { readonly kind: 'open' }
 
 const notAllowed = 'install.token.not-allowed'
@@ -43,10 +43,11 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   const enter = useCallback(
     async (token: string) => {
       try {
-        const { valid, reason, installed } = await api.verify(token)
+        const { valid, reason, installed, hint = '' } = await api.verify(token)
         if (valid) api.rememberToken(token)
         if (valid) setEntry({ kind: 'open' })
-        else if (reason === notAllowed) setEntry({ kind: 'closed', reason: installed ? 'installed' : 'not-allowed' })
+        else if (reason === notAllowed)
+          setEntry({ kind: 'closed', reason: installed ? 'installed' : 'not-allowed', hint })
         // Whatever else the reason is, another token may be what helps.
         else setEntry({ kind: 'gate', refusal: token === '' ? undefined : { kind: 'wrong' } })
       } catch (error) {
@@ -63,9 +64,9 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   const onRefused = useCallback(() => void enter(''), [enter])
 
   if (entry.kind === 'asking') return null
-  if (entry.kind === 'closed') return <Closed reason={entry.reason} onRetry={() => enter('')} />
+  if (entry.kind === 'closed') return <Closed reason={entry.reason} hint={entry.hint ?? ''} onRetry={() => enter('')} />
   // A script that failed to load is not asked for again within one page.
-  if (error !== undefined) return <Closed reason="unreachable" onRetry={() => window.location.reload()} />
+  if (error !== undefined) return <Closed reason="unreachable" hint="" onRetry={() => window.location.reload()} />
   if (entry.kind === 'gate') return later && <later.Gate refusal={entry.refusal} onEnter={enter} />
   if (step === 'environment' || later === undefined || installation === undefined) {
     return (
