@@ -122,7 +122,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   events: ['install'],
   http: ['iam', 'iam.verification', 'install', 'open-platform', 'quickstart-cleanup', 'system-config.admin'],
   iam: ['install', 'open-platform'],
-  'system-config': ['install', 'system-config.admin'],
+  'system-config': ['iam.verification', 'install', 'system-config.admin'],
   storage: ['async-task'],
   'iam.verification': ['notification.verification-codes'],
   notification: ['notification-channels.log', 'notification-channels.memory', 'notification.verification-codes'],

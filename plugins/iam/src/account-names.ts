@@ -1,9 +1,11 @@
 import { refusal } from './failures.ts'
+import { mobileNumber } from './mobile-number.ts'
 
 /** No `@`: what holds one is an e-mail address, so that one field of the login form takes both. */
 const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u
+/** No quotes and comments: `"a"@b.c` and `a@b.c` are one mailbox. */
 const emailPattern =
-  /^[\x21-\x3f\x41-\x7e]{1,64}@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
+  /^(?=.{1,64}@)[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/i
 const mobilePattern = /^\+?\d{5,15}$/
 
 const fold = (text: string) => text.normalize('NFKC').toLowerCase()
@@ -29,19 +31,19 @@ export function emailForms(text: string | null): { readonly email: string | null
   return forms
 }
 
-const separators = /[\s()-]/g
+const separators = /[\s().-]/g
 
-/** A mobile number without its separators; `undefined` when it is none. */
-export function mobileDigits(text: string): string | undefined {
-  const mobile = text.replace(separators, '')
-  return mobilePattern.test(mobile) ? mobile : undefined
-}
-
-/** As `mobileDigits`; nothing stays nothing. Throws "400" `iam.mobile-invalid`. */
+/**
+ * A mobile number in E.164 where it is written with its country code, else its digits; nothing stays nothing. Throws "400"
+ * `iam.mobile-invalid`.
+ */
 export function mobileForm(text: string | null): string | null {
-  if (text === null || text.replace(separators, '') === '') return null
-  const mobile = mobileDigits(text)
-  if (mobile === undefined) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+  const digits = text?.replace(separators, '') ?? ''
+  if (digits === '') return null
+  const mobile = digits.startsWith('+') || digits.startsWith('00') ? mobileNumber(digits) : digits
+  if (mobile === undefined || !mobilePattern.test(mobile)) {
+    throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+  }
   return mobile
 }
 

@@ -134,10 +134,13 @@ t.test('names, addresses, masks and tokens', (t) => {
   }
   t.same(emailForms('Mia@Example.ORG'), { email: 'Mia@Example.ORG', emailKey: 'mia@example.org' })
   t.same(emailForms(''), { email: null, emailKey: null })
-  for (const bad of ['a', 'a@', '@b', 'a@b@c', 'a@-b.c', `${'a'.repeat(65)}@b.c`]) {
+  for (const bad of ['a', 'a@', '@b', 'a@b@c', 'a@-b.c', '"a"@b.c', 'a(b)@c.d', '.a@b.c', `${'a'.repeat(65)}@b.c`]) {
     t.throws(() => emailForms(bad), refusedFor('iam.email-invalid'), bad)
   }
-  t.equal(mobileForm('+49 (170) 123-4567'), '+491701234567')
+  for (const spelled of ['+49 (170) 123-4567', '0049 170 1234567', '+49 (0) 170 1234567']) {
+    t.equal(mobileForm(spelled), '+491701234567', spelled)
+  }
+  t.equal(mobileForm('170 1234567'), '1701234567', 'of a country that nobody knows')
   t.throws(() => mobileForm('12ab'), refusedFor('iam.mobile-invalid'))
   t.same(
     [loginKey('MIA'), loginKey('M@b.c'), loginKey('\u0000')],

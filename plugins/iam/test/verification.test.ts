@@ -1,3 +1,4 @@
+import { createHmac, hash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -16,8 +17,11 @@ import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import systemConfig, { configCentre } from '@plinth/system-config'
+import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { mobileNumber } from '../src/mobile-number.ts'
 import verification from '../src/verification/plugin.ts'
 import { startIam } from './fixtures/product.ts'
 
@@ -63,8 +67,12 @@ async function start(t: Test, db: TestDatabase, settings: Settings = {}) {
     },
   })
   const iam = await startIam(t, db, {
-    plugins: [verification, rateLimitPlugin, sharedStorePlugin, stores, ...senders],
-    config: { 'platform.rate-limit.default-store': store, ...config },
+    plugins: [verification, rateLimitPlugin, sharedStorePlugin, systemConfig, stores, ...senders],
+    config: {
+      'platform.rate-limit.default-store': store,
+      'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+      ...config,
+    },
     ...(settings.clock === undefined ? {} : { clock: settings.clock }),
     ...(log === undefined ? {} : { logger: pino({ level: 'trace' }, destination) }),
   })
@@ -244,24 +252,29 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
 
   await t.test('spellings of one recipient share its quota', async (t) => {
     await clock.advance(3_600_000)
-    const spellings = ['+86 138-0000-0007', '008613800000007', '8613800000007', '+86(138)00000007']
+    const spellings = [
+      ...['+86 138-0000-0007', '008613800000007', '8613800000007', '+86(138)00000007', '13800000007', '138 0000 0007'],
+      ...['+86 (0) 138 0000 0007', '013800000007', '138.0000.0007'],
+    ]
     const codes = []
     for (const to of spellings) codes.push((await send('sms', to)).code)
-    t.same(codes, ['200', '429', '429', '429'])
-    t.equal((await check('sms', spellings[1] ?? '', outbox.last())).code, '200')
+    t.same(codes, ['200', ...spellings.slice(1).map(() => '429')])
+    t.equal(outbox.messages.at(-1)?.recipient, '+8613800000007', 'in the form of E.164')
+    t.equal((await check('sms', spellings[4] ?? '', outbox.last())).code, '200')
+    for (const to of ['"a"@example.com', 'a(home)@example.com', 'a.@example.com', 'a..b@example.com']) {
+      t.match(await send('email', to), { code: '400', data: { field: 'email' } }, to)
+    }
     t.same([(await send('email', ' A@Example.com ')).code, (await send('email', 'a@example.COM')).code], ['200', '429'])
   })
 
   await t.test('switches and settings count at once', async (t) => {
     await clock.advance(3_600_000)
     const set = async (values: Config) => {
-      const rows = Object.entries(values).map(([name, written]) => ({
-        name: `${root}.${name}`,
-        by: 'key' as const,
-        written,
-        place: name,
+      const changes = Object.entries(values).map(([name, value]) => ({
+        ...{ key: `${root}.${name}`, action: 'set' as const },
+        value,
       }))
-      t.same((await it.running.config.apply(rows)).problems, [])
+      await it.running.service(configCentre).save(changes, { actor: { name: 'test' } })
     }
     const count = outbox.messages.length
     await set({ 'sms.enabled': false })
@@ -270,12 +283,23 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
     t.match(await check('sms', phone, '123456'), off, 'R-078')
     t.equal(outbox.messages.length, count)
     t.equal((await send('email', 'b@example.com')).code, '200')
-    await set({ 'sms.code-length': 10, 'sms.ttl': '1m', 'sms.default-scene': 'sign-up', 'sms.mobile-max-attempts': 2 })
+    await set({
+      'sms.enabled': true,
+      'sms.code-length': 10,
+      'sms.ttl': '1m',
+      'sms.default-scene': 'sign-up',
+      'sms.mobile-max-attempts': 2,
+    })
     t.match(await send('sms', phone), { code: '200', data: { resendAfter: 0 } }, 'another one may be sent at once')
     t.match(outbox.messages.at(-1), { code: /^\d{10}$/, ttlMs: 60_000, scene: 'sign-up' })
     t.equal((await check('sms', phone, outbox.last(), undefined, { scene: 'login' })).code, '400', 'R-079')
     t.equal((await check('sms', phone, outbox.last())).code, '200', 'R-079')
-    await set({ 'sms.code-length': 4, 'sms.mobile-max-attempts': 3 })
+    await set({ 'sms.default-country': '' })
+    t.match(await send('sms', '13800000001'), { code: '400', data: { field: 'mobile' } }, 'of which country?')
+    await set({ 'sms.default-country': 'DE', 'sms.mobile-max-attempts': 3 })
+    await send('sms', '0170 1234567')
+    t.equal(outbox.messages.at(-1)?.recipient, '+491701234567')
+    await set({ 'sms.code-length': 4 })
     await send('sms', phone)
     t.match(outbox.last(), /^\d{4}$/)
   })
@@ -400,6 +424,78 @@ t.test('a store that is down is a clear failure and lets nobody in', async (t) =
   t.match(await it.send('email', 'e@example.com'), down)
   t.match(await it.check('sms', phone, outbox.last()), down)
   t.equal(outbox.messages.length, 1, 'nothing is sent that could not be checked')
+})
+
+t.test('R-090 who has the database has no code: its hash cannot be found by trying all', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const config = { [`${root}.sms.code-length`]: 4, [`${root}.sms.mobile-max-attempts`]: 9 }
+  const first = await start(t, db, { senders: [outbox.plugin], config })
+  await first.send('sms', phone)
+  const code = outbox.last()
+  const query = (text: string) => first.running.service(database).query<Record<string, unknown>>(text)
+  const [entry] = await query("select name, content from shared_store_entry where name like '%:code:%'")
+  const [name = ''] = /iam:auth:.*$/.exec(String(entry?.['name'])) ?? []
+  const [, salt = '', tag = ''] = /([0-9a-f]{32})\.([0-9a-f]{64})/.exec(String(entry?.['content'])) ?? []
+  t.ok(name !== '' && salt !== '' && tag !== '', 'that is what was stored')
+  const stored = await query('select * from sys_config union select * from sys_config')
+  const texts = ['', ...stored.flatMap((row) => Object.values(row).map(String))]
+  const bytes = texts.flatMap((text) => [Buffer.from(text), Buffer.from(text, 'base64'), Buffer.from(text, 'hex')])
+  const keys = [...bytes, ...bytes.flatMap((all) => [all.subarray(0, 32), all.subarray(-32)])]
+  for (let number = 0; number < 10_000; number++) {
+    const guess = String(number).padStart(4, '0')
+    if (hash('sha256', `${salt} ${name} ${guess}`) === tag) t.fail('found without any key')
+  }
+  const mac = (key: Buffer) =>
+    createHmac('sha256', key)
+      .update(JSON.stringify(['plinth-verification-code-v1', salt, name, code]))
+      .digest('hex')
+  t.ok(keys.length > 20)
+  for (const key of keys) t.not(mac(key), tag, 'nor with anything that the database holds')
+
+  const again = await start(t, db, { senders: [outbox.plugin], config, clock: first.clock })
+  await first.running.stop('restart')
+  t.equal((await again.check('sms', phone, code)).code, '200', 'another instance, after a restart')
+  await again.send('sms', phone)
+  const stolen = await start(t, db, {
+    ...{ senders: [outbox.plugin], clock: first.clock },
+    config: { ...config, 'platform.system-config.master-key-file': join(db.directory, 'other.key') },
+  })
+  t.match(await stolen.check('sms', phone, outbox.last()), {
+    code: '400',
+    data: { reason: 'verification.code-invalid' },
+  })
+  t.match(await stolen.send('sms', phone), { code: '503', data: { reason: 'verification.store-unavailable' } })
+  t.equal((await again.check('sms', phone, outbox.last())).code, '200', 'the key was not replaced')
+})
+
+t.test('a mobile number has one form, however it is written', async () => {
+  const national = fc.tuple(fc.integer({ min: 30, max: 99 }), fc.integer({ min: 0, max: 99_999_999 }))
+  const separator = fc.constantFrom('', ' ', '-', '(', ')', '.', '  ')
+  await fc.assert(
+    fc.property(
+      national,
+      fc.constantFrom('', '0', '86', '+86', '0086', '+860', '+86 (0)'),
+      fc.array(separator, { minLength: 11, maxLength: 11 }),
+      ([start, rest], prefix, between) => {
+        const number = `1${start}${String(rest).padStart(8, '0')}`
+        const spelled = prefix + [...number].map((digit, index) => `${between[index]}${digit}`).join('')
+        return mobileNumber(spelled, 'CN') === `+86${number}`
+      },
+    ),
+    { numRuns: 300 },
+  )
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary', maxLength: 32 }),
+      fc.constantFrom('', 'CN', 'US', 'XX'),
+      (text, country) => {
+        const form = mobileNumber(text, country)
+        return form === undefined || (/^\+\d{5,15}$/.test(form) && mobileNumber(form, 'DE') === form)
+      },
+    ),
+  )
 })
 
 t.test('senders: one of another plugin, a named one, none, several', async (t) => {

@@ -15,6 +15,7 @@ import logChannel from '@plinth/notification-channels/log'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
+import systemConfig from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { channel, door, type Send } from './fixtures/channel.ts'
@@ -40,9 +41,15 @@ async function start(
     name: 'codes',
     plugins: [
       ...[database, http, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
-      ...[verificationCodes, door, ...translator, ...channels],
+      ...[systemConfig, verificationCodes, door, ...translator, ...channels],
     ],
-    config: { ...db.config, 'platform.http.port': 0, 'platform.http.access-log': true, ...config },
+    config: {
+      ...db.config,
+      'platform.http.port': 0,
+      'platform.http.access-log': true,
+      'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+      ...config,
+    },
   })
   const logger = pino({ level: 'trace' }, { write: (line) => void log.push(line) })
   const running = await startForTest(product, { clock, logger })

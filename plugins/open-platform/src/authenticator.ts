@@ -1,18 +1,20 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import { signatureOf } from './canonical-request.ts'
 import type { OpenCaller } from './contract.ts'
 import { OpenApp } from './entities.ts'
 import { refusal } from './failures.ts'
-import { SecretBox, type SecretBoxParts } from './secret-box.ts'
+import { SecretBox } from './secret-box.ts'
 import type { SignedHeaders } from './signed-headers.ts'
 
 type Secrets = Pick<OpenApp, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>
 
-export interface AuthenticatorParts extends SecretBoxParts {
+export interface AuthenticatorParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+  readonly box: SecretBox
 }
 
 /** Takes the place of an application that does not exist, so that the answer comes after the same work. */
@@ -31,11 +33,11 @@ export class Authenticator {
   readonly #box: SecretBox
   readonly #decoy: Promise<Decoy>
 
-  constructor({ db, clock, ...boxParts }: AuthenticatorParts, box: SecretBox) {
+  constructor({ db, clock, log, box }: AuthenticatorParts) {
     this.#db = db
     this.#clock = clock
     this.#box = box
-    this.#decoy = makeDecoy(boxParts)
+    this.#decoy = makeDecoy(log)
   }
 
   /** Throws "401" `open-platform.signature-invalid`, whatever of application, status and signature is wrong. */
@@ -74,9 +76,9 @@ export class Authenticator {
   }
 }
 
-async function makeDecoy(parts: SecretBoxParts): Promise<Decoy> {
-  const key = randomBytes(32).toString('base64')
-  const box = new SecretBox({ ...parts, storedKey: () => key })
+async function makeDecoy(log: Logger): Promise<Decoy> {
+  const key = randomBytes(32)
+  const box = new SecretBox({ find: async () => key, get: async () => key }, log)
   const appKey = 'decoy'
   const secretEnc = await box.seal(appKey, randomBytes(40).toString('base64url'))
   return { box, app: { appKey, secretEnc, previousSecretEnc: null, previousValidUntil: null } }

@@ -1,4 +1,5 @@
 import { definePlugin } from '@plinth/kernel'
+import { PluginKey } from '@plinth/system-config'
 import { addAppRoutes } from './app-routes.ts'
 import { Applications } from './applications.ts'
 import { Authenticator } from './authenticator.ts'
@@ -36,11 +37,11 @@ export default definePlugin({
   setup({ plugin: { id: plugin }, services, config, clock, log, roles, provide, onReady, onStop }) {
     const { kernel, http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
-    const boxParts = { plugin, centre: configCentre, storedKey: () => config.get(secretKeyName), log }
-    const secrets = new SecretBox(boxParts)
+    const stored = () => config.get(secretKeyName)
+    const secrets = new SecretBox(new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }), log)
     const scopes = new ScopeRegistry()
     const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
-    const authenticator = new Authenticator({ ...boxParts, db, clock }, secrets)
+    const authenticator = new Authenticator({ db, clock, log, box: secrets })
     const nonces = new Nonces(sharedStore, log)
     const records = new CallRecords(db)
     const flushIntervalMs = () => config.get('platform.open-platform.metering.flush-interval')

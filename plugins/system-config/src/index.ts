@@ -1,2 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
+export { PluginKey, type PluginKeyParts } from './plugin-key.ts'

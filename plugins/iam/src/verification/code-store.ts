@@ -1,22 +1,29 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
+import type { PluginKey } from '@plinth/system-config'
 import { refusal } from './failures.ts'
 
-/** Codes that were sent, as salted SHA-256, shared by all instances. Throws `503` when the store does not answer. */
+/**
+ * Codes that were sent, shared by all instances. Six digits are tried in a moment, so what is stored is their HMAC-SHA256
+ * under a key that neither the store nor the database holds. Throws `503` when store or key do not answer.
+ */
 export class CodeStore {
   readonly #store: SharedStore
+  readonly #key: Pick<PluginKey, 'find' | 'get'>
   readonly #log: Logger
 
-  constructor(store: SharedStore, log: Logger) {
+  constructor(store: SharedStore, key: Pick<PluginKey, 'find' | 'get'>, log: Logger) {
     this.#store = store
+    this.#key = key
     this.#log = log
   }
 
   /** Replaces the code under the key. The answer makes this code void, not one that came later. */
   async put(key: string, code: string, ttlMs: number): Promise<() => Promise<void>> {
+    const secret = await this.#reach(() => this.#key.get())
     const salt = randomBytes(16).toString('hex')
-    const stored = `${salt}.${digest(salt, key, code)}`
+    const stored = `${salt}.${mac(secret, salt, key, code).toString('hex')}`
     await this.#reach(() => this.#store.set(key, stored, ttlMs))
     return () =>
       this.#reach(async () => {
@@ -27,7 +34,9 @@ export class CodeStore {
   /** True for the one caller that uses up the code. */
   async use(key: string, code: string, ttlMs: number): Promise<boolean> {
     const stored = await this.#reach(() => this.#store.get(key))
-    if (stored === undefined || !isHashOf(stored, key, code)) return false
+    if (stored === undefined) return false
+    const secret = await this.#reach(() => this.#key.find())
+    if (secret === undefined || !isMacOf(stored, secret, key, code)) return false
     const taken = await this.#reach(() => this.#store.take(key))
     if (taken === stored) return true
     // A fresh code came in between: it was not meant.
@@ -45,10 +54,15 @@ export class CodeStore {
   }
 }
 
-const digest = (salt: string, key: string, code: string) => hash('sha256', `${salt} ${key} ${code}`)
+/** JSON keeps the members apart, whatever they hold. */
+const mac = (secret: Buffer, salt: string, key: string, code: string) =>
+  createHmac('sha256', secret)
+    .update(JSON.stringify(['plinth-verification-code-v1', salt, key, code]))
+    .digest()
 
-function isHashOf(stored: string, key: string, code: string): boolean {
+function isMacOf(stored: string, secret: Buffer, key: string, code: string): boolean {
   const [salt = '', expected = ''] = stored.split('.')
-  const found = Buffer.from(digest(salt, key, code))
-  return found.length === expected.length && timingSafeEqual(found, Buffer.from(expected))
+  const given = Buffer.from(expected, 'hex')
+  const found = mac(secret, salt, key, code)
+  return found.length === given.length && timingSafeEqual(found, given)
 }

@@ -84,7 +84,7 @@ export class Codes implements VerificationCodes {
   #case({ channel, recipient: text, scene }: VerificationSubject): Case {
     const settings = this.#parts.settings[channel]()
     if (!settings.enabled) throw refusal('disabled')
-    const recipient = recipientOf[channel](text)
+    const recipient = recipientOf[channel](text, settings.defaultCountry)
     const checked = sceneOf(scene ?? settings.defaultScene)
     const codeKey = `${settings.keyPrefix}:code:${checked}:${sha256(recipient.key)}`
     return { settings, recipient, scene: checked, codeKey }

@@ -21,6 +21,16 @@ const sms = {
     maxLength: 32,
     reload: 'live',
   }),
+  'platform.iam.auth.login.verification.sms.default-country': key.string({
+    title: { en: 'Country of mobile numbers without a country code', 'zh-CN': '不带国家代码的手机号所属国家' },
+    description: {
+      en: 'ISO 3166 code such as CN or DE. Empty: numbers need their country code.',
+      'zh-CN': 'ISO 3166 代码，如 CN 或 DE。留空则手机号必须带国家代码。',
+    },
+    default: 'CN',
+    pattern: '^(?:[A-Z]{2})?$',
+    reload: 'live',
+  }),
   'platform.iam.auth.login.verification.sms.code-length': key.integer({
     title: { en: 'Digits of an SMS code', 'zh-CN': '短信验证码位数' },
     default: 6,
@@ -185,9 +195,22 @@ const email = {
   }),
 }
 
+export const secretKeyName = 'platform.iam.auth.login.verification.secret-key'
+
 export const keys = {
   ...sms,
   ...email,
+  [secretKeyName]: key.string({
+    title: { en: 'Key of verification codes', 'zh-CN': '验证码摘要密钥' },
+    description: {
+      en: 'Codes are stored as their HMAC under it. Made with the first code and stored encrypted; nobody sets it.',
+      'zh-CN': '验证码以该密钥计算的 HMAC 形式存储。发送首个验证码时自动生成并加密存储，无需人工设置。',
+    },
+    default: '',
+    sensitive: true,
+    state: true,
+    reload: 'live',
+  }),
   'platform.iam.auth.login.verification.file-sender.directory': key.string({
     title: { en: 'Directory of the sender "file"', 'zh-CN': '发送方式 file 的目录' },
     description: {

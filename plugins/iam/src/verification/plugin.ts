@@ -3,10 +3,11 @@ import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
+import { configCentre, PluginKey } from '@plinth/system-config'
 import { iamError } from '../errors.ts'
 import { CodeStore } from './code-store.ts'
 import { Codes } from './codes.ts'
-import { keys } from './config.ts'
+import { keys, secretKeyName } from './config.ts'
 import {
   type VerificationChannel,
   type VerificationCodeSender,
@@ -28,7 +29,7 @@ export default definePlugin({
   id: 'iam.verification',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { http, rateLimiter, sharedStore },
+  requires: { http, rateLimiter, sharedStore, configCentre },
   provides: [verificationCodes],
   extensionPoints: [verificationCodeSender],
   contributes: [verificationCodeSender],
@@ -46,8 +47,10 @@ export default definePlugin({
       return chooseSender(channel, configured, all, warn)
     }
     const senders = { sms: senderOf('sms'), email: senderOf('email') }
+    const stored = () => config.get(secretKeyName)
+    const key = new PluginKey({ plugin: plugin.id, name: secretKeyName, centre: services.configCentre, stored })
     const codes = new Codes({
-      store: new CodeStore(services.sharedStore, log),
+      store: new CodeStore(services.sharedStore, key, log),
       limiter: services.rateLimiter,
       senders,
       settings: settingsOf(config),

@@ -1,4 +1,5 @@
-import { emailForm, mobileDigits } from '../account-names.ts'
+import { emailForm } from '../account-names.ts'
+import { mobileNumber } from '../mobile-number.ts'
 import type { VerificationChannel } from './contract.ts'
 import { refusal } from './failures.ts'
 
@@ -9,13 +10,17 @@ export interface Recipient {
   readonly key: string
 }
 
-/** Reads a recipient. Throws `400` `verification.mobile-invalid` or `verification.email-invalid`. */
-export const recipientOf: Readonly<Record<VerificationChannel, (text: string) => Recipient>> = {
-  sms(text) {
-    const address = mobileDigits(text)
+/**
+ * Reads a recipient, whose spellings are one: mobile numbers in E.164, e-mail addresses without regard to case.
+ *
+ * @param country of mobile numbers without a country code; empty: there are none
+ * @throws BusinessError `400` `verification.mobile-invalid`, `verification.email-invalid`
+ */
+export const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: string) => Recipient>> = {
+  sms(text, country) {
+    const address = mobileNumber(text, country)
     if (address === undefined) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
-    // +86138..., 0086138... and 86138... reach the same telephone.
-    return { address, key: address.replace(/^(\+|00)/, '') }
+    return { address, key: address }
   },
   email(text) {
     const form = emailForm(text)

@@ -11,6 +11,8 @@ export interface Limit {
 export interface ChannelSettings {
   readonly enabled: boolean
   readonly defaultScene: string
+  /** Of mobile numbers without a country code; empty: there are none. */
+  readonly defaultCountry: string
   readonly codeLength: number
   readonly ttlMs: number
   readonly keyPrefix: string
@@ -28,6 +30,7 @@ export function settingsOf({ get }: Pick<ConfigView<typeof keys>, 'get'>): Setti
   const common = (channel: VerificationChannel) => ({
     enabled: get(`${root}.${channel}.enabled`),
     defaultScene: get(`${root}.${channel}.default-scene`),
+    defaultCountry: get(`${root}.sms.default-country`),
     codeLength: get(`${root}.${channel}.code-length`),
     ttlMs: get(`${root}.${channel}.ttl`),
     keyPrefix: get(`${root}.${channel}.key-prefix`),
