@@ -11,14 +11,14 @@ const token = 'room-token-4711'
 
 /** ACME's side: a room that takes each `once` one time, and can be closed or fall silent. */
 async function createRoom() {
-  const texts = new Map<string, string>()
+  const posts = new Map<string, { subject: string; content: string }>()
   let state: 'open' | 'closed' | 'silent' = 'open'
   const server = createServer(async (request, response) => {
     const chunks = await request.toArray()
     if (state === 'closed') return response.writeHead(503).end()
     if (request.method === 'POST') {
-      const { once, text } = JSON.parse(Buffer.concat(chunks).toString())
-      if (!texts.has(once)) texts.set(once, text)
+      const { once, title, text } = JSON.parse(Buffer.concat(chunks).toString())
+      if (!posts.has(once)) posts.set(once, { subject: title, content: text })
     }
     if (state === 'open') response.end()
   })
@@ -31,7 +31,7 @@ async function createRoom() {
   if (channel === undefined) throw new Error('the plugin contributed no channel')
   return {
     channel,
-    delivered: () => [...texts.values()],
+    delivered: () => [...posts.values()],
     become: (next: typeof state) => {
       state = next
     },
@@ -45,7 +45,10 @@ async function createRoom() {
 
 const cases = notificationChannelCases(createRoom, {
   secrets: [token],
-  disconnect: (room) => room.become('closed'),
-  hang: (room) => room.become('silent'),
+  nextHop: {
+    fail: (room) => room.become('closed'),
+    hang: (room) => room.become('silent'),
+    recover: (room) => room.become('open'),
+  },
 })
 for (const { name, run } of cases) t.test(`N-013 ACME chat: ${name}`, run)

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProduct, kernel } from '@plinth/kernel'
@@ -9,13 +9,20 @@ import acmeUploads from './plugin.ts'
 
 async function createWorld() {
   const directory = await mkdtemp(join(tmpdir(), 'acme-uploads-'))
-  const product = await startForTest(defineProduct({ name: 'acme', plugins: [acmeUploads] }), {
-    set: { 'platform.acme.uploads.directory': directory },
-  })
-  const task = product.service(kernel).installTasks.find(({ code }) => code === 'acme-uploads')
-  if (task === undefined) throw new Error('the plugin declared no task')
+  const started: Awaited<ReturnType<typeof startForTest>>[] = []
+  const restarted = async () => {
+    const product = await startForTest(defineProduct({ name: 'acme', plugins: [acmeUploads] }), {
+      set: { 'platform.acme.uploads.directory': directory },
+    })
+    started.push(product)
+    const task = product.service(kernel).installTasks.find(({ code }) => code === 'acme-uploads')
+    if (task === undefined) throw new Error('the plugin declared no task')
+    return task
+  }
   return {
-    task,
+    directory,
+    task: await restarted(),
+    restarted,
     async snapshot() {
       const entries = await readdir(directory, { recursive: true, withFileTypes: true })
       const described = entries.map(async (entry) => {
@@ -25,10 +32,17 @@ async function createWorld() {
       return Object.fromEntries((await Promise.all(described)).sort())
     },
     async stop() {
-      await product.stop('test ended')
+      for (const product of started) await product.stop('test ended')
       await rm(directory, { recursive: true })
     },
   }
 }
 
-for (const { name, run } of installTaskCases(createWorld)) t.test(`ACME uploads: ${name}`, run)
+const cases = installTaskCases(createWorld, {
+  dependency: {
+    // A file stands where a folder belongs.
+    fail: ({ directory }) => writeFile(join(directory, 'published'), ''),
+    recover: ({ directory }) => rm(join(directory, 'published')),
+  },
+})
+for (const { name, run } of cases) t.test(`ACME uploads: ${name}`, run)

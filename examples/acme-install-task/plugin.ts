@@ -31,8 +31,9 @@ export default definePlugin({
           await mkdir(join(directory, folder), { recursive: true })
         }
         // The layout is written last and appears whole: whoever sees it knows that all is there.
-        await writeFile(join(directory, 'layout.json.part'), layout)
+        signal.throwIfAborted()
         note('Writing layout.json')
+        await writeFile(join(directory, 'layout.json.part'), layout)
         await rename(join(directory, 'layout.json.part'), join(directory, 'layout.json'))
       },
     },

@@ -1,5 +1,6 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
-import { ConformanceError, rateLimitJointCases } from '@plinth/kernel/conformance'
+import { rateLimitJointCases } from '@plinth/kernel/conformance'
+import { judgeKit } from '@plinth/kernel/testing'
 import t from 'tap'
 
 type Requests = readonly RateLimitRequest[]
@@ -53,59 +54,57 @@ class SoundStore implements RateLimitStore {
   }
 }
 
-const casesOf = (change: (store: SoundStore) => object = () => ({})) =>
+type Fault = (store: SoundStore) => object
+const casesOf = (fault: Fault = () => ({})) =>
   rateLimitJointCases(
     (clock) => {
       const store = new SoundStore(clock)
-      return { store: Object.assign(store, change(store)), entries: () => store.used.size }
+      return { store: Object.assign(store, fault(store)), entries: () => store.used.size }
     },
     {
+      patienceMs: 1000,
       disconnect: ({ store }) => {
         store.connected = false
       },
     },
   )
-const joint = (flaw: (store: SoundStore, requests: Requests, context?: StoreContext) => Promise<RateLimitDecision[]>) =>
-  casesOf((store) => ({
-    consumeAll: (requests: Requests, context?: StoreContext) => flaw(store, requests, context),
-  }))
+const joint =
+  (flaw: (store: SoundStore, requests: Requests, context?: StoreContext) => Promise<RateLimitDecision[]>): Fault =>
+  (store) => ({ consumeAll: (requests: Requests, context?: StoreContext) => flaw(store, requests, context) })
 const oneByOne = (store: SoundStore, requests: Requests, context?: StoreContext) =>
   Promise.all(requests.map((request) => store.consume(request, context)))
 
 t.test('the kit of joint limits passes a sound store and refuses every broken one', async (t) => {
-  const broken = {
-    'joint: takes all when all pass, and answers in order': [
-      joint(async (store, requests) => (await oneByOne(store, requests)).reverse()),
-      joint((store, requests) => Promise.all(requests.map((request) => store.peek(request)))),
-      casesOf(() => ({ consumeAll: undefined })),
-    ],
-    'joint: takes nothing when one is denied': [
-      joint(oneByOne),
-      joint(async (store, requests) =>
+  const refused = {
+    'joint: takes all when all pass, and answers in order': {
+      'answers in another order': joint(async (store, requests) => (await oneByOne(store, requests)).reverse()),
+      'takes nothing': joint((store, requests) => Promise.all(requests.map((request) => store.peek(request)))),
+      'has no consumeAll': () => ({ consumeAll: undefined }),
+    },
+    'joint: takes nothing when one is denied': {
+      'takes what passes': joint(oneByOne),
+      'waits for nothing after a denial': joint(async (store, requests) =>
         (await SoundStore.prototype.consumeAll.call(store, requests)).map((one) => ({ ...one, retryAfterMs: 0 })),
       ),
-    ],
-    'joint: a cost above its limit denies all and takes nothing': [joint(oneByOne)],
-    'joint: 100 parallel calls never over-admit and never take in vain': [
-      joint(async (store, requests) => {
+    },
+    'joint: a cost above its limit denies all and takes nothing': { 'takes one by one': joint(oneByOne) },
+    'joint: 100 parallel calls never over-admit and never take in vain': {
+      'looks, waits and takes': joint(async (store, requests) => {
         const looked = await Promise.all(requests.map((request) => store.peek(request)))
         return looked.every(({ allowed }) => allowed) ? oneByOne(store, requests) : looked
       }),
-    ],
-    'joint: an aborted call decides nothing late': [
-      joint((store, requests) => SoundStore.prototype.consumeAll.call(store, requests)),
-    ],
-    'joint: a store that cannot answer throws in time': [
-      joint(async (store, requests) => requests.map((request) => store.decide(request, true))),
-    ],
+    },
+    'joint: an aborted call decides nothing late': {
+      'ignores the signal': joint((store, requests) => SoundStore.prototype.consumeAll.call(store, requests)),
+      'never answers': joint(() => new Promise(() => {})),
+    },
+    'joint: a store that cannot answer throws in time': {
+      'decides alone when it is cut off': joint(async (store, requests) =>
+        requests.map((request) => store.decide(request, true)),
+      ),
+    },
   }
-  const names = casesOf().map(({ name }) => name)
-  t.same(Object.keys(broken), names, 'every case has an implementation that it refuses')
-  for (const { name, run } of casesOf()) await t.resolves(run(), `passes: ${name}`)
-  for (const [name, flaws] of Object.entries(broken)) {
-    for (const cases of flaws) {
-      const run = cases.find((one) => one.name === name)?.run()
-      await t.rejects(run as Promise<void>, { name: ConformanceError.name }, `refuses: ${name}`)
-    }
-  }
+  const { share, faults, ...verdict } = await judgeKit(casesOf, { refused, survivors: {} })
+  t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  t.equal(share, 1, `refuses all of ${faults}`)
 })

@@ -1,9 +1,20 @@
 /**
  * Conformance kit: the contracts of extension points as test cases for whoever implements them. Needs no test runner.
  */
-export { type ConformanceCase, ConformanceError } from './conformance-case.ts'
+export type { DeliveredMessage } from './channel-messages.ts'
+export {
+  type CaseBodies,
+  type ConformanceCase,
+  ConformanceError,
+  type ConformanceLimits,
+  casesOver,
+  expectEqual,
+  expectThat,
+  patience,
+} from './conformance-case.ts'
 export { type InstallTaskCaseOptions, type InstallTaskHarness, installTaskCases } from './install-task-cases.ts'
 export {
+  type NextHop,
   type NotificationChannelCaseOptions,
   type NotificationChannelHarness,
   notificationChannelCases,

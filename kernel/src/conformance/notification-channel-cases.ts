@@ -1,4 +1,3 @@
-import { inspect } from 'node:util'
 import type {
   DeliveryOutcome,
   NotificationChannel,
@@ -6,35 +5,62 @@ import type {
   Recipient,
   SendContext,
 } from '../contracts/notification-channel.ts'
-import { type ConformanceCase, casesOver, expectEqual, expectNamed, expectThat, settle } from './conformance-case.ts'
+import { secretsOf } from '../contracts/notification-channel.ts'
+import { contextOf, type DeliveredMessage, expectArrived, expectWellFormed, messageMaker } from './channel-messages.ts'
+import {
+  type CaseBodies,
+  type ConformanceCase,
+  type ConformanceLimits,
+  casesOver,
+  expectEqual,
+  expectNamed,
+  expectNoSecret,
+  expectThat,
+  lateWork,
+  patience,
+} from './conformance-case.ts'
+import { nextHopCases } from './next-hop-cases.ts'
 
 type Awaitable<T> = T | Promise<T>
 
 export interface NotificationChannelHarness {
   readonly channel: NotificationChannel
-  /** Content of every message that reached the next hop, in order, decoded to what the sender wrote. */
-  delivered(): Awaitable<readonly string[]>
+  /** Every message that reached the next hop, decoded to what the sender wrote. */
+  delivered(): Awaitable<readonly DeliveredMessage[]>
   stop?(): Awaitable<void>
 }
 
-export interface NotificationChannelCaseOptions<Harness extends NotificationChannelHarness> {
-  /** Recipients and attributes that the channel needs to deliver. */
+/** How the next hop of a channel misbehaves: the server, provider or file that takes its messages. */
+export interface NextHop<Harness> {
+  /** Makes it fail at once: no connection, or an answer that it cannot serve now. */
+  fail(harness: Harness): Awaitable<void>
+  /** Makes it take what it is sent and never answer. */
+  hang(harness: Harness): Awaitable<void>
+  /** Lets it work again for what is sent from now on. */
+  recover(harness: Harness): Awaitable<void>
+}
+
+export interface NotificationChannelCaseOptions<Harness extends NotificationChannelHarness> extends ConformanceLimits {
+  /** `none` only for a channel that hands its messages to nobody, such as one that keeps them in memory. */
+  readonly nextHop: NextHop<Harness> | 'none'
+  /** Two recipients or more, of every kind that the channel lists; none for a channel that needs none. */
   readonly recipients?: readonly Recipient[]
+  /** Attributes that the channel needs to deliver. */
   readonly attributes?: Readonly<Record<string, unknown>>
   /** Secrets that the channel was given: keys, tokens, endpoints with a token. None may show in an outcome. */
   readonly secrets?: readonly string[]
-  /** Makes the next hop fail at once. Absent only for a channel that has no next hop. */
-  readonly disconnect?: (harness: Harness) => Awaitable<void>
-  /** Makes the next hop take the message and never answer. Absent only for a channel that waits for nothing. */
-  readonly hang?: (harness: Harness) => Awaitable<void>
+  /** False for a channel whose format has no subject, such as SMS. */
+  readonly carriesSubject?: boolean
 }
 
 /** Contents that formats, templates and line protocols trip over. */
 const awkwardContents = [
   'plain',
   'two\nlines\r\nand\ttabs',
+  ' blanks at both ends ',
   '"quotes" \'single\' `back` \\ backslash',
-  '{"json":true} <b>markup</b> & {{placeholder}} #{expression} %s %d',
+  '{"json":true} <b>markup</b> & {{placeholder}} #{expression} %s %d $& $1',
+  '.\n..\n.',
   '中文 العربية 🔑 e\u0301',
   'x'.repeat(2000),
 ]
@@ -58,141 +84,193 @@ const recipientKinds: Readonly<Record<Recipient['kind'], true>> = {
  */
 export function notificationChannelCases<Harness extends NotificationChannelHarness>(
   create: () => Awaitable<Harness>,
-  options: NotificationChannelCaseOptions<Harness> = {},
+  options: NotificationChannelCaseOptions<Harness>,
 ): ConformanceCase[] {
-  const { recipients = [], attributes = {}, secrets = [], disconnect, hang } = options
-  let created = 0
-  const message = (content: string): NotificationMessage => {
-    created += 1
-    return { id: `message-${created}`, subject: 'Subject', content, variables: { name: 'Ada' }, recipients, attributes }
+  const { recipients = [], attributes = {}, secrets = [], carriesSubject = true } = options
+  const { settle, answer } = patience(options)
+  const { thawed, frozen } = messageMaker(recipients, attributes)
+
+  /** Sends and checks what holds for every outcome. */
+  const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {
+    const settled = await settle(() => channel.send(message, contextOf(message, changes)))
+    if ('thrown' in settled) expectNoSecret('an exception', settled.thrown, [...secrets, ...secretsOf(message)])
+    expectThat('send answers, whatever happens; a failure is an outcome', 'value' in settled, 'an outcome', settled)
+    const { value } = settled as { value: DeliveryOutcome }
+    expectWellFormed(value, message, secrets)
+    return value
   }
-  const context = (of: NotificationMessage, changes: Partial<SendContext> = {}): SendContext => ({
-    signal: new AbortController().signal,
-    idempotencyKey: of.id,
-    attempt: 1,
-    ...changes,
-  })
-  const send = ({ channel }: Harness, content: string) => {
-    const one = message(content)
-    return channel.send(one, context(one))
-  }
-  const expectAccepted = (outcome: DeliveryOutcome) =>
+  const expectAccepted = async (harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>) => {
+    const outcome = await send(harness, message, changes)
     expectEqual('A message that the next hop took is `accepted`', outcome.outcome, 'accepted')
+    return outcome
+  }
+  const delivered = (harness: Harness) => answer('delivered() of the harness', () => harness.delivered())
+  const expectOnly = async (harness: Harness, messages: readonly NotificationMessage[]) =>
+    expectArrived(await delivered(harness), messages, carriesSubject)
 
-  const expectNoSecret = (where: string, text: string) => {
-    // The error must not repeat the secret either.
-    const told = secrets
-      .filter((secret) => text.includes(secret))
-      .map(({ length }) => `a secret of ${length} characters`)
-    expectEqual(`No secret is in ${where}`, told, [])
+  const cases: CaseBodies<Harness> = {
+    'describes itself': [
+      'Give displayName in English and Chinese, list recipientKinds once each, and set traits.idempotent to true or false.',
+      ({ channel }) => {
+        expectNamed('displayName is not empty in any language', channel.displayName)
+        const kinds = channel.recipientKinds ?? ['absent']
+        const known = kinds.every((kind) => kind in recipientKinds) && new Set(kinds).size === kinds.length
+        expectThat('recipientKinds lists known kinds, each once', known, Object.keys(recipientKinds).join(', '), kinds)
+        expectEqual('traits.idempotent is a boolean', typeof channel.traits?.idempotent, 'boolean')
+        const enabled = channel.enabled?.() ?? true
+        expectEqual('enabled(), when there, answers true while the channel is on', enabled, true)
+        const given = recipients.map(({ kind }) => kind)
+        const all = kinds.every((kind) => given.includes(kind)) && given.every((kind) => kinds.includes(kind))
+        const rule = 'options.recipients has every kind of recipientKinds, and two recipients where there is any'
+        expectThat(rule, kinds.length === 0 || (all && given.length > 1), kinds.join(', '), given)
+      },
+    ],
+
+    'hands a message on once': [
+      'Hand subject, content and all recipients of the message on, once, and answer `accepted` when the next hop took it.',
+      async (harness) => {
+        const message = frozen('Hello')
+        await expectAccepted(harness, message)
+        await expectOnly(harness, [message])
+        await lateWork()
+        await expectOnly(harness, [message])
+      },
+    ],
+
+    'delivers contents unchanged': [
+      'Escape the content for the format of the next hop; do not trim, normalise, cut, format or fill it in.',
+      async (harness) => {
+        const messages = awkwardContents.map((content) => frozen(content))
+        for (const message of messages) await expectAccepted(harness, message)
+        await expectOnly(harness, messages)
+      },
+    ],
+
+    'parallel messages do not mix': [
+      'Keep what belongs to one message in variables of that call, never in the channel.',
+      async (harness) => {
+        const messages = Array.from({ length: 20 }, (_, index) => {
+          const one = recipients[index % Math.max(1, recipients.length)]
+          return frozen(`parallel ${index}`, one === undefined ? {} : { recipients: [one] })
+        })
+        const outcomes = await Promise.all(messages.map((message) => expectAccepted(harness, message)))
+        await expectOnly(harness, messages)
+        const ids = outcomes.flatMap((one) =>
+          'messageId' in one && one.messageId !== undefined ? [one.messageId] : [],
+        )
+        expectEqual('messageId tells messages apart', new Set(ids).size, ids.length)
+      },
+    ],
+
+    'an idempotency key is honoured as declared': [
+      'Pass idempotencyKey to the next hop, or remember it; the attempt and the content have no part in it. Where neither is possible declare traits.idempotent: false.',
+      async (harness) => {
+        const [first, second] = [frozen('the same content'), frozen('the same content')]
+        const calls = [() => expectAccepted(harness, first), () => expectAccepted(harness, first, { attempt: 2 })]
+        for (const call of calls) await call()
+        await Promise.all(calls.map((call) => call()))
+        await expectAccepted(harness, second)
+        const arrived = (await delivered(harness)).filter(({ content }) => content === first.content).length
+        const each = (await deliveriesOfOne()) ?? 1
+        if (harness.channel.traits.idempotent) {
+          expectEqual('An idempotent channel sends each key once, whatever the attempt', arrived, 2 * each)
+        } else {
+          expectThat('Another idempotency key is another message', arrived >= 2 * each, `at least ${2 * each}`, arrived)
+        }
+      },
+    ],
+
+    'leaves the message as it is': [
+      'Copy what you change: other channels get the same message.',
+      async (harness) => {
+        const message = thawed('Hello')
+        const before = structuredClone(message)
+        await send(harness, message)
+        expectEqual('send changes nothing in the message', message, before)
+      },
+    ],
+
+    'secret variables stay in the message': [
+      'Take nothing of the message into the outcome; where its text must be quoted use redact(text, secretsOf(message)).',
+      async (harness) => void (await send(harness, frozen('Your code is {code}, {code}'))),
+    ],
+
+    'an aborted send sends nothing': [
+      'Look at signal.aborted before anything else and answer `deferred`; pass the signal to every call that waits.',
+      async (harness) => {
+        const signal = AbortSignal.abort(new Error('The deadline passed'))
+        const { outcome } = await send(harness, frozen('too late {code}'), { signal })
+        const retried = ['deferred', 'unknown'].includes(outcome)
+        expectThat('With an aborted signal the outcome is one that may be tried again', retried, 'deferred', outcome)
+        await lateWork()
+        expectEqual('With an aborted signal nothing is sent, now or later', await delivered(harness), [])
+      },
+    ],
+
+    'an abort while sending does not change the truth': [
+      'Answer `accepted` only for what was sent, `deferred` only for what was not, `unknown` when you cannot know.',
+      async (harness) => {
+        const moments: ((abort: () => void) => void)[] = [
+          (abort) => abort(),
+          queueMicrotask,
+          process.nextTick,
+          setImmediate,
+          (abort) => setTimeout(abort, 2),
+        ]
+        const told = await Promise.all(
+          moments.map(async (moment, index) => {
+            const controller = new AbortController()
+            const message = frozen(`aborted ${index}`)
+            const answered = send(harness, message, { signal: controller.signal })
+            moment(() => controller.abort(new Error('The deadline passed')))
+            return { message, outcome: (await answered).outcome }
+          }),
+        )
+        await lateWork()
+        const contents = (await delivered(harness)).map(({ content }) => content)
+        for (const { message, outcome } of told) {
+          const arrived = contents.includes(message.content)
+          const rule = 'An aborted send says what became of the message'
+          expectThat(rule, outcome !== 'rejected', '`rejected` would lose a message that could be tried again', outcome)
+          if (outcome !== 'unknown') expectEqual(`${rule} (${outcome})`, arrived, outcome === 'accepted')
+        }
+      },
+    ],
+
+    'verify sends nothing': [
+      'Let verify ask for something that has no effect; it resolves while the next hop can be reached.',
+      async (harness) => {
+        const { channel } = harness
+        await answer('verify', () => channel.verify?.(new AbortController().signal))
+        await lateWork()
+        expectEqual('verify sends nothing', await delivered(harness), [])
+      },
+    ],
   }
 
-  const cases: Record<string, (harness: Harness) => Awaitable<void>> = {
-    'describes itself': ({ channel }) => {
-      expectNamed('displayName is not empty in any language', channel.displayName)
-      const kinds = channel.recipientKinds ?? ['absent']
-      const known = kinds.every((kind) => kind in recipientKinds) && new Set(kinds).size === kinds.length
-      expectThat('recipientKinds lists known kinds, each once', known, Object.keys(recipientKinds).join(', '), kinds)
-      expectEqual('traits.idempotent is a boolean', typeof channel.traits?.idempotent, 'boolean')
-      const enabled = channel.enabled?.() ?? true
-      expectEqual('enabled(), when there, answers true while the channel is on', enabled, true)
-    },
-
-    'hands a message on once': async (harness) => {
-      const outcome = await send(harness, 'Hello')
-      expectAccepted(outcome)
-      const id = outcome.outcome === 'accepted' ? outcome.messageId : undefined
-      expectThat('messageId, when there, is not empty', id === undefined || id.length > 0, 'text', id)
-      expectEqual('An accepted message reaches the next hop exactly once', await harness.delivered(), ['Hello'])
-    },
-
-    'delivers contents unchanged': async (harness) => {
-      for (const content of awkwardContents) expectAccepted(await send(harness, content))
-      expectEqual('The content arrives as it was written', await harness.delivered(), awkwardContents)
-    },
-
-    'parallel messages do not mix': async (harness) => {
-      const contents = Array.from({ length: 20 }, (_, index) => `parallel ${String(index).padStart(2, '0')}`)
-      const outcomes = await Promise.all(contents.map((content) => send(harness, content)))
-      for (const outcome of outcomes) expectAccepted(outcome)
-      expectEqual('Each of 20 parallel messages arrives once', [...(await harness.delivered())].sort(), contents)
-    },
-
-    'an idempotency key is honoured as declared': async (harness) => {
-      const { channel } = harness
-      const first = message('first')
-      const again = () => channel.send(first, context(first))
-      for (const outcome of [await again(), ...(await Promise.all([again(), again()]))]) expectAccepted(outcome)
-      const second = message('second')
-      expectAccepted(await channel.send(second, context(second)))
-      const delivered = await harness.delivered()
-      const times = (content: string) => delivered.filter((text) => text === content).length
-      expectEqual('Another idempotency key is another message', times('second'), 1)
-      if (channel.traits.idempotent) expectEqual('An idempotent channel sends the same key once', times('first'), 1)
-    },
-
-    'leaves the message as it is': async ({ channel }) => {
-      const one = { ...message('Hello'), variables: { name: 'Ada' }, attributes: structuredClone(attributes) }
-      const before = structuredClone(one)
-      await channel.send(one, context(one))
-      expectEqual('send changes nothing in the message: other channels get the same one', one, before)
-    },
-
-    'an aborted send sends nothing': async (harness) => {
-      const one = message('too late')
-      const signal = AbortSignal.abort(new Error('The deadline passed'))
-      const answer = await settle(() => harness.channel.send(one, context(one, { signal })))
-      const held = 'value' in answer && answer.value.outcome !== 'accepted'
-      expectThat('With an aborted signal the outcome is not `accepted`, and no exception', held, 'an outcome', answer)
-      expectEqual('With an aborted signal nothing is sent', await harness.delivered(), [])
-    },
-
-    'verify sends nothing': async (harness) => {
-      await harness.channel.verify?.(new AbortController().signal)
-      expectEqual('verify sends nothing', await harness.delivered(), [])
-    },
-  }
-
-  if (disconnect !== undefined) {
-    cases['a next hop that fails is an outcome'] = async (harness) => {
-      await disconnect(harness)
-      const answer = await settle(() => send(harness, 'lost'))
-      expectThat('A delivery failure is an outcome, not an exception', 'value' in answer, 'an outcome', answer)
-      if (!('value' in answer)) return
-      const outcome = answer.value
-      const failed = ['rejected', 'deferred', 'unknown'].includes(outcome.outcome)
-      expectThat('A failure is `rejected`, `deferred` or `unknown`', failed, 'one of these', outcome)
-      if (outcome.outcome === 'accepted') return
-      expectThat('A failure has an errorCode', Boolean(outcome.errorCode), 'text', outcome.errorCode)
-      expectThat('A failure has an errorMessage', Boolean(outcome.errorMessage), 'text', outcome.errorMessage)
-      expectNoSecret('an outcome', JSON.stringify(outcome))
+  /** In how many pieces the next hop gets one message: one, or one for each recipient. */
+  const deliveriesOfOne = async () => {
+    const harness = await create()
+    try {
+      await expectAccepted(harness, frozen('in how many pieces'))
+      return (await delivered(harness)).length
+    } finally {
+      await harness.stop?.()
     }
-    cases['verify throws when the next hop fails'] = async (harness) => {
-      const { channel } = harness
-      if (channel.verify === undefined) return
-      await disconnect(harness)
-      const answer = await settle(() => channel.verify?.(new AbortController().signal))
-      expectThat(
-        'verify throws with a reason when the next hop cannot be reached',
-        'thrown' in answer,
-        'an exception',
-        answer,
-      )
-      expectNoSecret('the reason that verify gives', inspect(answer))
-    }
   }
 
-  if (hang !== undefined) {
-    cases['gives up when the signal aborts'] = async (harness) => {
-      await hang(harness)
-      const one = message('hanging')
-      const answer = await settle(() => harness.channel.send(one, context(one, { signal: AbortSignal.timeout(100) })))
-      expectThat('A send settles when its signal aborts', 'value' in answer, 'an outcome', answer)
-      if (!('value' in answer)) return
-      const rule = 'A message that the next hop took without an answer is `unknown`: trying again might send it twice'
-      expectEqual(rule, answer.value.outcome, 'unknown')
-    }
+  const withRecipients: CaseBodies<Harness> = {
+    'a message without recipients is rejected': [
+      'Answer `rejected` when the message has no recipient of your recipientKinds.',
+      async (harness) => {
+        const { outcome } = await send(harness, frozen('to nobody', { recipients: [] }))
+        expectEqual('A channel with recipientKinds rejects a message to nobody', outcome, 'rejected')
+        expectEqual('and sends nothing', await delivered(harness), [])
+      },
+    ],
   }
-
-  return casesOver(create, cases)
+  const { nextHop } = options
+  const hops =
+    nextHop === 'none' ? {} : nextHopCases({ nextHop, frozen, send, delivered, patience: { settle, answer }, secrets })
+  return casesOver(create, { ...cases, ...(recipients.length === 0 ? {} : withRecipients), ...hops }, options)
 }

@@ -5,7 +5,7 @@ import { expectEqual } from './conformance-case.ts'
 import { rateLimitModels } from './rate-limit-model.ts'
 
 /** Random choices that the same seed repeats exactly. */
-interface Dice {
+export interface Dice {
   /** A whole number from 0 to `sides` - 1. */
   roll(sides: number): number
   /** One of the items; the list is not empty. */
@@ -13,7 +13,7 @@ interface Dice {
 }
 
 /** The mulberry32 generator: small, and good enough to choose test steps. */
-function dice(seed: number): Dice {
+export function dice(seed: number): Dice {
   let state = seed >>> 0
   const roll = (sides: number): number => {
     state = (state + 0x6d2b79f5) >>> 0

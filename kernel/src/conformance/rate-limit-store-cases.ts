@@ -1,18 +1,32 @@
 import type { Clock } from '../clock.ts'
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore } from '../contracts/rate-limit-store.ts'
-import { type ManualClock, manualClock } from '../testing/manual-clock.ts'
-import { type ConformanceCase, casesOver, expectEqual, expectThat, settle } from './conformance-case.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import {
+  type CaseBodies,
+  type ConformanceCase,
+  type ConformanceLimits,
+  casesOver,
+  expectEqual,
+  expectThat,
+  lateWork,
+  patience,
+} from './conformance-case.ts'
 import { rateLimitModels } from './rate-limit-model.ts'
+import { ownTimeCases } from './rate-limit-own-time-cases.ts'
 import { playSequence } from './rate-limit-sequence.ts'
+import { timeCases } from './rate-limit-time-cases.ts'
+import { boundedStore, drain, longestMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
 
 export interface RateLimitStoreHarness {
   readonly store: RateLimitStore
+  /** Another instance with the same quota, as a second process would have it. Every shared store has one. */
+  readonly other?: RateLimitStore
   /** Keys that the store holds now, over all keys. */
   entries(): number | Promise<number>
   stop?(): void | Promise<void>
 }
 
-export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness> {
+export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
   /**
    * Only for a store whose time cannot be injected, such as one that uses the time of a server: lets that time pass.
    * Waits in the cases stay below two seconds.
@@ -46,9 +60,9 @@ const awkwardKeys = [
   'ключ',
   '🔑',
   'k'.repeat(600),
+  `${'k'.repeat(600)}x`,
+  'a ',
 ]
-
-const longest = 3_600_000
 
 /**
  * The contract of `RateLimitStore` as cases.
@@ -64,292 +78,275 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
   /** A window that is short enough to wait for. */
   const shortMs = ownTime === undefined ? 60_000 : 300
 
-  interface World {
-    readonly harness: Harness
-    readonly store: RateLimitStore
-    readonly clock: ManualClock
-    readonly pass: (ms: number) => Promise<void>
-    readonly stop: () => Promise<void>
-  }
-  async function world(): Promise<World> {
+  const bounds = patience(options)
+  const { settle, answer } = bounds
+  async function world(): Promise<RateLimitWorld<Harness>> {
     const clock = manualClock()
     const harness = await create(clock)
     const pass = async (ms: number) => (ownTime === undefined ? clock.advance(ms) : ownTime.pass(ms))
-    return { harness, store: harness.store, clock, pass, stop: async () => harness.stop?.() }
+    const store = boundedStore(harness.store, bounds)
+    const other = harness.other === undefined ? store : boundedStore(harness.other, bounds)
+    return { harness, store, other, clock, pass, stop: async () => harness.stop?.() }
   }
-  const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
-    key: 'account:1',
-    limit: 5,
-    windowMs: longest,
-    cost: 1,
-    ...changes,
-  })
-  const inParallel = (store: RateLimitStore, times: number, of: RateLimitRequest) =>
-    Promise.all(Array.from({ length: times }, () => Promise.resolve().then(() => store.consume(of))))
+  const inParallel = ({ store, other }: RateLimitWorld<Harness>, times: number, of: RateLimitRequest) =>
+    Promise.all(
+      Array.from({ length: times }, (_, call) => Promise.resolve().then(() => (call % 2 ? other : store).consume(of))),
+    )
   const allowedIn = (decisions: readonly RateLimitDecision[]) => decisions.filter(({ allowed }) => allowed).length
-  /** Takes the whole quota in one go. */
-  const drain = async (store: RateLimitStore, of: RateLimitRequest) => {
-    const decision = await store.consume({ ...of, cost: of.limit })
-    expectEqual('A fresh key has its whole quota', [decision.allowed, decision.remaining], [true, 0])
-  }
+  const entries = (harness: Harness) => answer('entries() of the harness', () => harness.entries())
 
-  const cases: Record<string, (world: World) => void | Promise<void>> = {
-    'traits say how it counts': ({ store }) => {
-      const traits: Partial<RateLimitStore['traits']> = store.traits ?? {}
-      expectEqual('traits.shared is a boolean', typeof traits.shared, 'boolean')
-      const known = Object.keys(rateLimitModels)
-      const expected = `one of ${known.join(', ')}`
-      expectThat('traits.algorithm is a known one', known.includes(traits.algorithm ?? ''), expected, traits.algorithm)
-      const rule = 'A shared store can be cut off: the kit needs `options.disconnect`'
-      expectThat(rule, traits.shared === false || disconnect !== undefined, 'options.disconnect', undefined)
-    },
-
-    'counts down to the limit and then denies': async ({ store }) => {
-      const seen: [boolean, number][] = []
-      for (let call = 0; call < 7; call++) {
-        const { allowed, remaining } = await store.consume(request())
-        seen.push([allowed, remaining])
-      }
-      const expected = [4, 3, 2, 1, 0].map((remaining) => [true, remaining])
-      expectEqual('remaining counts down, never below 0; the call after the last unit is denied', seen, [
-        ...expected,
-        [false, 0],
-        [false, 0],
-      ])
-    },
-
-    'members of a decision are in range': async ({ store }) => {
-      for (let call = 0; call < 3; call++) {
-        const of = request({ limit: 2, windowMs: shortMs })
-        const { allowed, remaining, resetAtMs, retryAfterMs } = await store.consume(of)
+  const cases: CaseBodies<RateLimitWorld<Harness>> = {
+    'traits say how it counts': [
+      'Declare traits.shared and traits.algorithm. A shared store is tested over two instances (harness.other) and cut off (options.disconnect).',
+      ({ store, harness }) => {
+        const traits: Partial<RateLimitStore['traits']> = store.traits ?? {}
+        expectEqual('traits.shared is a boolean', typeof traits.shared, 'boolean')
+        const known = Object.keys(rateLimitModels)
+        const expected = `one of ${known.join(', ')}`
         expectThat(
-          'remaining is a whole number >= 0',
-          Number.isSafeInteger(remaining) && remaining >= 0,
-          '>= 0',
-          remaining,
+          'traits.algorithm is a known one',
+          known.includes(traits.algorithm ?? ''),
+          expected,
+          traits.algorithm,
         )
-        expectThat(
-          'resetAtMs is in milliseconds since the epoch',
-          Number.isSafeInteger(resetAtMs),
-          'a whole number',
-          resetAtMs,
-        )
-        if (allowed) expectEqual('retryAfterMs is 0 when allowed', retryAfterMs, 0)
-        else {
-          const inRange = Number.isSafeInteger(retryAfterMs) && retryAfterMs >= 1 && retryAfterMs <= shortMs
+        const rule = 'A shared store can be cut off: the kit needs `options.disconnect`'
+        expectThat(rule, traits.shared === false || disconnect !== undefined, 'options.disconnect', undefined)
+        const another = 'A shared store is proven over two instances: the kit needs `other` in the harness'
+        expectThat(another, traits.shared === false || harness.other !== undefined, 'harness.other', undefined)
+      },
+    ],
+
+    'counts down to the limit and then denies': [
+      'Admit while used + cost <= limit, and answer what is left after the decision.',
+      async ({ store }) => {
+        const seen: [boolean, number][] = []
+        for (let call = 0; call < 7; call++) {
+          const { allowed, remaining } = await store.consume(rateLimitRequest())
+          seen.push([allowed, remaining])
+        }
+        const expected = [4, 3, 2, 1, 0].map((remaining) => [true, remaining])
+        expectEqual('remaining counts down, never below 0; the call after the last unit is denied', seen, [
+          ...expected,
+          [false, 0],
+          [false, 0],
+        ])
+      },
+    ],
+
+    'members of a decision are in range': [
+      'Give whole numbers of milliseconds: resetAtMs since the epoch, retryAfterMs from 1 to windowMs for a denial and 0 otherwise.',
+      async ({ store }) => {
+        for (let call = 0; call < 3; call++) {
+          const of = rateLimitRequest({ limit: 2, windowMs: shortMs })
+          const { allowed, remaining, resetAtMs, retryAfterMs } = await store.consume(of)
           expectThat(
-            'retryAfterMs is a whole number from 1 to windowMs when denied',
-            inRange,
-            `1..${shortMs}`,
-            retryAfterMs,
+            'remaining is a whole number >= 0',
+            Number.isSafeInteger(remaining) && remaining >= 0,
+            '>= 0',
+            remaining,
+          )
+          expectThat(
+            'resetAtMs is in milliseconds since the epoch',
+            Number.isSafeInteger(resetAtMs),
+            'a whole number',
+            resetAtMs,
+          )
+          if (allowed) expectEqual('retryAfterMs is 0 when allowed', retryAfterMs, 0)
+          else {
+            const inRange = Number.isSafeInteger(retryAfterMs) && retryAfterMs >= 1 && retryAfterMs <= shortMs
+            expectThat(
+              'retryAfterMs is a whole number from 1 to windowMs when denied',
+              inRange,
+              `1..${shortMs}`,
+              retryAfterMs,
+            )
+          }
+        }
+      },
+    ],
+
+    '100 parallel calls never over-admit': [
+      'Read, judge and write in one atomic step: a script, one conditional UPDATE, or no await between them.',
+      async (world) => {
+        const single = await inParallel(world, 100, rateLimitRequest({ key: 'single', limit: 10 }))
+        expectEqual(
+          'Every decision is one atomic step: 100 parallel calls for 10 units admit exactly 10',
+          allowedIn(single),
+          10,
+        )
+        const triple = await inParallel(world, 100, rateLimitRequest({ key: 'triple', limit: 100, cost: 3 }))
+        expectEqual('100 parallel calls of cost 3 for 100 units admit exactly 33', allowedIn(triple), 33)
+        const { remaining } = await world.store.peek(rateLimitRequest({ key: 'triple', limit: 100 }))
+        expectEqual('What 33 calls of cost 3 leave of 100 units is 1, so a peek of cost 1 would leave 0', remaining, 0)
+      },
+    ],
+
+    'a denied request takes no quota': [
+      'Judge first and take afterwards; write nothing for a denial.',
+      async ({ store }) => {
+        const costs = [3, 3, 3, 3, 1, 1]
+        const seen: boolean[] = []
+        for (const cost of costs) seen.push((await store.consume(rateLimitRequest({ limit: 10, cost }))).allowed)
+        expectEqual(`All or nothing: of 10 units, costs ${costs.join(', ')}`, seen, [
+          true,
+          true,
+          true,
+          false,
+          true,
+          false,
+        ])
+      },
+    ],
+
+    'a cost above the limit is denied and changes nothing': [
+      'Deny it with a retryAfterMs within the window; nobody waits for it.',
+      async ({ store }) => {
+        const refused = await store.consume(rateLimitRequest({ cost: 6 }))
+        expectEqual('A cost above the limit is denied', refused.allowed, false)
+        const inRange = refused.retryAfterMs >= 1 && refused.retryAfterMs <= longestMs
+        expectThat('retryAfterMs stays within the window', inRange, `1..${longestMs}`, refused.retryAfterMs)
+        await drain(store, rateLimitRequest())
+      },
+    ],
+
+    'a request that counts nothing whole is refused': [
+      'Begin consume and peek with checkRateLimitRequest(request).',
+      async ({ store }) => {
+        const nonsense = [
+          ...[{ cost: 0 }, { cost: -1 }, { cost: 1.5 }, { cost: Number.NaN }],
+          ...[{ limit: 0 }, { windowMs: 0 }],
+        ]
+        for (const wrong of nonsense) {
+          for (const call of ['consume', 'peek'] as const) {
+            const answer = await settle(() => store[call](rateLimitRequest(wrong)))
+            const rule = `Less than 1, or no whole number, is refused: ${call} of ${Object.entries(wrong).join()}`
+            expectThat(rule, 'thrown' in answer, 'an exception', answer)
+          }
+        }
+        await drain(store, rateLimitRequest())
+      },
+    ],
+
+    'keys do not touch each other': [
+      'Use the whole key as it is: no trimming, folding of case, cutting, or object with a prototype, and a collation that compares bytes.',
+      async ({ store }) => {
+        for (const key of awkwardKeys) await drain(store, rateLimitRequest({ key }))
+        for (const key of awkwardKeys) {
+          const { allowed } = await store.consume(rateLimitRequest({ key }))
+          expectEqual(
+            `A drained key stays drained: ${JSON.stringify(key.slice(0, 20))}, ${key.length} characters`,
+            allowed,
+            false,
           )
         }
-      }
-    },
+      },
+    ],
 
-    '100 parallel calls never over-admit': async ({ store }) => {
-      const single = await inParallel(store, 100, request({ key: 'single', limit: 10 }))
-      expectEqual(
-        'Every decision is one atomic step: 100 parallel calls for 10 units admit exactly 10',
-        allowedIn(single),
-        10,
-      )
-      const triple = await inParallel(store, 100, request({ key: 'triple', limit: 100, cost: 3 }))
-      expectEqual('100 parallel calls of cost 3 for 100 units admit exactly 33', allowedIn(triple), 33)
-      const { remaining } = await store.peek(request({ key: 'triple', limit: 100 }))
-      expectEqual('What 33 calls of cost 3 leave of 100 units is 1, so a peek of cost 1 would leave 0', remaining, 0)
-    },
+    'peek takes nothing and answers like consume': [
+      'Let peek run the same decision and write nothing.',
+      async ({ store }) => {
+        for (let call = 0; call < 6; call++) {
+          const first = await store.peek(rateLimitRequest({ limit: 4 }))
+          const second = await store.peek(rateLimitRequest({ limit: 4 }))
+          const taken = await store.consume(rateLimitRequest({ limit: 4 }))
+          const told = ({ allowed, remaining }: RateLimitDecision) => ({ allowed, remaining })
+          expectEqual('peek twice answers the same', told(second), told(first))
+          expectEqual('consume answers what peek foretold', told(taken), told(first))
+        }
+      },
+    ],
 
-    'a denied request takes no quota': async ({ store }) => {
-      const costs = [3, 3, 3, 3, 1, 1]
-      const seen: boolean[] = []
-      for (const cost of costs) seen.push((await store.consume(request({ limit: 10, cost }))).allowed)
-      expectEqual(`All or nothing: of 10 units, costs ${costs.join(', ')}`, seen, [
-        true,
-        true,
-        true,
-        false,
-        true,
-        false,
-      ])
-    },
+    'reset forgets one key': [
+      'Remove exactly this key, and accept one that was never seen.',
+      async ({ store, other }) => {
+        await drain(store, rateLimitRequest())
+        await drain(store, rateLimitRequest({ key: 'other' }))
+        await drain(store, rateLimitRequest({ key: 'account:10' }))
+        await other.reset('account:1')
+        await store.reset('never seen')
+        const { allowed } = await store.consume(rateLimitRequest({ key: 'account:10' }))
+        expectEqual('reset leaves keys alone that begin with the same text', allowed, false)
+        expectEqual(
+          'reset leaves other keys alone',
+          (await store.consume(rateLimitRequest({ key: 'other' }))).allowed,
+          false,
+        )
+        await drain(store, rateLimitRequest())
+      },
+    ],
 
-    'a cost above the limit is denied and changes nothing': async ({ store }) => {
-      const refused = await store.consume(request({ cost: 6 }))
-      expectEqual('A cost above the limit is denied', refused.allowed, false)
-      const inRange = refused.retryAfterMs >= 1 && refused.retryAfterMs <= longest
-      expectThat('retryAfterMs stays within the window', inRange, `1..${longest}`, refused.retryAfterMs)
-      await drain(store, request())
-    },
-
-    'a request that counts nothing whole is refused': async ({ store }) => {
-      for (const wrong of [
-        { cost: 0 },
-        { cost: -1 },
-        { cost: 1.5 },
-        { cost: Number.NaN },
-        { limit: 0 },
-        { windowMs: 0 },
-      ]) {
+    'an aborted call decides nothing late': [
+      'Look at context.signal before the decision is made and throw its reason; then nothing may be taken.',
+      async ({ harness, store }) => {
+        const context = { signal: AbortSignal.abort(new Error('too late')) }
         for (const call of ['consume', 'peek'] as const) {
-          const answer = await settle(() => store[call](request(wrong)))
-          const named = `${call} of ${Object.entries(wrong).join()}`
+          let inTime = false
+          const answer = await settle(() => {
+            const decision = harness.store[call](rateLimitRequest(), context)
+            inTime = !(decision instanceof Promise)
+            return decision
+          })
+          const held = inTime || 'thrown' in answer
           expectThat(
-            `Less than 1, or no whole number, is refused: ${named}`,
-            'thrown' in answer,
+            `${call} with an aborted signal throws, unless it answers synchronously`,
+            held,
             'an exception',
             answer,
           )
+          if (inTime) return
         }
-      }
-      await drain(store, request())
-    },
+        await lateWork()
+        await drain(store, rateLimitRequest())
+      },
+    ],
 
-    'rules of one key with different windows count apart': async ({ store, pass }) => {
-      const [lasting, passing] = [request(), request({ limit: 1000, windowMs: shortMs })]
-      const rule = 'A call under one rule never shortens or lifts what another limits'
-      const isDenied = async () => !(await store.consume(lasting)).allowed
-      for (const order of ['the longer window first', 'the shorter window first']) {
-        if (order === 'the longer window first') await drain(store, lasting)
-        expectEqual(`${order}: the other rule has its own quota`, (await store.consume(passing)).allowed, true)
-        if (order === 'the shorter window first') await drain(store, lasting)
-        await store.consume(passing)
-        expectEqual(`${rule}: ${order}, while both run`, await isDenied(), true)
-        await pass(2 * shortMs + toleranceMs)
-        await store.consume(passing)
-        expectEqual(`${rule}: ${order}, when the shorter one is over`, await isDenied(), true)
-        await store.reset(lasting.key)
-      }
-      await drain(store, lasting)
-    },
+    'a decision stays as it was given': [
+      'Answer a new object for each call, and keep none of the objects of the caller.',
+      async ({ store }) => {
+        const first = await store.consume(rateLimitRequest())
+        const copy = { ...first }
+        await store.consume(rateLimitRequest({ key: 'other', limit: 1 }))
+        await store.consume(rateLimitRequest({ cost: 5 }))
+        expectEqual('Later calls change nothing in an earlier decision', first, copy)
+      },
+    ],
 
-    'keys do not touch each other': async ({ store }) => {
-      for (const key of awkwardKeys) await drain(store, request({ key }))
-      for (const key of awkwardKeys) {
-        const { allowed } = await store.consume(request({ key }))
-        expectEqual(`A drained key stays drained: ${JSON.stringify(key.slice(0, 20))}`, allowed, false)
-      }
-    },
+    ...timeCases({ hasOwnTime: ownTime !== undefined, toleranceMs, shortMs, purgeCalls, entries }),
+    ...(ownTime === undefined ? {} : ownTimeCases(toleranceMs, seed)),
+  }
 
-    'peek takes nothing and answers like consume': async ({ store }) => {
-      for (let call = 0; call < 6; call++) {
-        const first = await store.peek(request({ limit: 4 }))
-        const second = await store.peek(request({ limit: 4 }))
-        const taken = await store.consume(request({ limit: 4 }))
-        const told = ({ allowed, remaining }: RateLimitDecision) => ({ allowed, remaining })
-        expectEqual('peek twice answers the same', told(second), told(first))
-        expectEqual('consume answers what peek foretold', told(taken), told(first))
-      }
-    },
-
-    'reset forgets one key': async ({ store }) => {
-      await drain(store, request())
-      await drain(store, request({ key: 'other' }))
-      await store.reset('account:1')
-      await store.reset('never seen')
-      expectEqual('reset leaves other keys alone', (await store.consume(request({ key: 'other' }))).allowed, false)
-      await drain(store, request())
-    },
-
-    'quota comes back': async ({ store, pass }) => {
-      const of = request({ windowMs: shortMs })
-      await drain(store, of)
-      // A sliding window may remember its predecessor: two windows are enough for all.
-      await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
-      await drain(store, of)
-    },
-
-    'retryAfterMs keeps its word': async ({ store, pass }) => {
-      const of = request({ limit: 3, windowMs: shortMs })
-      await drain(store, of)
-      if (ownTime === undefined) await pass(shortMs / 4 + 1)
-      for (const cost of [1, 2]) {
-        const waited = { ...of, cost }
-        for (let denials = 0; ; denials++) {
-          const decision = await store.consume(waited)
-          if (decision.allowed) break
-          expectEqual('After waiting retryAfterMs the same request passes', denials, 0)
-          await pass(decision.retryAfterMs + toleranceMs)
+  const sequences: CaseBodies<RateLimitWorld<Harness>> = {
+    'decisions follow the algorithm': [
+      'Declare the algorithm that you implement; see RateLimitStore.traits.',
+      async ({ store }) => {
+        const play = async (clock: Clock) => {
+          const harness = await create(clock)
+          return { store: boundedStore(harness.store, bounds), stop: () => harness.stop?.() }
         }
-      }
-    },
-
-    'no key outlives its window by more than one purge': async ({ harness, store, pass }) => {
-      const [lasting, passing] = [20, 500]
-      for (let index = 0; index < lasting; index++) await store.consume(request({ key: `lasting:${index}` }))
-      for (let index = 0; index < passing; index++) {
-        await store.consume(request({ key: `passing:${index}`, windowMs: shortMs }))
-      }
-      // Where time passes by itself, the first of them may be gone before the last one comes.
-      const certain = ownTime === undefined ? lasting + passing : lasting
-      const held = await harness.entries()
-      expectThat('entries() counts the keys that the store holds', held >= certain, `>= ${certain}`, held)
-      await pass(2 * shortMs + toleranceMs)
-      for (let call = 0; call < purgeCalls; call++) {
-        await store.consume(request({ key: 'regular', limit: 2 * purgeCalls }))
-        if (call % 64 === 0 && (await harness.entries()) === lasting + 1) return
-      }
-      const rule = `After ${purgeCalls} calls only the keys in use are left`
-      expectEqual(rule, await harness.entries(), lasting + 1)
-    },
-
-    'a window longer than timers can count is kept': async ({ store }) => {
-      const of = request({ windowMs: 30 * 86_400_000 })
-      await drain(store, of)
-      // Node.js timers above 24.8 days fire at once; this lets one fire.
-      await new Promise((resolve) => setTimeout(resolve, 10))
-      expectEqual('A window of 30 days is still running', (await store.consume(of)).allowed, false)
-    },
-
-    'an aborted call decides nothing late': async ({ store }) => {
-      const context = { signal: AbortSignal.abort(new Error('too late')) }
-      for (const call of ['consume', 'peek'] as const) {
-        let inTime = false
-        const answer = await settle(() => {
-          const decision = store[call](request(), context)
-          inTime = !(decision instanceof Promise)
-          return decision
-        })
-        const held = inTime || 'thrown' in answer
-        expectThat(
-          `${call} with an aborted signal throws, unless it answers synchronously`,
-          held,
-          'an exception',
-          answer,
-        )
-      }
-    },
+        for (let round = 0; round < 40; round++) await playSequence(play, store.traits.algorithm, seed + round)
+      },
+    ],
   }
 
-  if (ownTime === undefined) {
-    cases['decisions follow the algorithm'] = async ({ store }) => {
-      const rounds = 40
-      for (let round = 0; round < rounds; round++) await playSequence(create, store.traits.algorithm, seed + round)
-    }
-    cases['the wall clock going back changes nothing'] = async ({ store, clock }) => {
-      const of = request({ windowMs: shortMs })
-      await drain(store, of)
-      clock.shiftWallClock(-24 * longest)
-      expectEqual('A wall clock that goes back unlocks nothing', (await store.consume(of)).allowed, false)
-      await clock.advance(2 * shortMs)
-      expectEqual('and extends no window', (await store.consume(of)).allowed, true)
-    }
+  const cutOff: CaseBodies<RateLimitWorld<Harness>> = {
+    'a store that cannot answer throws in time': [
+      'Pass context.signal to what you wait for, and let the failure out.',
+      async ({ harness }) => {
+        await disconnect?.(harness)
+        for (const call of ['consume', 'peek'] as const) {
+          const context = { signal: AbortSignal.timeout(100) }
+          const answer = await settle(() => harness.store[call](rateLimitRequest(), context))
+          const rule = `Cut off, ${call} throws within the deadline; it never allows because it failed`
+          expectThat(rule, 'thrown' in answer, 'an exception', answer)
+        }
+      },
+    ],
   }
 
-  if (disconnect !== undefined) {
-    cases['a store that cannot answer throws in time'] = async ({ harness, store }) => {
-      await disconnect(harness)
-      for (const call of ['consume', 'peek'] as const) {
-        const answer = await settle(() => store[call](request(), { signal: AbortSignal.timeout(100) }))
-        expectThat(
-          `Cut off, ${call} throws within the deadline; it never allows because it failed`,
-          'thrown' in answer,
-          'an exception',
-          answer,
-        )
-      }
-    }
+  const bodies = {
+    ...cases,
+    ...(ownTime === undefined ? sequences : {}),
+    ...(disconnect === undefined ? {} : cutOff),
   }
-
-  return casesOver(world, cases)
+  return casesOver(world, bodies, options)
 }

@@ -29,6 +29,8 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const clock: Clock = { now: () => current.now(), monotonic: () => current.monotonic(), sleep: systemClock.sleep }
     const instance = await startInstance(db.config, clock)
     t.teardown(() => instance.stop('test ended'))
+    const another = await startInstance(db.config, clock)
+    t.teardown(() => another.stop('test ended'))
     const sql = instance.service(database)
 
     for (const name of names) {
@@ -39,6 +41,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
           let cut = false
           return {
             store: storeOf(instance, name),
+            other: storeOf(another, name),
             entries: async () =>
               Number((await sql.query<{ held: unknown }>('select count(*) as held from shared_store_entry'))[0]?.held),
             cut: async () => {
@@ -91,7 +94,8 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
       const create = async () => {
         await until(answers, 'it is connected')
         await client.flushall()
-        return { store, entries: async () => (await client.keys('*')).length, stop: () => void redis.thaw() }
+        const entries = async () => (await client.keys('*')).length
+        return { store, other: storeOf(two, name), entries, stop: () => void redis.thaw() }
       }
       for (const { name, run } of rateLimitJointCases(create, { disconnect })) {
         await t.test(name, { timeout }, run)

@@ -3,11 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { judgeKit, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { type SharedStoreHarness, sharedStoreCases } from '@plinth/shared-store/conformance'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
+import { faultySharedStores, sharedStoreKit } from './fixtures/faulty-shared-stores.ts'
 
 async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   const start = () =>
@@ -105,4 +106,12 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   t.match(await store.increment('orphan', 60_000), { value: 6, ttlMs: 60_000 }, 'a counter without an end gets one')
   await space.client.lpush(`${space.keyPrefix}:value:wrong`, 'x')
   await t.rejects(store.get('wrong'), { code: 'PLINTH_SHARED_STORE_REFUSED', message: /WRONGTYPE/ })
+})
+
+t.test('the kit refuses faulty shared stores', async (t) => {
+  const { faults, share, ...verdict } = await judgeKit(sharedStoreKit, faultySharedStores)
+  t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  t.ok(faults >= 25 && share >= 0.95, `refuses ${(100 * share).toFixed(1)} % of ${faults}`)
+  for (const [what, { reason }] of Object.entries(faultySharedStores.survivors))
+    t.comment(`survives: ${what}. ${reason}`)
 })

@@ -1,0 +1,113 @@
+import type { DeliveryOutcome, NotificationMessage, Recipient, SendContext } from '../contracts/notification-channel.ts'
+import { secretsOf } from '../contracts/notification-channel.ts'
+import { expectEqual, expectNoSecret, expectThat } from './conformance-case.ts'
+
+/** A message as the next hop got it, decoded to what the sender wrote. */
+export interface DeliveredMessage {
+  readonly content: string
+  /** Absent only for a channel that carries none (`options.carriesSubject: false`). */
+  readonly subject?: string
+  /** Whom the next hop was asked to reach. Absent only for a channel without `recipientKinds`. */
+  readonly recipients?: readonly Recipient[]
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)
+  return value
+}
+
+/** Makes messages that share nothing with each other. */
+export function messageMaker(recipients: readonly Recipient[], attributes: Readonly<Record<string, unknown>>) {
+  let made = 0
+  const thawed = (content: string, changes: Partial<NotificationMessage> = {}): NotificationMessage => {
+    made += 1
+    const code = `Kx7-${made}-secret-variable`
+    return structuredClone({
+      id: `message-${made}`,
+      subject: `Subject ${made} of "Ada" <中文> & 50 %`,
+      content: content.replace('{code}', code),
+      variables: { name: 'Ada', code },
+      secretVariables: ['code'],
+      recipients,
+      attributes,
+      ...changes,
+    })
+  }
+  const frozen = (content: string, changes?: Partial<NotificationMessage>) => deepFreeze(thawed(content, changes))
+  return { thawed, frozen }
+}
+
+export const contextOf = ({ id }: NotificationMessage, changes: Partial<SendContext> = {}): SendContext => ({
+  signal: new AbortController().signal,
+  idempotencyKey: `key-of-${id}`,
+  attempt: 1,
+  ...changes,
+})
+
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+
+/** What holds for every outcome, whatever became of the message. */
+export function expectWellFormed(
+  outcome: DeliveryOutcome,
+  message: NotificationMessage,
+  secrets: readonly string[],
+): void {
+  expectNoSecret('an outcome', outcome, [...secrets, ...secretsOf(message)])
+  const known = ['accepted', 'rejected', 'deferred', 'unknown']
+  expectThat('An outcome is one of the four', known.includes(outcome?.outcome), known.join(', '), outcome)
+  const { provider, providerCode, providerMessage, hint } = outcome
+  for (const [name, value] of Object.entries({ provider, providerCode, providerMessage, hint })) {
+    expectThat(`${name}, when there, is a text`, value === undefined || typeof value === 'string', 'a text', value)
+  }
+  if (outcome.outcome === 'accepted') {
+    const { messageId } = outcome
+    expectThat('messageId, when there, is not empty', messageId === undefined || isText(messageId), 'text', messageId)
+    return
+  }
+  expectThat('A failure has an errorCode', isText(outcome.errorCode), 'text', outcome.errorCode)
+  expectThat('A failure has an errorMessage', isText(outcome.errorMessage), 'text', outcome.errorMessage)
+  if (outcome.outcome !== 'deferred' || outcome.retryAfterMs === undefined) return
+  const ms = outcome.retryAfterMs
+  const rule = 'retryAfterMs, when there, is a whole number of milliseconds'
+  expectThat(rule, Number.isSafeInteger(ms) && ms >= 0, '>= 0', ms)
+}
+
+/** One delivery to one recipient; how a channel bundles recipients is its own business. */
+interface Arrival {
+  readonly content: string
+  readonly subject: string | undefined
+  readonly recipient: Recipient | undefined
+}
+
+const sorted = (arrivals: readonly Arrival[]) =>
+  arrivals.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+const arrivalsOf = (messages: readonly DeliveredMessage[]): Arrival[] =>
+  messages.flatMap(({ content, subject, recipients = [] }) =>
+    (recipients.length === 0 ? [undefined] : recipients).map((recipient) => ({ content, subject, recipient })),
+  )
+
+/** Throws unless exactly these messages arrived, each once with each recipient. The order is free. */
+export function expectArrived(
+  delivered: readonly DeliveredMessage[],
+  messages: readonly NotificationMessage[],
+  carriesSubject: boolean,
+): void {
+  const [actual, expected] = [sorted(arrivalsOf(delivered)), sorted(arrivalsOf(messages))]
+  const only = <K extends keyof Arrival>(name: K, of: readonly Arrival[]) =>
+    of.map((one) => [one.content, one[name]] as const)
+  const contents = (of: readonly Arrival[]) => of.map(({ content }) => content)
+  expectEqual(
+    'An accepted message reaches each recipient exactly once, unchanged',
+    contents(actual),
+    contents(expected),
+  )
+  if (carriesSubject) {
+    expectEqual('The subject arrives as it was written', only('subject', actual), only('subject', expected))
+  }
+  if (messages.every(({ recipients }) => recipients.length === 0)) return
+  expectEqual(
+    'A message reaches its recipients and nobody else',
+    only('recipient', actual),
+    only('recipient', expected),
+  )
+}

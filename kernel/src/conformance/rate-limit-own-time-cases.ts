@@ -1,0 +1,151 @@
+import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limit-store.ts'
+import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
+import { rateLimitModels } from './rate-limit-model.ts'
+import { dice } from './rate-limit-sequence.ts'
+import { longestMs, type RateLimitWorld } from './rate-limit-world.ts'
+
+/** How long a case over windows of an hour may take, so that no token of a bucket comes back meanwhile. */
+const slownessMs = 60_000
+
+/** A window in which something is measured; doubled while the machine is too slow for it. */
+const windowsMs = [400, 800, 1600, 3200, 6400]
+
+/** Cases for a store with a time of its own, in real time. A slow machine makes them longer, never wrong. */
+export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitWorld<Harness>> {
+  const nowMs = () => performance.now()
+  const request = (key: string, windowMs: number, limit: number, cost: number): RateLimitRequest => ({
+    ...{ key, limit, windowMs, cost },
+  })
+
+  /** A decision of a window of an hour: what counts is exact, times may be off by what a slow machine takes. */
+  const expectAlike = (
+    rule: string,
+    actual: RateLimitDecision,
+    model: Partial<RateLimitDecision>,
+    of: RateLimitRequest,
+  ) => {
+    for (const name of ['allowed', 'remaining'] as const) {
+      if (model[name] !== undefined) expectEqual(`${rule}: ${name}`, actual[name], model[name])
+    }
+    const near = (ms: number, expectedMs: number) => Math.abs(ms - expectedMs) <= slownessMs + toleranceMs
+    if (model.retryAfterMs !== undefined) {
+      const expected = `about ${model.retryAfterMs} ms`
+      expectThat(`${rule}: retryAfterMs`, near(actual.retryAfterMs, model.retryAfterMs), expected, actual.retryAfterMs)
+    }
+    const shownMs = actual.resetAtMs - Date.now()
+    const inRange = shownMs >= -slownessMs && shownMs <= of.windowMs + slownessMs
+    const expected = 'milliseconds since the epoch, within one window from now'
+    expectThat(`${rule}: resetAtMs`, inRange, expected, actual.resetAtMs)
+    if (model.resetAtMs !== undefined) {
+      const expected = `about ${model.resetAtMs}, the end of the window`
+      expectThat(`${rule}: resetAtMs`, near(actual.resetAtMs, model.resetAtMs), expected, actual.resetAtMs)
+    }
+  }
+
+  return {
+    'decisions follow the algorithm': [
+      'Declare the algorithm that you implement (RateLimitStore.traits); resetAtMs is the end of the window in milliseconds since the epoch, retryAfterMs the wait of this request.',
+      async ({ store }) => {
+        const { algorithm } = store.traits
+        const { roll, pick } = dice(seed)
+        const model = new rateLimitModels[algorithm]()
+        const keys = ['a', 'b', 'c'].map((key, index) => ({
+          key,
+          limit: 2 + roll(9),
+          windowMs: (1 + index) * longestMs,
+        }))
+        for (let step = 0; step < 60; step++) {
+          const { key, limit, windowMs } = pick([keys[0], keys[1], keys[2]]) ?? {
+            key: 'a',
+            limit: 1,
+            windowMs: longestMs,
+          }
+          if (roll(15) === 0) {
+            model.reset(key)
+            await store.reset(key)
+            continue
+          }
+          const take = roll(4) > 0
+          const of = request(key, windowMs, limit, roll(8) === 0 ? limit + 1 : 1 + roll(3))
+          const now = Date.now()
+          const actual = take ? await store.consume(of) : await store.peek(of)
+          expectAlike(
+            `${algorithm}: every decision is what the algorithm says`,
+            actual,
+            model.decide(of, now, take),
+            of,
+          )
+          if (take && actual.allowed) model.admitted(of, now)
+        }
+      },
+    ],
+
+    'a window ends when the algorithm says': [
+      'A fixed window starts with its first hit, and neither a later hit nor a denial extends it; a sliding one forgets each hit one window after it; a bucket refills evenly.',
+      async ({ store, pass }) => {
+        const { algorithm } = store.traits
+        for (const windowMs of windowsMs) {
+          const limit = 4
+          const of = (cost: number) => request(`ends ${windowMs}`, windowMs, limit, cost)
+          const began = nowMs()
+          await store.consume(of(1))
+          const begunBy = nowMs()
+          await pass(windowMs * 0.6)
+          const secondAt = nowMs()
+          await store.consume(of(limit - 1))
+          if (nowMs() > began + windowMs - toleranceMs) continue
+          // Denials on the way must change nothing.
+          let back = false
+          while (!back && nowMs() < begunBy + windowMs + toleranceMs) {
+            await store.consume(of(limit + 1))
+            back = (await store.consume(of(limit))).allowed
+            const early = back && nowMs() < began + windowMs - toleranceMs
+            expectEqual('The quota that is taken comes back no earlier than one window after it', early, false)
+            await pass(windowMs / 20)
+          }
+          back ||= (await store.consume(of(limit))).allowed
+          if (algorithm === 'fixed-window') {
+            expectEqual('One window after its first hit the whole quota is back', back, true)
+            return
+          }
+          // A bucket has three of four units back after three quarters of its period.
+          const share = algorithm === 'token-bucket' ? 0.75 : 1
+          if (nowMs() > secondAt + share * windowMs - toleranceMs) continue
+          expectEqual(`${algorithm}: hits in the second half of a window count on after it`, back, false)
+          return
+        }
+        throw new ConformanceError(
+          'The store answers fast enough to measure a window',
+          `a call within ${(windowsMs.at(-1) ?? 0) / 4} ms`,
+          'slower calls',
+          'Run the kit on a machine with less load.',
+        )
+      },
+    ],
+
+    'resetAtMs of a running window stands still': [
+      'Answer the end of the window that runs, not a window from now.',
+      async ({ store, pass }) => {
+        if (store.traits.algorithm !== 'fixed-window') return
+        const of = request('stands still', longestMs, 3, 1)
+        let calledMs = 0
+        const timed = async () => {
+          const startedMs = nowMs()
+          const { resetAtMs } = await store.consume(of)
+          calledMs += nowMs() - startedMs
+          return resetAtMs
+        }
+        const first = await timed()
+        for (const waitMs of windowsMs) {
+          await pass(waitMs)
+          const moved = (await timed()) - first
+          // What a call takes may show in the answer; the time between the calls may not.
+          const offMs = calledMs + 2 * toleranceMs + 10
+          if (offMs > waitMs / 2) continue
+          expectThat('resetAtMs stays while a window runs', Math.abs(moved) <= offMs, `within ${offMs} ms`, moved)
+          return
+        }
+      },
+    ],
+  }
+}

@@ -1,0 +1,125 @@
+import { type CaseBodies, expectEqual, expectThat } from './conformance-case.ts'
+import { drain, longestMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
+
+/** How time passes in a kit. */
+interface Timing<Harness> {
+  /** True when the store's time cannot be injected. */
+  readonly hasOwnTime: boolean
+  readonly toleranceMs: number
+  /** A window that is short enough to wait for. */
+  readonly shortMs: number
+  readonly purgeCalls: number
+  entries(harness: Harness): Promise<number>
+}
+
+/** Cases in which time passes, on either kind of clock. */
+export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimitWorld<Harness>> {
+  const { hasOwnTime, toleranceMs, shortMs, purgeCalls, entries } = timing
+  const injected: CaseBodies<RateLimitWorld<Harness>> = {
+    'the wall clock going back changes nothing': [
+      'Measure windows with clock.monotonic(), and use clock.now() for resetAtMs alone.',
+      async ({ store, clock }) => {
+        const of = rateLimitRequest({ windowMs: shortMs })
+        await drain(store, of)
+        clock.shiftWallClock(-24 * longestMs)
+        expectEqual('A wall clock that goes back unlocks nothing', (await store.consume(of)).allowed, false)
+        await clock.advance(2 * shortMs)
+        expectEqual('and extends no window', (await store.consume(of)).allowed, true)
+      },
+    ],
+  }
+  return {
+    'quota comes back': [
+      'Keep windowMs in milliseconds and drop what has ended when a key is looked at, not only in a purge.',
+      async ({ store, pass }) => {
+        const of = rateLimitRequest({ windowMs: shortMs })
+        await drain(store, of)
+        // A sliding window may remember its predecessor: two windows are enough for all.
+        await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
+        await drain(store, of)
+      },
+    ],
+
+    'rules of one key with different windows count apart': [
+      'Keep one count for each key and window, never one that the window of the request changes.',
+      async ({ store, pass }) => {
+        const [lasting, passing] = [rateLimitRequest(), rateLimitRequest({ limit: 1000, windowMs: shortMs })]
+        const rule = 'A call under one rule never shortens or lifts what another limits'
+        const isDenied = async () => !(await store.consume(lasting)).allowed
+        for (const order of ['the longer window first', 'the shorter window first']) {
+          if (order === 'the longer window first') await drain(store, lasting)
+          expectEqual(`${order}: the other rule has its own quota`, (await store.consume(passing)).allowed, true)
+          if (order === 'the shorter window first') await drain(store, lasting)
+          await store.consume(passing)
+          expectEqual(`${rule}: ${order}, while both run`, await isDenied(), true)
+          await pass(2 * shortMs + toleranceMs)
+          await store.consume(passing)
+          expectEqual(`${rule}: ${order}, when the shorter one is over`, await isDenied(), true)
+          await store.reset(lasting.key)
+        }
+        await drain(store, lasting)
+      },
+    ],
+
+    'retryAfterMs keeps its word': [
+      'Round waiting times up to whole milliseconds, never down.',
+      async ({ store, pass }) => {
+        const of = rateLimitRequest({ limit: 3, windowMs: shortMs })
+        await drain(store, of)
+        if (!hasOwnTime) await pass(shortMs / 4 + 1)
+        for (const cost of [1, 2]) {
+          const waited = { ...of, cost }
+          for (let denials = 0; ; denials++) {
+            const decision = await store.consume(waited)
+            if (decision.allowed) break
+            expectEqual('After waiting retryAfterMs the same request passes', denials, 0)
+            const { retryAfterMs } = decision
+            const inRange = retryAfterMs >= 1 && retryAfterMs <= shortMs
+            expectThat('retryAfterMs is from 1 to windowMs when denied', inRange, `1..${shortMs}`, retryAfterMs)
+            await pass(retryAfterMs + toleranceMs)
+          }
+        }
+      },
+    ],
+
+    'no key outlives its window by more than one purge': [
+      "Purge what has expired, by a timer of the product's clock or every few calls, and only that.",
+      async ({ harness, store, pass }) => {
+        const [lasting, passing] = [20, 500]
+        for (let index = 0; index < lasting; index++) await store.consume(rateLimitRequest({ key: `lasting:${index}` }))
+        for (let index = 0; index < passing; index++) {
+          await store.consume(rateLimitRequest({ key: `passing:${index}`, windowMs: shortMs }))
+        }
+        // Where time passes by itself, the first of them may be gone before the last one comes.
+        const certain = !hasOwnTime ? lasting + passing : lasting
+        const held = await entries(harness)
+        expectThat('entries() counts the keys that the store holds', held >= certain, `>= ${certain}`, held)
+        await pass(2 * shortMs + toleranceMs)
+        for (let call = 0; call < purgeCalls; call++) {
+          await store.consume(rateLimitRequest({ key: 'regular', limit: 2 * purgeCalls }))
+          if (call % 64 === 0 && (await entries(harness)) === lasting + 1) break
+        }
+        const rule = `After ${purgeCalls} calls only the keys in use are left`
+        expectEqual(rule, await entries(harness), lasting + 1)
+        for (let index = 0; index < lasting; index++) {
+          const { remaining } = await store.peek(rateLimitRequest({ key: `lasting:${index}` }))
+          expectEqual('A purge forgets nothing that still counts', remaining, 3)
+        }
+      },
+    ],
+
+    'a window longer than timers can count is kept': [
+      'Compare times instead of starting a timer for each key.',
+      async ({ store, pass }) => {
+        const of = rateLimitRequest({ windowMs: 30 * 86_400_000 })
+        await drain(store, of)
+        // Node.js timers above 24.8 days fire at once; this lets one fire.
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        if (!hasOwnTime) await pass(24 * longestMs)
+        expectEqual('A window of 30 days is still running', (await store.consume(of)).allowed, false)
+      },
+    ],
+
+    ...(hasOwnTime ? {} : injected),
+  }
+}
