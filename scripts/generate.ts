@@ -18,9 +18,9 @@ async function pages(): Promise<Record<string, string>> {
   try {
     const openapi = await running.service(http).openapi()
     return {
-      'docs/configuration.md': catalogueToMarkdown(running.catalogue, 'en'),
-      'docs/configuration.zh-CN.md': catalogueToMarkdown(running.catalogue, 'zh-CN'),
-      'examples/quickstart/.env.example': catalogueToDotenv(running.catalogue),
+      'docs/configuration.md': catalogueToMarkdown(running.config.catalogue, 'en'),
+      'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
+      'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'docs/errors.md': errorPage(),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
       'docs/requirements.md': requirementPage(

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { defineProduct, kernel } from '@plinth/kernel'
+import { declaredTasks, defineProduct } from '@plinth/kernel'
 import { installTaskCases } from '@plinth/kernel/conformance'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -15,7 +15,7 @@ async function createWorld() {
       set: { 'platform.acme.uploads.directory': directory },
     })
     started.push(product)
-    const task = product.service(kernel).installTasks.find(({ code }) => code === 'acme-uploads')
+    const task = product.service(declaredTasks).installTasks.find(({ code }) => code === 'acme-uploads')
     if (task === undefined) throw new Error('the plugin declared no task')
     return task
   }

@@ -1,8 +1,9 @@
-import { type JsonValue, maskedValue, readValue } from '@plinth/config-schema'
+import { type CatalogueEntry, type JsonValue, maskedValue, readValue } from '@plinth/config-schema'
 import {
   type ConfigEntry,
   type ConfigLayer,
   type ConfigSource,
+  catalogueOf,
   didYouMean,
   type OrphanedValue,
   type OwnedKey,
@@ -15,6 +16,7 @@ import {
   sourceOrder,
 } from '@plinth/config-schema/reading'
 import { type KernelErrorCode, kernelError, type Problem, problem, reasonOf } from './errors.ts'
+import { deepFreeze } from './read-only.ts'
 
 /** A value of a key together with where it stands. */
 export interface SourcedValue {
@@ -107,6 +109,7 @@ export class ConfigValues {
   readonly #sealed = new Set<string>()
   readonly #secrets = new Secrets()
   #orphaned: readonly OrphanedValue[] = []
+  #catalogue: readonly CatalogueEntry[] | undefined
   #applying: Promise<unknown> = Promise.resolve()
 
   /** Problems of the sources: unknown keys, values that break their rule, missing required values. */
@@ -152,6 +155,12 @@ export class ConfigValues {
 
   list(): readonly Explanation[] {
     return Array.from(this.#slots.key.values(), explain).sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** All keys with their meaning and rules. */
+  get catalogue(): readonly CatalogueEntry[] {
+    this.#catalogue ??= deepFreeze(catalogueOf(this.#slots.key.values()))
+    return this.#catalogue
   }
 
   /** Database values whose keys no loaded plugin declares. */
@@ -233,7 +242,7 @@ export class ConfigValues {
   async #apply(entries: readonly ConfigEntry[]): Promise<ApplyReport> {
     const { layers, findings, orphaned } = this.#read({ name: 'database', entries })
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
-    this.#orphaned = orphaned
+    this.#orphaned = deepFreeze(orphaned)
     const taken: Change[] = []
     const refused: { key: string; reason: string }[] = []
     for (const slot of this.#slots.key.values()) {
@@ -283,7 +292,7 @@ export class ConfigValues {
 
   /** A source that is in use from now on: its secrets are masked everywhere. */
   #read(source: ConfigSource): SourceReading {
-    const reading = readSource(source, this.#slots)
+    const reading = deepFreeze(readSource(source, this.#slots))
     for (const { sensitive, written } of reading.layers) if (sensitive) this.#secrets.add(written)
     return reading
   }
@@ -301,7 +310,7 @@ function slotOf(owned: OwnedKey): Slot {
 
 function settle(slot: Slot, layer: ConfigLayer | undefined): void {
   slot.effective = layer
-  slot.value = readValue(slot.declaration, layer?.written)
+  slot.value = deepFreeze(readValue(slot.declaration, layer?.written))
 }
 
 function keysOf(changes: readonly Change[]) {

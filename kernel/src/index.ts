@@ -7,10 +7,11 @@ export {
   type SourceName,
 } from '@plinth/config-schema/reading'
 export type { Logger } from 'pino'
-export * from './business-error.ts'
+export { loadProduct } from './cli/load-product.ts'
 export * from './clock.ts'
 export type * from './config-values.ts'
 export * from './contracts/audit-trail.ts'
+export * from './contracts/business-error.ts'
 export type * from './contracts/command.ts'
 export * from './contracts/health-check.ts'
 export * from './contracts/install-audit.ts'

@@ -3,7 +3,7 @@ import { key, type LocalizedText } from '@plinth/config-schema'
 import { auditTrail } from './contracts/audit-trail.ts'
 import { healthCheck } from './contracts/health-check.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
-import { kernel } from './kernel-service.ts'
+import { configAdmin, declaredTasks, kernel } from './kernel-service.ts'
 import { definePlugin } from './plugin.ts'
 
 const manifest: { version: string } = createRequire(import.meta.url)('../package.json')
@@ -19,7 +19,7 @@ export const kernelPlugin = definePlugin({
   id: 'kernel',
   version: kernelVersion,
   kernel: kernelVersion,
-  provides: [kernel],
+  provides: [kernel, configAdmin, declaredTasks],
   extensionPoints: [auditTrail, healthCheck, quickstartCleanup],
   config: {
     'platform.kernel.setup-deadline': deadline(

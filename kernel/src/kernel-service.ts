@@ -1,4 +1,3 @@
-import type { CatalogueEntry } from '@plinth/config-schema'
 import type { ConfigValues } from './config-values.ts'
 import type { InstallTask } from './contracts/install-task.ts'
 import type { ScheduledTask } from './contracts/scheduled-task.ts'
@@ -33,22 +32,18 @@ export interface BoundScheduledTask {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** What the kernel tells plugins about the product they are part of. Every plugin may require it. */
+/** What every plugin may know about the product that it is part of. Read-only, also at run time. */
 export interface Kernel {
   readonly product: { readonly name: string; readonly version: string; readonly root: string }
   /** Loaded plugins in set-up order. */
   readonly plugins: readonly Plugin[]
-  readonly catalogue: readonly CatalogueEntry[]
-  readonly config: ConfigValues
   readonly state: ProductState
   readonly timeline: readonly TimelineEntry[]
-  /** In the order in which they run: by base order, dependencies first. */
-  readonly installTasks: readonly BoundInstallTask[]
-  readonly scheduledTasks: readonly BoundScheduledTask[]
-  /** Live view of what hangs on a point, by name. */
+  /**
+   * Live view of what was contributed to a point of the kernel, by name. Throws `PLINTH_CONTRIBUTION_UNDECLARED` for a
+   * point that a plugin owns: that plugin alone sees its contributions.
+   */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
-  /** Asks the product to stop; answers when it has. */
-  stop(reason: string): Promise<void>
   /**
    * Who starts the product again after `requestRestart`: the `plinth` program, or whatever runs this process (systemd, a
    * container platform, an embedding program), of which the kernel knows nothing.
@@ -63,3 +58,22 @@ export interface Kernel {
 
 /** The kernel itself. */
 export const kernel = service<Kernel>('kernel')
+
+/**
+ * Configuration of all plugins, for whoever keeps values in a database or shows them to an operator. Values of sensitive
+ * keys are masked in all answers. A plugin that requires it can change what others read: `plinth plugins why
+ * kernel.config-admin` lists who does.
+ */
+export type ConfigAdmin = Pick<
+  ConfigValues,
+  'catalogue' | 'list' | 'explain' | 'preview' | 'verify' | 'apply' | 'orphaned'
+>
+export const configAdmin = service<ConfigAdmin>('kernel.config-admin')
+
+/** Tasks of all plugins, ready to run, for whoever installs the product or schedules its work. */
+export interface DeclaredTasks {
+  /** In the order in which they run: by base order, dependencies first. */
+  readonly installTasks: readonly BoundInstallTask[]
+  readonly scheduledTasks: readonly BoundScheduledTask[]
+}
+export const declaredTasks = service<DeclaredTasks>('kernel.declared-tasks')

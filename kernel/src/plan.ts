@@ -69,7 +69,7 @@ export function planProduct(
   }
 
   return {
-    plugins: order,
+    plugins: Object.freeze(order),
     inactive: plugins.filter((plugin) => !isActive(plugin)),
     keys,
     providers,

@@ -57,11 +57,13 @@ export class PluginHost {
   }
 
   #createRuntime(): PluginRuntime {
-    const { config, registry, ...shared } = this.#shared
+    const { config, registry, roles, ...shared } = this.#shared
     const { id, version, requires = {} } = this.plugin
     return Object.freeze({
       ...shared,
+      roles: new Set(roles),
       log: shared.log.child({ plugin: id }),
+      redact: (text, more) => config.redact(text, more),
       plugin: Object.freeze({ id, version }),
       services: registry.servicesOf(requires) as ServicesOf<Requirements>,
       config: {

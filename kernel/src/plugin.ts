@@ -5,6 +5,7 @@ import type { CommandDeclaration } from './contracts/command.ts'
 import type { InstallTask } from './contracts/install-task.ts'
 import type { PermissionDeclaration } from './contracts/permission.ts'
 import type { ScheduledTask } from './contracts/scheduled-task.ts'
+import { deepFreeze } from './read-only.ts'
 import type { ExtensionPoint, Requirements, ServiceRef, ServicesOf } from './refs.ts'
 
 /** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
@@ -36,6 +37,12 @@ export interface PluginRuntime<R extends Requirements = Requirements, K extends 
   readonly services: ServicesOf<R>
   readonly config: ConfigView<K>
   readonly log: Logger
+  /**
+   * Masks by value every secret that the product's configuration has held, of whatever plugin. Never throws.
+   *
+   * @param more values that are secret in this text only
+   */
+  redact(text: string, more?: Iterable<unknown>): string
   readonly clock: Clock
   /** A service that the plugin provides itself; for its tasks and commands, which run after set-up. */
   own<T>(ref: ServiceRef<T>): T
@@ -130,12 +137,12 @@ export interface Plugin extends PluginDeclaration<Unchecked, Unchecked> {
   readonly [pluginBrand]: true
 }
 
-/** Declares a plugin. Has no side effect; problems are found by the planner, which reports all of all plugins at once. */
+/** Declares a plugin; its data are frozen. Has no side effect; problems are found by the planner, which reports all of all plugins at once. */
 export function definePlugin<
   const R extends Requirements = Record<never, never>,
   const K extends KeyDeclarations = Record<never, never>,
 >(declaration: PluginDeclaration<R, K>): Plugin {
-  return Object.freeze({ ...declaration, [pluginBrand]: true as const })
+  return deepFreeze({ ...declaration, [pluginBrand]: true as const })
 }
 
 /** True for what `definePlugin` made, also by another copy of the kernel. */

@@ -1,10 +1,7 @@
-import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import type { CatalogueEntry, JsonValue } from '@plinth/config-schema'
-import { catalogueOf, type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
+import type { JsonValue } from '@plinth/config-schema'
+import { type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
 import { ConfigValues } from './config-values.ts'
-import { kernelError, type Problem, reasonOf } from './errors.ts'
+import type { Problem } from './errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
 import { type Plan, planProduct } from './plan.ts'
 import type { Plugin, Role } from './plugin.ts'
@@ -43,21 +40,9 @@ export function defineProduct(declaration: ProductDeclaration): Product {
   })
 }
 
-/** Loads the product that a file exports as default. Throws `PLINTH_PRODUCT_NOT_FOUND` or `PLINTH_PRODUCT_INVALID`. */
-export async function loadProduct(path: string): Promise<Product> {
-  const file = resolve(path)
-  if (!existsSync(file)) throw kernelError('PLINTH_PRODUCT_NOT_FOUND', { path })
-  let loaded: { default?: unknown }
-  try {
-    loaded = await import(pathToFileURL(file).href)
-  } catch (error) {
-    throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: reasonOf(error) }, error)
-  }
-  const product = loaded.default as Product | undefined
-  if (product?.[productBrand] !== true || !Array.isArray(product.plugins)) {
-    throw kernelError('PLINTH_PRODUCT_INVALID', { path, reason: 'its default export is not a product' })
-  }
-  return Object.freeze({ ...product, root: dirname(file), file })
+/** True for what `defineProduct` made, also by another copy of the kernel. */
+export function isProduct(value: unknown): value is Product {
+  return (value as Product | undefined)?.[productBrand] === true && Array.isArray((value as Product).plugins)
 }
 
 export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set'> {
@@ -71,7 +56,6 @@ export interface PreparedProduct {
   readonly roles: readonly Role[]
   readonly plan: Plan
   readonly config: ConfigValues
-  readonly catalogue: () => readonly CatalogueEntry[]
   /** Of the plan and of the configuration together. */
   readonly problems: readonly Problem[]
 }
@@ -81,10 +65,5 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
   const config = new ConfigValues(plan.keys, sourcesOf({ ...product, ...options }))
-  let built: readonly CatalogueEntry[] | undefined
-  const catalogue = () => {
-    built ??= catalogueOf(plan.keys.values())
-    return built
-  }
-  return { product, roles, plan, config, catalogue, problems: [...plan.problems, ...config.problems] }
+  return { product, roles, plan, config, problems: [...plan.problems, ...config.problems] }
 }

@@ -1,6 +1,7 @@
 // The build for browsers: the one for Node.js loads a file searcher that nothing here needs, half of its start and 10 MB.
 import { type AwilixContainer, asValue, createContainer } from 'awilix/browser'
 import { kernelError } from './errors.ts'
+import { lockMethods, MapView } from './read-only.ts'
 import type { ExtensionPoint, Requirements, ServiceRef } from './refs.ts'
 
 /**
@@ -42,12 +43,13 @@ export class Registry {
     const other = this.#contributors.get(place)
     if (other !== undefined) throw kernelError('PLINTH_CONTRIBUTION_DUPLICATE', { plugin, name, point, other })
     this.#contributors.set(place, plugin)
+    lockMethods(implementation)
     this.#at(point).set(name, implementation)
   }
 
   /** Live view, by name. */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
-    return this.#at(point.id) as Map<string, T>
+    return new MapView(this.#at(point.id) as Map<string, T>)
   }
 
   #at(point: string): Map<string, unknown> {

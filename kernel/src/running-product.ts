@@ -1,4 +1,3 @@
-import type { CatalogueEntry } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
@@ -7,11 +6,21 @@ import type { ConfigValues } from './config-values.ts'
 import { withinDeadline } from './deadline.ts'
 import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
-import { type Kernel, kernel, type ProductState, type TimelineEntry } from './kernel-service.ts'
+import {
+  type ConfigAdmin,
+  configAdmin,
+  type DeclaredTasks,
+  declaredTasks,
+  type Kernel,
+  kernel,
+  type ProductState,
+  type TimelineEntry,
+} from './kernel-service.ts'
 import { createLogger } from './logger.ts'
 import type { Plan } from './plan.ts'
 import { type Hook, PluginHost } from './plugin-host.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
+import { facade } from './read-only.ts'
 import type { ExtensionPoint, ServiceRef } from './refs.ts'
 import { Registry } from './registry.ts'
 
@@ -26,6 +35,10 @@ export interface StartOptions extends PrepareOptions {
   /** Called when the product wants to be started again, before it stops: `stopped` tells when it has. */
   readonly onRestartRequest?: (reason: string) => void
 }
+
+/** What plugins see of the product, and of the configuration when they ask for it. */
+const kernelMembers = ['product', 'plugins', 'state', 'timeline', 'supervised', 'requestRestart'] as const
+const adminMembers = ['catalogue', 'list', 'explain', 'preview', 'verify', 'apply', 'orphaned'] as const
 
 type Phase = TimelineEntry['phase']
 type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
@@ -48,24 +61,24 @@ export async function startProduct(product: Product, options: StartOptions = {})
   return running
 }
 
-/** A product that was started. */
-export class RunningProduct implements Kernel {
+/** A product that was started, in the hands of whoever started it: no plugin gets hold of it. */
+export class RunningProduct implements Kernel, DeclaredTasks {
   readonly product: Kernel['product']
   readonly plan: Plan
   readonly plugins: Kernel['plugins']
-  readonly config: ConfigValues
+  readonly config: ConfigAdmin
   readonly log: Logger
-  readonly timeline: TimelineEntry[] = []
-  readonly installTasks: Kernel['installTasks']
-  readonly scheduledTasks: Kernel['scheduledTasks']
+  readonly installTasks: DeclaredTasks['installTasks']
+  readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
-  readonly #catalogue: PreparedProduct['catalogue']
+  readonly #values: ConfigValues
   readonly #clock: Clock
   readonly #bornAt: number
   readonly #registry = new Registry()
   readonly #hosts: readonly PluginHost[]
   /** Hosts whose set-up began, in that order. */
   readonly #begun: PluginHost[] = []
+  readonly #timeline: TimelineEntry[] = []
   /** Aborts when the start is given up. */
   readonly #startup = new AbortController()
   readonly #end = Promise.withResolvers<void>()
@@ -73,13 +86,13 @@ export class RunningProduct implements Kernel {
   readonly #onRestartRequest: StartOptions['onRestartRequest']
   #state: ProductState = 'starting'
 
-  constructor({ product, plan, config, roles, catalogue }: PreparedProduct, options: StartOptions) {
+  constructor({ product, plan, config, roles }: PreparedProduct, options: StartOptions) {
     const { name, version, root } = product
     this.product = Object.freeze({ name, version, root })
     this.plan = plan
     this.plugins = plan.plugins
-    this.config = config
-    this.#catalogue = catalogue
+    this.#values = config
+    this.config = facade(config, adminMembers, {})
     this.#clock = options.clock ?? systemClock
     this.#bornAt = this.#clock.monotonic()
     this.#end.promise.catch(() => undefined)
@@ -90,9 +103,17 @@ export class RunningProduct implements Kernel {
     const registry = this.#registry
     const shared = { config, registry, log: this.log, clock: this.#clock, roles: new Set(roles), root }
     this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
-    this.installTasks = bindInstallTasks(this.#hosts)
-    this.scheduledTasks = bindScheduledTasks(this.#hosts)
-    registry.provide(kernelPlugin.id, kernel, this)
+    const installTasks = bindInstallTasks(this.#hosts)
+    const scheduledTasks = bindScheduledTasks(this.#hosts)
+    this.installTasks = installTasks
+    this.scheduledTasks = scheduledTasks
+    registry.provide(
+      kernelPlugin.id,
+      kernel,
+      facade(this, kernelMembers, { contributions: kernelContributions(registry) }),
+    )
+    registry.provide(kernelPlugin.id, configAdmin, this.config)
+    registry.provide(kernelPlugin.id, declaredTasks, Object.freeze({ installTasks, scheduledTasks }))
     config.onChange(kernelPlugin.id, 'platform.log.level', (level) => {
       if (!this.#isCommand) this.log.level = level as string
     })
@@ -102,8 +123,8 @@ export class RunningProduct implements Kernel {
     return this.#state
   }
 
-  get catalogue(): readonly CatalogueEntry[] {
-    return this.#catalogue()
+  get timeline(): readonly TimelineEntry[] {
+    return Object.freeze([...this.#timeline])
   }
 
   /** Settles when the product has stopped, as `stop` does, whoever asked for it. */
@@ -120,6 +141,11 @@ export class RunningProduct implements Kernel {
     return this.#registry.service(ref)
   }
 
+  /** Masks by value every secret that the configuration has held. */
+  redact(text: string, more?: Iterable<unknown>): string {
+    return this.#values.redact(text, more)
+  }
+
   /** The context of a loaded plugin that its tasks and commands receive. */
   runtimeOf(plugin: string): PluginHost['runtime'] | undefined {
     return this.#hosts.find((host) => host.plugin.id === plugin)?.runtime
@@ -127,7 +153,7 @@ export class RunningProduct implements Kernel {
 
   /** Used by `startProduct` once. */
   async start(signal: AbortSignal | undefined): Promise<void> {
-    for (const { code, place, message } of this.config.warnings) this.log.warn({ code, place }, message)
+    for (const { code, place, message } of this.#values.warnings) this.log.warn({ code, place }, message)
     const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
     if (signal?.aborted) giveUp()
     signal?.addEventListener('abort', giveUp)
@@ -185,7 +211,7 @@ export class RunningProduct implements Kernel {
       try {
         await this.#step(host, phase, ms, hook)
       } catch (error) {
-        redactError(error, (text) => this.config.redact(text))
+        redactError(error, (text) => this.redact(text))
         failures.push({ plugin: host.plugin.id, phase, error })
       }
     }
@@ -209,8 +235,8 @@ export class RunningProduct implements Kernel {
       await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
     } catch (error) {
       if (isPlinthError(error) && endsOfStart.has(error.code)) throw error
-      redactError(error, (text) => this.config.redact(text))
-      const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.config.redact(reasonOf(error))
+      redactError(error, (text) => this.redact(text))
+      const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.redact(reasonOf(error))
       const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, '') }
       const { code, message, fix } = kernelError('PLINTH_START_FAILED', details)
       throw new PlinthError(code, message, isPlinthError(error) ? error.fix : fix, { cause: error })
@@ -229,11 +255,18 @@ export class RunningProduct implements Kernel {
       outcome = 'ok'
     } finally {
       const durationMs = this.#clock.monotonic() - startedAt
-      this.timeline.push({ plugin, phase, startedAtMs: startedAt - this.#bornAt, durationMs, outcome })
+      this.#timeline.push(Object.freeze({ plugin, phase, startedAtMs: startedAt - this.#bornAt, durationMs, outcome }))
     }
   }
 
   #milliseconds(phase: 'setup' | 'drain' | 'stop'): number {
-    return this.config.get(kernelPlugin.id, `platform.kernel.${phase}-deadline`) as number
+    return this.#values.get(kernelPlugin.id, `platform.kernel.${phase}-deadline`) as number
   }
 }
+
+/** The kernel's own points are open to all plugins; those of a plugin to that plugin alone. */
+const kernelContributions = (registry: Registry) =>
+  (<T>(point: ExtensionPoint<T>) => {
+    if (kernelPlugin.extensionPoints?.some(({ id }) => id === point.id)) return registry.contributions(point)
+    throw kernelError('PLINTH_CONTRIBUTION_UNDECLARED', { plugin: kernelPlugin.id, point: point.id })
+  }) satisfies Kernel['contributions']

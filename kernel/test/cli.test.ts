@@ -7,6 +7,7 @@ import { runProgram } from '../src/cli/program.ts'
 
 const fixtures = join(import.meta.dirname, 'fixtures')
 const shop = join(fixtures, 'shop.config.ts')
+const stored = join(fixtures, 'stored.config.ts')
 const password = 'Pass "word" 1'
 const environment = { PLATFORM_SHOP_PASSWORD: password }
 
@@ -157,7 +158,7 @@ t.test('C-002 plugins list, graph and why tell who is there and for whose sake',
       .split('\n')
       .map((line) => line.split(/ {2,}/)),
     [
-      ['PLUGIN', 'VERSION', 'STATE', 'PROVIDES'],
+      ['PLUGIN', 'VERSION', 'STATE', 'KERNEL SERVICES', 'PROVIDES'],
       ['shop.till', '1.2.0', 'loads', 'till'],
       ['shop.counter', '1.0.0', 'loads'],
       ['shop.shelf', '1.0.0', 'loads'],
@@ -206,6 +207,13 @@ t.test('C-002 plugins list, graph and why tell who is there and for whose sake',
   ])
   t.strictSame(await why('kernel.health-check'), ['extension point', 'owned by kernel', 'contributed to by shop.till'])
   t.strictSame(await why('platform.shop.fault'), ['key', 'owned by shop.counter', 'value from default of shop.counter'])
+  const admin = await answerOf(t, ['--product', stored, 'plugins', 'why', 'kernel.config-admin'])
+  t.strictSame(admin.answer.lines, ['provided by kernel', 'used by centre (requires)'])
+  const asking = await answerOf(t, ['--product', stored, 'plugins', 'list'])
+  t.match(asking.answer, [
+    { id: 'centre', kernel: ['kernel.config-admin'] },
+    { id: 'desk', kernel: [] },
+  ])
   t.match(await onShop('plugins', 'why', 'shop.tll'), { code: 2, stderr: 'Did you mean "shop.till"?' })
 })
 

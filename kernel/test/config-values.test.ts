@@ -424,7 +424,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
   const running = await startForTest(productOf([owner]))
   t.teardown(() => running.stop('test ended'))
   const values = running.config
-  const limit = () => values.get('a', 'platform.a.limit')
+  const limit = () => running.runtimeOf('a')?.config.get('platform.a.limit')
 
   t.match(await values.apply([row('platform.a.limit', 2), row('platform.a.mode', 'wild')]), {
     changed: ['platform.a.limit'],
@@ -437,7 +437,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
     ['second', 2],
   ])
   t.equal(limit(), 2)
-  t.equal(values.get('a', 'platform.a.mode'), 'calm')
+  t.equal(running.runtimeOf('a')?.config.get('platform.a.mode'), 'calm')
   t.match(values.explain('platform.a.mode'), { pendingRestart: true, effective: { value: 'calm', source: 'default' } })
   t.match(
     await values.apply([row('platform.a.limit', 2)]),
@@ -501,7 +501,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
 
   const shadowing = await startForTest(productOf([owner]), { set: { 'platform.a.limit': '3' } })
   t.match(await shadowing.config.apply([row('platform.a.limit', 4)]), { changed: [], shadowed: ['platform.a.limit'] })
-  t.equal(shadowing.config.get('a', 'platform.a.limit'), 3)
+  t.equal(shadowing.runtimeOf('a')?.config.get('platform.a.limit'), 3)
   told.length = 0
   await shadowing.stop('test ended')
   await shadowing.config.apply([])
@@ -543,7 +543,7 @@ t.test('K-008 before rows are stored: a preview changes nothing, and the owner p
     plugins: ['a'],
     problems: [{ code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'row 3', message: /must not come from the database/ }],
   })
-  t.equal(running.config.get('a', 'platform.a.limit'), 1)
+  t.equal(running.runtimeOf('a')?.config.get('platform.a.limit'), 1)
   const { signal } = new AbortController()
   const verify = (name: string, value: JsonValue) => running.config.verify(name, value, signal)
   t.strictSame(await verify('platform.a.token', 'right-token'), { outcome: 'verified' })
@@ -571,20 +571,20 @@ t.test(
     t.teardown(() => running.stop('test ended'))
     const values = running.config
     const text = 'held-secret, held-secret-and-more, other-secret'
-    const before = values.redact(text)
+    const before = running.redact(text)
     t.equal(before, '******, ******-and-more, other-secret')
     const { signal } = new AbortController()
     for (const proposed of ['other-secret', 'held-secret-and-more', 'cret is not ot']) {
       values.preview([row('platform.a.token', proposed)])
-      t.equal(values.redact(text), before, 'after a preview')
+      t.equal(running.redact(text), before, 'after a preview')
       t.match(await values.verify('platform.a.token', proposed, signal), {
         outcome: 'refused',
         reason: '****** is not ******',
       })
-      t.equal(values.redact(text), before, 'after a verification')
+      t.equal(running.redact(text), before, 'after a verification')
     }
-    t.equal(values.redact(text, ['held-secret-and-more']), '******, ******, other-secret')
-    t.equal(values.redact(text), before, 'what is secret in one text is so there alone')
+    t.equal(running.redact(text, ['held-secret-and-more']), '******, ******, other-secret')
+    t.equal(running.redact(text), before, 'what is secret in one text is so there alone')
   },
 )
 
@@ -622,6 +622,6 @@ t.test(
         { place: names[16], message: /must leave all sensitive values of its source within 1048576 characters/ },
       ],
     })
-    t.equal(running.config.redact('b'.repeat(65_536)), '******')
+    t.equal(running.redact('b'.repeat(65_536)), '******')
   },
 )

@@ -54,7 +54,7 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
   const prepared = prepareProduct(scope.product(), { ...scope.options(), roles: ['cli'] })
   for (const { place, message } of prepared.problems) scope.output.progress(`${place}: ${message}`)
   const explanations = await explainAll(prepared, scope)
-  return prepared.catalogue().flatMap((entry) => {
+  return prepared.config.catalogue.flatMap((entry) => {
     const explained = explanations.get(entry.key)
     return explained === undefined ? [] : [{ ...entry, ...explained }]
   })

@@ -53,7 +53,7 @@ async function examine(scope: CommandScope, signal: AbortSignal): Promise<Findin
       const verdict = await judge(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
       )
-      findings.push({ ...verdict, detail: running.config.redact(verdict.detail) })
+      findings.push({ ...verdict, detail: running.redact(verdict.detail) })
     }
     findings.push(await judge('stop', () => running.stop('doctor ended')))
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { BusinessError } from '../business-error.ts'
+import type { BusinessError } from '../contracts/business-error.ts'
 import type { CommandOutput } from '../contracts/command.ts'
 import { isPlinthError, kernelError, type PlinthError, reasonOf, StartRefusedError } from '../errors.ts'
 

@@ -1,10 +1,11 @@
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
 import { kernelError } from '../errors.ts'
-import { kernelVersion } from '../kernel-plugin.ts'
+import { kernelPlugin, kernelVersion } from '../kernel-plugin.ts'
 import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
+import type { Requirements } from '../refs.ts'
 import { table } from './output.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
@@ -29,8 +30,10 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
         ...plan.plugins.map((plugin) => summarize(plugin, 'loads')),
         ...plan.inactive.map((plugin) => summarize(plugin, `only in role ${plugin.roles?.join(', ')}`)),
       ]
-      const lines = rows.map(({ id, version, state, provides }) => [id, version, state, provides.join(', ')])
-      scope.output.result(rows, table([['PLUGIN', 'VERSION', 'STATE', 'PROVIDES'], ...lines]))
+      const lines = rows.map(({ id, version, state, provides, kernel }) => {
+        return [id, version, state, kernel.join(', '), provides.join(', ')]
+      })
+      scope.output.result(rows, table([['PLUGIN', 'VERSION', 'STATE', 'KERNEL SERVICES', 'PROVIDES'], ...lines]))
     },
   )
 
@@ -54,11 +57,22 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
     })
 }
 
-const summarize = ({ id, version, provides = [] }: Plugin, state: string) => ({
-  id,
-  version,
+const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))
+
+/** What a plugin requires, by service id. */
+function requirementsOf({ requires = {} }: Plugin): { readonly ref: string; readonly via: 'requires' | 'optional' }[] {
+  return Object.values(requires as Requirements).map((need) =>
+    need.kind === 'optional' ? { ref: need.ref.id, via: 'optional' } : { ref: need.id, via: 'requires' },
+  )
+}
+
+const summarize = (plugin: Plugin, state: string) => ({
+  id: plugin.id,
+  version: plugin.version,
   state,
-  provides: provides.map((ref) => ref.id),
+  /** Services of the kernel that it asks for: who can change the configuration of others stands here. */
+  kernel: requirementsOf(plugin).flatMap(({ ref }) => (servicesOfKernel.has(ref) ? [ref] : [])),
+  provides: (plugin.provides ?? []).map((ref) => ref.id),
 })
 
 interface Answer {
@@ -86,7 +100,9 @@ function why(name: string, prepared: PreparedProduct): Answer {
   }
   const provider = plan.providers.get(name)
   if (provider !== undefined) {
-    const lines = users.filter(({ ref }) => ref === name).map((user) => `used by ${user.plugin} (${user.via})`)
+    const lines = plan.plugins.flatMap((user) =>
+      requirementsOf(user).flatMap(({ ref, via }) => (ref === name ? [`used by ${user.id} (${via})`] : [])),
+    )
     return { name, kind: 'service', lines: [`provided by ${provider}`, ...lines] }
   }
   const owner = plan.owners.get(name)

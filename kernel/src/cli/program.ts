@@ -6,12 +6,13 @@ import type { CommandDeclaration } from '../contracts/command.ts'
 import { isPlinthError, kernelError, type PlinthError } from '../errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { isPlugin, type Unchecked } from '../plugin.ts'
-import { loadProduct, type PrepareOptions, type Product } from '../product.ts'
+import type { PrepareOptions, Product } from '../product.ts'
 import { startProduct } from '../running-product.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
+import { loadProduct } from './load-product.ts'
 import { createOutput, type Streams } from './output.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
@@ -152,7 +153,7 @@ function addContributedCommand(
         const invocation = { args: command.args, options: command.opts(), output: scope.output, signal }
         scope.exit((await run(runtime, invocation)) ?? (signal.aborted ? exitCodes.interrupted : exitCodes.ok))
       } catch (error) {
-        redactError(error, (text) => running.config.redact(text))
+        redactError(error, (text) => running.redact(text))
         scope.output.failure(error)
         scope.exit(signal.aborted ? exitCodes.interrupted : exitCodeOf(error))
       } finally {

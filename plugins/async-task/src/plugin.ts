@@ -50,7 +50,7 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purgeTask],
-  setup({ plugin, services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+  setup({ plugin, services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
     const { kernel: product, database: db, storage, i18n } = services
     const leaseMs = config.get('platform.async-task.lease')
     const times = leaseTimes(leaseMs)
@@ -83,7 +83,7 @@ export default definePlugin({
     const runner = new TaskRunner({
       ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure, metrics: counts },
       deadlineMs: () => config.get('platform.async-task.deadline'),
-      redact: (text) => product.config.redact(text),
+      redact,
       onEnded: wake,
     })
     const engines = {

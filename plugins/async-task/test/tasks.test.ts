@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
 import { onEachDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
-import { BusinessError, definePlugin, kernel, key } from '@plinth/kernel'
+import { BusinessError, declaredTasks, definePlugin, key } from '@plinth/kernel'
 import t from 'tap'
 import { Type } from 'typebox'
 import { Probe, report, startTasks, until } from './fixtures/product.ts'
@@ -353,7 +353,7 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
       }),
   })
   const purge = async () => {
-    const task = running.service(kernel).scheduledTasks.find(({ name }) => name === 'async-task.purge')
+    const task = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
     await task?.run(new AbortController().signal)
   }
   const old = [await tasks.submit(report, { rows: 1 }, owner), await tasks.submit(report, { rows: 0 }, owner)]

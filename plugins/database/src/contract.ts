@@ -87,6 +87,14 @@ export interface Database {
   probe(target: ProbeTarget): Promise<ServerInfo>
 }
 
+/** The password of a connection. */
+export interface ConnectionSecret {
+  readonly password: string
+}
+
+/** The password that the product's database takes: for an installation, which keeps it when the form does not name another. */
+export const databaseSecret = service<ConnectionSecret>('database.secret', { from: '@plinth/database' })
+
 export const database = service<Database>('database', { from: '@plinth/database' })
 
 /**

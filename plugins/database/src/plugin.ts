@@ -1,7 +1,7 @@
 import { definePlugin, healthCheck, type Kernel, kernel } from '@plinth/kernel'
 import type { PluginChangeSets } from '@plinth/migrations'
 import { connectionSettings, databaseKeys } from './config.ts'
-import { database } from './contract.ts'
+import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import { migrateOptions, progressText, runMigrate } from './migrate-command.ts'
 import { changeSets } from './migrations/index.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel },
-  provides: [database],
+  provides: [database, databaseSecret],
   contributes: [healthCheck],
   config: databaseKeys,
   migrations: changeSets,
@@ -39,6 +39,7 @@ export default definePlugin({
     })
     ctx.onStop(() => service.close())
     ctx.provide(database, service)
+    ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
     ctx.contribute(healthCheck, 'database', (signal) => service.ping(signal))
     if (!ctx.roles.has('web') && !ctx.roles.has('worker')) return
 

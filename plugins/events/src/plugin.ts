@@ -31,9 +31,8 @@ export default definePlugin({
   entities,
   messages,
   scheduledTasks: [purgeTask],
-  setup({ services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics } = services
-    const redact = (text: string) => kernel.config.redact(text)
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
     const leaseMs = config.get('platform.events.dispatcher.lease')
 

@@ -55,7 +55,7 @@ export default definePlugin({
   messages,
   commands,
   scheduledTasks: [purgeTask],
-  setup({ services, config, clock, log, roles: processRoles, provide, contribute, contributions, onReady }) {
+  setup({ services, config, clock, log, redact, roles: processRoles, provide, contribute, contributions, onReady }) {
     const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
     const lifetimeMs = () => config.get('platform.iam.token.lifetime')
     const idleTimeoutMs = () => config.get('platform.iam.token.idle-timeout')
@@ -69,7 +69,7 @@ export default definePlugin({
       concurrency: config.get('platform.iam.password.hash.concurrency'),
     })
     const authority = new Authority(db, clock)
-    const audit = new AuditTrail(db, clock, (text) => kernel.config.redact(text))
+    const audit = new AuditTrail(db, clock, redact)
     const grants = new RoleGrants()
     const rules = new UserRules(grants)
     const tokens = new TokenCheck({

@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import type { Database, ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import { isPlinthError, type JsonValue, type Kernel, maskedValue, validateValue } from '@plinth/kernel'
+import {
+  type ConfigAdmin,
+  isPlinthError,
+  type JsonValue,
+  type Kernel,
+  maskedValue,
+  validateValue,
+} from '@plinth/kernel'
 import type { RedisProbe, RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
@@ -18,6 +25,7 @@ import { toldReason } from './told-reason.ts'
 
 export interface ConfigurationParts {
   readonly kernel: Kernel
+  readonly configAdmin: ConfigAdmin
   readonly database: Database
   /** Absent in a product that cannot use Redis. */
   readonly redis: RedisProbe | undefined
@@ -79,11 +87,11 @@ export class Configuration {
 
   /** What writing would do. Reads the example file, writes nothing. */
   async plan(form: InstallForm, locale: string): Promise<ConfigurationPlan> {
-    const { kernel, files, running, say } = this.#parts
+    const { configAdmin, files, running, say } = this.#parts
     const checks = this.check(form, locale)
     const allowed = (await exampleNames(files.exampleFile)) ?? new Set<string>()
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
-    const settings = planSettings(settingsOf(form, running), kernel, running, allowed)
+    const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
     const findings = settings.flatMap((setting) => {
       const finding = faultOf(setting, locale)
       return finding === undefined ? [] : [checkOf(setting.field, finding, locale, say)]

@@ -1,4 +1,4 @@
-import { type BoundInstallTask, type Kernel, type Logger, localize, reasonOf } from '@plinth/kernel'
+import { type BoundInstallTask, type DeclaredTasks, type Logger, localize, reasonOf } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import type { Caller } from './caller.ts'
 import { type Configuration, type ConfigurationPlan, StepFailure } from './configuration.ts'
@@ -16,7 +16,7 @@ import type { Params, Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
 
 export interface StepParts {
-  readonly kernel: Pick<Kernel, 'installTasks'>
+  readonly declared: Pick<DeclaredTasks, 'installTasks'>
   readonly configuration: Configuration
   readonly preflight: Preflight
   readonly migration: Migration
@@ -79,7 +79,7 @@ export class ExecutionSteps {
       { code: builtIn.validation, run: (run) => this.#validate(run) },
       { code: builtIn.write, run: (run) => this.#write(run) },
       { code: builtIn.migration, run: (run) => this.#migrate(run) },
-      ...parts.kernel.installTasks.map((task): Step => ({ code: task.code, run: (run) => this.#task(task, run) })),
+      ...parts.declared.installTasks.map((task): Step => ({ code: task.code, run: (run) => this.#task(task, run) })),
       { code: builtIn.administrator, run: (run) => this.#createAdministrator(run) },
       { code: builtIn.lock, run: (run) => this.#lock(run) },
     ]

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import type { Kernel } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel'
 import { type InstallConfig, storagePlaceholder } from './config.ts'
 
 /** Files of the installation, as absolute paths. */
@@ -20,8 +20,12 @@ const storageRootKey = 'platform.storage.root'
 /** Without the plugin that owns the key. */
 const usualStorage = 'data/storage'
 
-export function installFiles(config: InstallConfig, kernel: Pick<Kernel, 'config'>, root: string): InstallFiles {
-  const stored = kernel.config.explain(storageRootKey)?.effective.value
+export function installFiles(
+  config: InstallConfig,
+  { explain }: Pick<ConfigAdmin, 'explain'>,
+  root: string,
+): InstallFiles {
+  const stored = explain(storageRootKey)?.effective.value
   const storageDirectory = resolve(root, typeof stored === 'string' && stored !== '' ? stored : usualStorage)
   const configFile = resolve(root, config.get('platform.install.config-file'))
   const log = config.get('platform.install.execution-log-file').replace(storagePlaceholder, () => storageDirectory)

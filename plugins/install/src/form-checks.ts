@@ -1,12 +1,12 @@
 import type { PasswordFault, Passwords } from '@plinth/iam'
-import { formats, type Kernel, maskedValue } from '@plinth/kernel'
+import { type ConfigAdmin, formats, maskedValue } from '@plinth/kernel'
 import type { Check, InstallForm, Outcome } from './contract.ts'
 import { databaseTypeOf, fieldOf, type Running, textOf } from './form.ts'
 import { isMaskMisplaced } from './settings.ts'
 import type { Params, Say } from './texts.ts'
 
 export interface FormCheckParts {
-  readonly kernel: Pick<Kernel, 'catalogue'>
+  readonly configAdmin: Pick<ConfigAdmin, 'catalogue'>
   readonly passwords: Passwords
   readonly running: Running
   readonly allowLite: () => boolean
@@ -127,11 +127,11 @@ const serverPassword =
       : passed
   }
 
-const disk: Rule = (form, field, { kernel }) => {
+const disk: Rule = (form, field, { configAdmin }) => {
   const name = textOf(form, field)
   if (name === '') return warning('disk-default')
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(name)) return failed('disk-name')
-  const known = kernel.catalogue.flatMap(
+  const known = configAdmin.catalogue.flatMap(
     ({ key }) => /^platform\.storage\.disks\.([a-z0-9-]+)\.enabled$/.exec(key)?.[1] ?? [],
   )
   return known.length > 0 && !known.includes(name) ? failed('disk-unknown', { known: known.join(', ') }) : passed

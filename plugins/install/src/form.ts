@@ -1,4 +1,5 @@
-import type { Kernel } from '@plinth/kernel'
+import type { ConnectionSecret } from '@plinth/database'
+import type { ConfigAdmin } from '@plinth/kernel'
 import type { InstallForm } from './contract.ts'
 
 /** Fields that hold a secret. */
@@ -45,12 +46,16 @@ export const databaseTypeOf = (form: InstallForm): DatabaseType | undefined => {
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
 export const usualCachePort = 6379
 
-/** Values of the keys that run now, whoever owns them; `undefined` for a key that no plugin declares. */
+/**
+ * Values of the keys that run now, in written form, whoever owns them; `undefined` for a key that no plugin declares. A
+ * secret is masked, save for the two passwords that an installation keeps.
+ */
 export type Running = (key: string) => unknown
 
-export function runningValues({ config }: Pick<Kernel, 'config'>): Running {
-  return (key) => {
-    const owner = config.explain(key)?.plugin
-    return owner === undefined ? undefined : config.get(owner, key)
-  }
+/** @param secrets what the owners of the two connections hand out, by key */
+export function runningValues(
+  { explain }: Pick<ConfigAdmin, 'explain'>,
+  secrets: Readonly<Record<string, ConnectionSecret | undefined>>,
+): Running {
+  return (key) => secrets[key]?.password ?? explain(key)?.effective.value
 }

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Kernel } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel'
 import type { InstallConfig } from './config.ts'
 
 const tokenKey = 'platform.install.token'
@@ -20,10 +20,10 @@ export interface InstallToken {
 /** Reads the token. In production the environment alone may give it: files and the database travel too easily. */
 export function installToken(
   config: InstallConfig,
-  kernel: Pick<Kernel, 'config'>,
+  { explain }: Pick<ConfigAdmin, 'explain'>,
   { isProduction }: { readonly isProduction: boolean },
 ): InstallToken {
-  const isFromEnvironment = kernel.config.explain(tokenKey)?.effective.source === 'environment'
+  const isFromEnvironment = explain(tokenKey)?.effective.source === 'environment'
   const token = isProduction && !isFromEnvironment ? '' : config.get(tokenKey).trim()
   const digest = digestOf(token)
   return {

@@ -1,11 +1,10 @@
 import type { Database } from '@plinth/database'
-import type { Kernel } from '@plinth/kernel'
 import { StepFailure } from './configuration.ts'
 import { toldReason } from './told-reason.ts'
 
 export interface MigrationParts {
   readonly database: Database
-  readonly kernel: Pick<Kernel, 'config'>
+  readonly redact: (text: string) => string
 }
 
 /** Migrates the database that the product runs on; it never turns to another one (I-148). */
@@ -27,7 +26,7 @@ export class Migration {
       const { pendingBefore, applied } = await this.#parts.database.migrate({ signal })
       return { pendingBefore, applied: applied.length }
     } catch (error) {
-      const reason = this.#parts.kernel.config.redact(toldReason(error))
+      const reason = this.#parts.redact(toldReason(error))
       throw new StepFailure('failure.migration', { reason }, error)
     }
   }

@@ -1,5 +1,5 @@
 import { AddressSet, type ClientIpRules } from '@plinth/http'
-import type { Kernel } from '@plinth/kernel'
+import type { ConfigAdmin } from '@plinth/kernel'
 
 const key = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
 
@@ -9,9 +9,9 @@ const key = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
  */
 export function namedProxies(
   { trustedProxies, trustForwardedHeaders }: ClientIpRules,
-  { config }: Pick<Kernel, 'config'>,
+  { explain }: Pick<ConfigAdmin, 'explain'>,
 ): (peer: string) => boolean {
-  const isNamed = trustForwardedHeaders && config.explain(key)?.effective.source !== 'default'
+  const isNamed = trustForwardedHeaders && explain(key)?.effective.source !== 'default'
   const proxies = new AddressSet(trustedProxies)
   return (peer) => isNamed && proxies.has(peer)
 }

@@ -58,13 +58,16 @@ export default definePlugin({
   messages,
   installTasks: tasks,
   commands: [installCommand],
-  setup({ plugin, services, config, clock, log, root, roles, provide, contribute, onReady, onDrain }) {
-    const { kernel, database, http, accounts, passwords, configCentre, events } = services
-    const redact = (text: string) => kernel.config.redact(text)
+  setup({ plugin, services, config, clock, log, redact, root, roles, provide, contribute, onReady, onDrain }) {
+    const { kernel, configAdmin, declaredTasks: declared, database, http, accounts, passwords } = services
+    const { configCentre, events } = services
     const { isProduction, unknown: unknownSurroundings } = surroundingsOf(process.env['NODE_ENV'])
     const say = createSay(services.i18n)
-    const files = installFiles(config, kernel, root)
-    const running = runningValues(kernel)
+    const files = installFiles(config, configAdmin, root)
+    const running = runningValues(configAdmin, {
+      'platform.database.password': services.databaseSecret,
+      'platform.cache.password': services.redisSecret,
+    })
     const allowLite = () => config.get('platform.install.allow-lite')
     const draining = new AbortController()
 
@@ -74,21 +77,21 @@ export default definePlugin({
       markerFile: files.marker,
     })
     contribute(healthCheck, 'install', () => state.assertNotLost())
-    const token = installToken(config, kernel, { isProduction })
+    const token = installToken(config, configAdmin, { isProduction })
     const entry = new EntryCheck({
       ...{ config, state, clock, token },
       failures: new FailedAttempts(clock),
       networkOf: (address) => http.networkOf(address),
-      isNamedProxy: namedProxies(http.clientIpRules, kernel),
+      isNamedProxy: namedProxies(http.clientIpRules, configAdmin),
     })
     const isOpen = async () => entry.closedToAll(await state.read()) === undefined
     const entries = new ProductEntries({ http, config })
     const status = new Status({ config, state, entry, entries, clock })
     const journal = new Journal({ database, clock, log, file: files.executionLog })
     const sessions = new Sessions({ database, clock, log })
-    const migration = new Migration({ database, kernel })
+    const migration = new Migration({ database, redact })
     const configuration = new Configuration({
-      ...{ kernel, database, configCentre, passwords, files, running, allowLite, state, say },
+      ...{ kernel, configAdmin, database, configCentre, passwords, files, running, allowLite, state, say },
       redis: services.redis,
     })
     const preflight = new Preflight({
@@ -104,13 +107,13 @@ export default definePlugin({
     const administrator = new AdministratorCreation(accounts)
     const lock = new InstallLock(state)
     const audit = new AuditTrail({ database, redact, clock, log })
-    const stepOverview = new StepOverview({ kernel, accounts, journal, migration, state, say })
+    const stepOverview = new StepOverview({ declared, accounts, journal, migration, state, say })
     const executionSteps = new ExecutionSteps({
-      ...{ kernel, configuration, preflight, migration, administrator, lock, state, journal, sessions, say, log },
+      ...{ declared, configuration, preflight, migration, administrator, lock, state, journal, sessions, say, log },
       restartNote: new RestartNote(new NoteFile(files.restartNote)),
     })
     const execution = new Execution({
-      ...{ kernel, journal, sessions, audit, say, log },
+      ...{ redact, journal, sessions, audit, say, log },
       steps: executionSteps,
       runLock: new RunLock({ database, clock, log }),
       announcements: new Announcements({ events, clock, log }),

@@ -1,10 +1,10 @@
-import { database } from '@plinth/database'
+import { database, databaseSecret } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, passwords } from '@plinth/iam'
-import { kernel, optional, service } from '@plinth/kernel'
-import { redisProbe } from '@plinth/shared-store'
+import { configAdmin, declaredTasks, kernel, optional, service } from '@plinth/kernel'
+import { redisProbe, redisSecret } from '@plinth/shared-store'
 import { configCentre } from '@plinth/system-config'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
@@ -15,7 +15,10 @@ const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
 /** Services that the plugin uses. */
 export const requires = {
   kernel,
+  configAdmin,
+  declaredTasks,
   database,
+  databaseSecret,
   http,
   accounts,
   passwords,
@@ -23,6 +26,7 @@ export const requires = {
   events,
   i18n: optional(i18n),
   redis: optional(redisProbe),
+  redisSecret: optional(redisSecret),
   storage: optional(storage),
   page: optional(installPage),
 } as const

@@ -1,5 +1,5 @@
 import { basename, dirname, extname, join } from 'node:path'
-import { type CatalogueEntry, type JsonValue, type Kernel, maskedValue } from '@plinth/kernel'
+import { type CatalogueEntry, type ConfigAdmin, type JsonValue, maskedValue } from '@plinth/kernel'
 import type { InstallForm } from './contract.ts'
 import { databaseTypeOf, fieldOf, type Running, textOf, usualCachePort, usualPorts } from './form.ts'
 
@@ -176,7 +176,7 @@ export interface PlannedSetting extends Setting {
  */
 export function planSettings(
   settings: readonly Setting[],
-  { catalogue, config }: Pick<Kernel, 'catalogue' | 'config'>,
+  { catalogue, explain }: Pick<ConfigAdmin, 'catalogue' | 'explain'>,
   running: Running,
   allowed: ReadonlySet<string>,
 ): readonly PlannedSetting[] {
@@ -186,7 +186,7 @@ export function planSettings(
     const isChanged = entry !== undefined && inForce(setting.key, running) !== setting.value
     const isWritten = entry !== undefined && (setting.home === 'database' || allowed.has(entry.env))
     const target = isWritten ? (setting.home === 'database' ? 'config' : '.env') : 'runtime'
-    const source = config.explain(setting.key)?.effective
+    const source = explain(setting.key)?.effective
     const isStronger = source?.source === 'command-line' || (target === '.env' && isStrongerThanFile(source?.source))
     return {
       ...setting,

@@ -1,5 +1,5 @@
 import type { Accounts } from '@plinth/iam'
-import type { Kernel } from '@plinth/kernel'
+import type { DeclaredTasks } from '@plinth/kernel'
 import type { StepView } from './contract.ts'
 import type { Journal } from './journal.ts'
 import type { Migration } from './migration.ts'
@@ -8,7 +8,7 @@ import { builtIn, stepPlan, stepViews } from './steps.ts'
 import type { Say } from './texts.ts'
 
 export interface StepOverviewParts {
-  readonly kernel: Pick<Kernel, 'installTasks'>
+  readonly declared: Pick<DeclaredTasks, 'installTasks'>
   readonly accounts: Accounts
   readonly journal: Journal
   readonly migration: Migration
@@ -28,8 +28,8 @@ export class StepOverview {
   }
 
   async list(locale: string): Promise<StepView[]> {
-    const { kernel, journal, say } = this.#parts
-    return stepViews(stepPlan(kernel.installTasks), await journal.newest(looked), await this.#facts(), locale, say)
+    const { declared, journal, say } = this.#parts
+    return stepViews(stepPlan(declared.installTasks), await journal.newest(looked), await this.#facts(), locale, say)
   }
 
   /** What can be seen without the records; what cannot be told is left out. */

@@ -68,7 +68,7 @@ t.test(
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())
     const { running } = await startInstall(t, db)
-    const listed = running.catalogue.filter(({ plugin }) => plugin === 'install').map(({ key }) => key)
+    const listed = running.config.catalogue.filter(({ plugin }) => plugin === 'install').map(({ key }) => key)
     t.same(listed.sort(), Object.keys(keys).sort(), 'I-032 in the catalogue of the configuration centre')
   },
 )

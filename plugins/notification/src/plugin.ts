@@ -30,14 +30,13 @@ export default definePlugin({
   entities: [SendLog],
   scheduledTasks: [purgeTask],
   messages: { en, 'zh-CN': zhCN },
-  setup({ plugin, services, config, clock, log, provide, contributions, onDrain, onStop }) {
+  setup({ plugin, services, config, clock, log, redact, provide, contributions, onDrain, onStop }) {
     const { kernel, http, database: db } = services
     const settings = {
       enabled: config.get('platform.notification.enabled'),
       defaultChannel: config.get('platform.notification.default-channel'),
       sendDeadlineMs: config.get('platform.notification.send-deadline'),
     }
-    const redact = (text: string) => kernel.config.redact(text)
     const recorder = db && new SendRecorder({ db, clock, log, redact })
     const facade = new ChannelNotification({
       channels: contributions(notificationChannel),

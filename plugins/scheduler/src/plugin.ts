@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { declaredTasks, definePlugin, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { bullmqEngine } from './bullmq-engine.ts'
 import { keys } from './config.ts'
@@ -32,6 +32,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: {
     kernel,
+    declaredTasks,
     database,
     http: optional(http),
     metrics: optional(metrics),
@@ -44,9 +45,9 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  setup({ plugin, services, config, clock, log, roles, provide, onReady, onDrain, onStop }) {
+  setup({ plugin, services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
     const { kernel: product, database: db } = services
-    const tasks = product.scheduledTasks
+    const tasks = services.declaredTasks.scheduledTasks
     const byName = new Map(tasks.map((task) => [task.name, task]))
     const leaseMs = config.get('platform.scheduler.lease')
     const times = leaseTimes(leaseMs)
@@ -65,7 +66,7 @@ export default definePlugin({
     const runner = new TaskRunner({
       ...{ rows, watch, times, clock, log, metrics: counts },
       publishFailure: services.events && failureEvents(services.events, db),
-      redact: (text) => product.config.redact(text),
+      redact,
       historySize: () => config.get('platform.scheduler.history.size'),
       onEnded: () => loop?.wake(),
     })

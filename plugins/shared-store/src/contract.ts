@@ -1,3 +1,4 @@
+import type { ConnectionSecret } from '@plinth/database'
 import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/kernel'
 import type { RedisOptions } from 'ioredis'
 
@@ -140,5 +141,8 @@ export interface RedisProbe {
 }
 
 export const redisProbe = service<RedisProbe>('shared-store.redis-probe', { from: '@plinth/shared-store' })
+
+/** The password that the product's Redis takes: for an installation, which keeps it when the form does not name another. */
+export const redisSecret = service<ConnectionSecret>('shared-store.redis-secret', { from: '@plinth/shared-store' })
 
 export const sharedStore = service<SharedStore>('shared-store', { from: '@plinth/shared-store' })

@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { config, type SharedStoreConfig } from './config.ts'
-import { redisProbe, sharedStore } from './contract.ts'
+import { redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
 import { RedisStore } from './redis-store.ts'
@@ -12,11 +12,12 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { database },
-  provides: [sharedStore, redisProbe],
+  provides: [sharedStore, redisProbe, redisSecret],
   contributes: [healthCheck],
   config,
   migrations: changeSets,
   async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
+    provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))
     provide(redisProbe, {
       async time(target, signal) {
         const { connectionOptions } = await import('./redis-connection.ts')

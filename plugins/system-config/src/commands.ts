@@ -6,7 +6,6 @@ import {
   BusinessError,
   type CommandDeclaration,
   type JsonValue,
-  type kernel,
   PlinthError,
   type PluginRuntime,
   readText,
@@ -22,7 +21,7 @@ import {
 } from './contract.ts'
 import { readDocument } from './document-check.ts'
 
-type Uses = { readonly kernel: typeof kernel; readonly database: typeof database }
+type Uses = { readonly database: typeof database }
 type Command = CommandDeclaration<Uses, typeof config>
 type Runtime = PluginRuntime<Uses, typeof config>
 

@@ -2,8 +2,8 @@ import type { Database } from '@plinth/database'
 import {
   type CatalogueEntry,
   type Clock,
+  type ConfigAdmin,
   type JsonValue,
-  type Kernel,
   type Logger,
   reasonOf,
   withinDeadline,
@@ -42,7 +42,9 @@ import { exportDocument, importChanges } from './transfer.ts'
 const verifyDeadlineMs = 10_000
 
 export interface ConfigCentreOptions {
-  readonly kernel: Kernel
+  /** Name of the product, for exported documents. */
+  readonly product: string
+  readonly configAdmin: ConfigAdmin
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly instances: Instances
@@ -80,7 +82,7 @@ export class StoredConfigCentre implements ConfigCentre {
 
   /** What this instance makes of the stored values. */
   get report(): InstanceReport {
-    const explanations = this.#options.kernel.config.list()
+    const explanations = this.#options.configAdmin.list()
     return {
       version: this.version,
       pendingRestart: explanations.filter(({ pendingRestart }) => pendingRestart).map(({ key }) => key),
@@ -142,10 +144,10 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
     if (!this.#declarations.has(key)) throw keyUnknown(key)
-    const { kernel, clock } = this.#options
+    const { configAdmin, clock } = this.#options
     const late = () => new Error(`no answer within ${verifyDeadlineMs} ms`)
     const ask = (deadline: AbortSignal) =>
-      kernel.config.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]))
+      configAdmin.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]))
     try {
       return await withinDeadline(clock, verifyDeadlineMs, ask, late)
     } catch (error) {
@@ -181,8 +183,8 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async export(): Promise<ConfigDocument> {
     await this.refresh()
-    const { kernel, clock } = this.#options
-    const about = { product: kernel.product.name, exportedAt: new Date(clock.now()) }
+    const { product, clock } = this.#options
+    const about = { product, exportedAt: new Date(clock.now()) }
     const values = new Map([...this.#stored.values].filter(([key]) => !this.#isState(key)))
     return exportDocument({ ...this.#stored, values }, (key) => this.#isSensitive(key), about)
   }
@@ -231,7 +233,7 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   async #read(): Promise<void> {
-    const { kernel, log } = this.#options
+    const { configAdmin, log } = this.#options
     this.#isForgotten = false
     const stored = await this.#store.load().catch((error: unknown) => {
       this.forget()
@@ -241,7 +243,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const entries = values.flatMap(({ key, value, version }) =>
       value === undefined ? [] : [entryOf(key, value, version)],
     )
-    const { problems, changed, pendingRestart, refused } = await kernel.config.apply(entries)
+    const { problems, changed, pendingRestart, refused } = await configAdmin.apply(entries)
     const keyByPlace = new Map(entries.map(({ name, place }) => [place, name]))
     const found = new Map(
       values.flatMap(({ key, problem }) => (problem === undefined ? [] : [[key, problem] as const])),
@@ -259,7 +261,7 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   get #declarations(): ReadonlyMap<string, CatalogueEntry> {
-    this.#catalogue ??= new Map(this.#options.kernel.catalogue.map((entry) => [entry.key, entry]))
+    this.#catalogue ??= new Map(this.#options.configAdmin.catalogue.map((entry) => [entry.key, entry]))
     return this.#catalogue
   }
 
@@ -278,7 +280,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return {
       key,
       declaration,
-      explanation: this.#options.kernel.config.explain(key),
+      explanation: this.#options.configAdmin.explain(key),
       stored: stored && {
         value: shown(stored.value, isSecret),
         version: stored.version,

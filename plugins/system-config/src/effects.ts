@@ -1,4 +1,4 @@
-import type { CatalogueEntry, ConfigEntry, JsonValue, Kernel } from '@plinth/kernel'
+import type { CatalogueEntry, ConfigAdmin, ConfigEntry, JsonValue } from '@plinth/kernel'
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, Effect, Outcome, Preview } from './contract.ts'
 import { shown } from './sealed-value.ts'
@@ -7,15 +7,15 @@ type Refused = { readonly reason: string }
 
 /** What changes mean on this instance. */
 export class Effects {
-  readonly #kernel: Kernel
+  readonly #configAdmin: ConfigAdmin
   readonly #isCommand: boolean
   readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
 
   constructor(
-    { kernel, isCommand }: { readonly kernel: Kernel; readonly isCommand: boolean },
+    { configAdmin, isCommand }: { readonly configAdmin: ConfigAdmin; readonly isCommand: boolean },
     declarations: () => ReadonlyMap<string, CatalogueEntry>,
   ) {
-    this.#kernel = kernel
+    this.#configAdmin = configAdmin
     this.#isCommand = isCommand
     this.#declarations = declarations
   }
@@ -28,7 +28,7 @@ export class Effects {
       else values.delete(change.key)
     }
     const entries = [...values].flatMap(([key, value]) => (value === undefined ? [] : [entryOf(key, value)]))
-    const { changed, pendingRestart, shadowed } = this.#kernel.config.preview(entries)
+    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entries)
     const effects = changes.map((change) => {
       const inForce = this.#inForceKey(change.key)
       const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
@@ -67,7 +67,7 @@ export class Effects {
 
   #outcomeNow(key: string): Outcome | Refused {
     const inForce = this.#inForceKey(key)
-    const explanation = this.#kernel.config.explain(inForce)
+    const explanation = this.#configAdmin.explain(inForce)
     if (explanation?.refused !== undefined) return { reason: explanation.refused }
     if (explanation?.effective.source === 'command-line') return 'shadowed'
     const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(inForce)

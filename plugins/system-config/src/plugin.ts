@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { database } from '@plinth/database'
-import { definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
+import { configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { type Announcement, Announcements } from './announcements.ts'
 import { commands } from './commands.ts'
@@ -25,7 +25,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   early: true,
-  requires: { kernel, database, sharedStore: optional(sharedStore) },
+  requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
   config,
   entities,
@@ -45,8 +45,8 @@ export default definePlugin({
       announcements.tell(what)
       poll.wake()
     }
-    const { kernel, database } = services
-    const parts = { kernel, database, masterKeys, instances, clock, log }
+    const { kernel, configAdmin, database } = services
+    const parts = { product: kernel.product.name, configAdmin, database, masterKeys, instances, clock, log }
     const centre = new StoredConfigCentre({ ...parts, announce, isCommand: !isServer })
     const poll = follow({
       intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),

@@ -20,7 +20,7 @@ const readKeys = (db: TestDatabase) => readFileSync(keyFileOf(db), 'utf8').trim(
 
 /** What the plugin reads; only a test may look. */
 async function inForce(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<unknown> {
-  return running.config.get('test.sample', secretKey)
+  return running.runtimeOf('test.sample')?.config.get(secretKey)
 }
 
 async function rowsOf(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<string> {
@@ -171,7 +171,11 @@ onEachDatabase(
       const before = await rowsOf(running)
       t.match(await centre.list('@problem'), [{ key: secretKey, problem: text, stored: { value: undefined } }], name)
       t.equal(await inForce(running), '', 'the weaker source counts')
-      t.equal(running.config.get('test.sample', 'platform.sample.limit'), 3, 'other values are not concerned')
+      t.equal(
+        running.runtimeOf('test.sample')?.config.get('platform.sample.limit'),
+        3,
+        'other values are not concerned',
+      )
       if (name !== 'another') {
         t.match(await refusal(centre.save([put('new-secret')], by)), {
           code: '503',
@@ -236,7 +240,7 @@ t.test('K-009 sensitive values are bounded, alone and together, before anything 
   t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
   const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
   await centre.save(swap, by)
-  t.equal(running.config.get('test.vault', names[16] ?? ''), 'q'.repeat(longestSecret))
+  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(longestSecret))
 })
 
 async function onSqlite(t: Test): Promise<TestDatabase> {

@@ -43,7 +43,7 @@ onEachDatabase(t, 'K-008 N-065 each source wins over all weaker ones, and the an
   })
   const forced = await startOn(t, db, { ...all, set: { [limit]: '60' } })
   t.match((await forced.centre.get(limit)).explanation, { effective: { source: 'command-line', value: 60 } })
-  t.equal(forced.running.config.get('test.sample', limit), 60)
+  t.equal(forced.running.runtimeOf('test.sample')?.config.get(limit), 60)
   await stored.centre.save([{ key: limit, action: 'reset' }], by)
   t.match((await stored.centre.get(limit)).explanation, { effective: { source: 'environment', value: 40 } })
 })
@@ -170,7 +170,9 @@ t.test('a rollback brings back exactly the values of any version, whatever happe
     try {
       const centre = running.service(configCentre)
       const state = () =>
-        ['limit', 'window', 'secret'].map((name) => running.config.get('test.sample', `platform.sample.${name}`))
+        ['limit', 'window', 'secret'].map((name) =>
+          running.runtimeOf('test.sample')?.config.get(`platform.sample.${name}`),
+        )
       const known = new Map([[0, JSON.stringify(state())]])
       for (const values of steps) {
         const changes = Object.entries(values).map(
