@@ -23,6 +23,7 @@ export * from './contracts/quickstart-cleanup.ts'
 export * from './contracts/rate-limit-store.ts'
 export type * from './contracts/scheduled-task.ts'
 export * from './deadline.ts'
+export * from './error-line.ts'
 export {
   isPlinthError,
   type KernelErrorCode,

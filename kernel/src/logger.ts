@@ -2,11 +2,12 @@ import { createRequire } from 'node:module'
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import type PinoPretty from 'pino-pretty'
 import type { ConfigValues } from './config-values.ts'
+import { errorLine } from './error-line.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 
 /**
  * The product's logger: pino JSON lines, every known secret masked. A command answers on standard output; only what needs
- * attention belongs beside its answer, on standard error.
+ * attention belongs beside its answer, on standard error. It never throws, whatever it is given.
  */
 export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   const read = (key: string) => config.get(kernelPlugin.id, `platform.log.${key}`) as string
@@ -15,7 +16,8 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
     base: null,
     formatters: { level: (label) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
-    hooks: { streamWrite: (line) => config.redact(line) },
+    serializers: { err: errorLine },
+    hooks: { logMethod: writeSafely, streamWrite: (line) => maskedLine(line, (text) => config.redact(text)) },
   }
   const stream = isCommand ? process.stderr : process.stdout
   const format = read('format')
@@ -28,4 +30,37 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
     options,
     pretty({ destination: stream.fd, sync: true, ignore: 'plugin', messageFormat: '{if plugin}[{plugin}] {end}{msg}' }),
   )
+}
+
+type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
+
+/** What cannot be written, for example because a getter throws, is left out; its message stays. */
+const writeSafely: LogMethod = function writeSafely(args, method) {
+  try {
+    method.apply(this, args)
+  } catch {
+    const [message = 'what it was about could not be written'] = args.filter((part) => typeof part === 'string')
+    try {
+      method.apply(this, [{ isIncomplete: true }, message])
+    } catch {
+      // Not even that: whoever logs must not fail because of it.
+    }
+  }
+}
+
+/** A line with its secrets masked, which is JSON all the same: a secret may be a number, or a part of what JSON is made of. */
+export function maskedLine(line: string, redact: (text: string) => string): string {
+  const masked = redact(line)
+  if (masked === line || isJson(masked)) return masked
+  const { level, time } = JSON.parse(line) as { readonly level?: unknown; readonly time?: unknown }
+  return `${JSON.stringify({ level, time, msg: masked.trimEnd() })}\n`
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,6 +1,7 @@
 import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
+import { captureOutput } from './captured-output.ts'
 import { type Clock, systemClock } from './clock.ts'
 import type { ConfigValues } from './config-values.ts'
 import { withinDeadline } from './deadline.ts'
@@ -28,6 +29,8 @@ export interface StartOptions extends PrepareOptions {
   readonly clock?: Clock
   /** Instead of the product's own logger; secrets are not masked then. */
   readonly logger?: Logger
+  /** Makes log lines of what libraries write to the console; for whoever owns the process. */
+  readonly capturesOutput?: boolean
   /** Gives the start up when it aborts. */
   readonly signal?: AbortSignal
   /** Who starts the product again when it asks for that; `external` when absent. */
@@ -84,6 +87,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly #end = Promise.withResolvers<void>()
   readonly #isCommand: boolean
   readonly #onRestartRequest: StartOptions['onRestartRequest']
+  readonly #releaseOutput: () => void
   #state: ProductState = 'starting'
 
   constructor({ product, plan, config, roles }: PreparedProduct, options: StartOptions) {
@@ -100,6 +104,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.supervised = options.supervised ?? 'external'
     this.#onRestartRequest = options.onRestartRequest
     this.log = options.logger ?? createLogger(config, this.#isCommand)
+    this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}
     const registry = this.#registry
     const shared = { config, registry, log: this.log, clock: this.#clock, roles: new Set(roles), root }
     this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
@@ -226,6 +231,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
       for (const hook of host.hooks.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)
     }
     this.#state = 'stopped'
+    this.#releaseOutput()
     if (failures.length > 0) throw new StopFailedError(failures)
   }
 

@@ -479,6 +479,26 @@ t.test('K-009 no log line of a running product shows a secret, however it is wri
   t.match(JSON.parse(line), { msg: 'opened with ******', password: '******', body: '{"password":"******"}' })
   t.match(JSON.parse(error), { level: 'error', msg: 'cannot open with ******' })
   t.notMatch(output, 'Pass')
+  t.notMatch(output, 'caller-token', 'nor what libraries hang on their errors')
+  const lines = output
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text))
+  t.match(
+    lines.filter(({ source }) => source !== undefined),
+    [
+      {
+        level: 'error',
+        source: 'console',
+        msg: "cannot reach { password: '******' } ******",
+        err: { message: '******' },
+      },
+      { level: 'info', source: 'console', msg: 'reached with ******' },
+      { level: 'warn', source: 'process', warning: 'DeprecationWarning', code: 'SHOP1', msg: 'old way of ******' },
+    ],
+    'what goes past the logger is a line of it',
+  )
+  t.equal(lines.filter(({ msg }) => msg === 'odd' || msg === 'trap').length, 5, 'what cannot be written loses no line')
   const { basic } = JSON.parse(line)
   t.notMatch(Buffer.from(String(basic).replace('Basic ', ''), 'base64').toString(), 'Pass')
 })

@@ -1,8 +1,11 @@
+import assert from 'node:assert/strict'
 import { inspect } from 'node:util'
-import { key, type Logger, PlinthError, type StopFailedError } from '@plinth/kernel'
+import { errorLine, key, type Logger, PlinthError, redact, type StopFailedError } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
+import { maskedLine } from '../src/logger.ts'
 import { plugin, productOf } from './sample-plugin.ts'
 
 const secretKeys = { 'platform.a.password': key.string({ title: 'x', sensitive: true, required: true }) }
@@ -111,3 +114,79 @@ t.test('K-008 warnings of the configuration are logged at start with code and pl
   ])
   await running.stop('test ended')
 })
+
+t.test('K-009 a masked line is JSON, whatever the secrets are', async (t) => {
+  const odd = fc.oneof(
+    fc.nat(),
+    fc.constantFrom('"msg":"', '":"a', 'u0001', '"}\n', 'info","'),
+    fc.string({ minLength: 4 }),
+  )
+  fc.assert(
+    fc.property(fc.array(odd, { minLength: 1, maxLength: 3 }), fc.string(), fc.nat(), (secrets, msg, number) => {
+      const hidden = secrets.map(String)
+      const about = { number, secrets, also: hidden[0] }
+      const line = `${JSON.stringify({ level: 'info', time: '12:00', ...about, msg: `\u0001${msg}` })}\n`
+      const masked = maskedLine(line, (text) => redact(text, hidden))
+      assert.ok(masked.endsWith('\n'))
+      const shown = JSON.parse(masked)
+      assert.equal(typeof shown.msg, 'string')
+      for (const secret of hidden.filter((text) => text.length >= 4 && !'info 12:00 ******'.includes(text))) {
+        assert.ok(!JSON.stringify(Object.values(shown)).includes(`"${secret}"`))
+      }
+    }),
+  )
+  t.same(
+    JSON.parse(
+      maskedLine('{"level":"info","time":"t","msg":"pin 98765432","n":98765432}\n', (text) =>
+        redact(text, ['98765432']),
+      ),
+    ),
+    {
+      level: 'info',
+      time: 't',
+      msg: '{"level":"info","time":"t","msg":"pin ******","n":******}',
+    },
+  )
+})
+
+t.test('K-009 the line of an error is bounded and holds nothing that a library keeps on it', async (t) => {
+  const request = { headers: { authorization: 'caller-token' } }
+  const inner = Object.assign(new TypeError('inner'), { code: 'E_INNER', request, sql: 'insert caller-token' })
+  const line = errorLine(new AggregateError([inner, request, 'text'], 'outer', { cause: inner }))
+  t.match(line, {
+    type: 'AggregateError',
+    message: 'outer',
+    stack: /logger\.test/,
+    cause: { type: 'TypeError', message: 'inner', code: 'E_INNER' },
+    errors: [{ type: 'TypeError' }, { type: 'object' }, { type: 'string', message: 'text' }],
+  })
+  t.notMatch(JSON.stringify(line), 'caller-token')
+  let chain = new Error('x'.repeat(2 ** 20))
+  for (let depth = 0; depth < 1000; depth++)
+    chain = new AggregateError(Array(1000).fill(chain), 'm'.repeat(2 ** 16), { cause: chain })
+  t.ok(
+    JSON.stringify(errorLine(Object.assign(new Error('y'.repeat(2 ** 20)), { code: 'z'.repeat(2 ** 20) }))).length <
+      40_000,
+  )
+  t.ok(JSON.stringify(errorLine(chain)).length < 10 * 40_000)
+  for (const odd of [
+    undefined,
+    null,
+    7,
+    Symbol('x'),
+    () => {},
+    Object.create(null),
+    new Proxy(new Error(), throwing),
+  ]) {
+    t.type(errorLine(odd).message, 'string')
+  }
+})
+
+const throwing: ProxyHandler<Error> = {
+  get() {
+    throw new Error('no member')
+  },
+  getPrototypeOf() {
+    throw new Error('no prototype')
+  },
+}

@@ -33,7 +33,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       if (found.product === undefined) throw found.error
       return found.product
     },
-    options: () => prepareOptions(program, surroundings),
+    options: () => ({ ...prepareOptions(program, surroundings), capturesOutput: true }),
     exit: (code) => {
       exitCode = code
     },

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import type { Role } from '../plugin.ts'
-import type { PrepareOptions, Product } from '../product.ts'
+import type { Product } from '../product.ts'
+import type { StartOptions } from '../running-product.ts'
 import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
@@ -19,7 +20,7 @@ export interface CommandScope {
   readonly supervisor: SupervisorLink | undefined
   /** Throws when there is no usable product file. */
   readonly product: () => Product
-  readonly options: () => PrepareOptions
+  readonly options: () => StartOptions
   /** Sets the exit code of the program. */
   readonly exit: (code: number) => void
 }

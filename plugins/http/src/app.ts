@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
 import { answerBare, answerConnection } from './bare-answer.ts'
@@ -89,7 +89,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
   })
 
   // Not by Fastify's options: with a logger of its own it would make a child and two listeners for each request.
-  app.log = log
+  app.log = new RequestLog(log)
 
   defineFact(app, 'traceId', (request) => request.id)
   defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
@@ -106,7 +106,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
     request.startedAt = clock.monotonic()
     request.failureCode = ''
-    const own = new RequestLog(log, request.id)
+    const own = new RequestLog(log, request)
     request.log = own
     reply.log = own
     reply.header(traceHeader, request.id)
@@ -131,6 +131,10 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
 
 /** Sends a failure in its envelope, whatever the route would have sent. */
 export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
+  // A header that cannot be sent may be the failure itself; it would fail this answer too.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (!isSendable(name, value)) reply.removeHeader(name)
+  }
   reply
     .code(status)
     .headers(headers)
@@ -138,6 +142,16 @@ export function sendFailure({ status, code, message, data, headers = {} }: Failu
     .header(traceHeader, reply.request.id)
     .type(envelopeType)
     .send(failureText(code, message, data))
+}
+
+function isSendable(name: string, value: unknown): boolean {
+  try {
+    for (const each of [value].flat()) validateHeaderValue(name, each as string)
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function defineFact(app: FastifyInstance, name: string, read: (request: FastifyRequest) => unknown): void {
@@ -181,9 +195,5 @@ function logFailure(error: unknown, { kind, code, message }: Failure, request: F
     request.log.debug({ method, route: url }, 'the caller went away')
     return
   }
-  try {
-    request.log.error({ err: error, method, route: url }, 'request failed')
-  } catch {
-    request.log.error({ method, route: url }, 'request failed with an error that cannot be shown')
-  }
+  request.log.error({ err: error, method, route: url }, 'request failed')
 }

@@ -1,11 +1,28 @@
-import type { Logger } from '@plinth/kernel'
-import type { FastifyBaseLogger } from 'fastify'
+import { errorLine, type Logger } from '@plinth/kernel'
+import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
+/** A request, or what belongs to one: of Fastify or of Node.js. */
+interface Exchange {
+  readonly method?: string
+  readonly routeOptions?: { readonly url?: string | undefined }
+  readonly request?: Exchange
+  readonly statusCode?: number
+}
+
+const requestLine = ({ method, routeOptions }: Exchange) => ({ method, route: routeOptions?.url })
+const responseLine = ({ statusCode, request = {} }: Exchange) => ({ ...requestLine(request), status: statusCode })
+
+/** What Fastify's own lines show of a request and its response: never headers, query or body. */
+const serializers = { req: requestLine, request: requestLine, res: responseLine, reply: responseLine }
+
 /**
- * The logger of one request: every line carries the trace id. The child logger, which costs more than most handlers, is
- * made at the first line.
+ * Every logger that Fastify holds: that of the application, and one for each request, whose lines carry the trace id. What
+ * Fastify logs of itself shows method, route, status and trace id alone; texts lose the query of the request, which Fastify
+ * writes into some. A line that cannot be written is lost: it must not fail the request.
+ *
+ * The child logger, which costs more than most handlers, is made at the first line.
  */
 export class RequestLog implements FastifyBaseLogger {
   declare readonly trace: FastifyBaseLogger['trace']
@@ -16,12 +33,13 @@ export class RequestLog implements FastifyBaseLogger {
   declare readonly fatal: FastifyBaseLogger['fatal']
   declare readonly silent: FastifyBaseLogger['silent']
   readonly #base: Logger
-  readonly #traceId: string
+  readonly #request: FastifyRequest | undefined
   #child: Logger | undefined
 
-  constructor(base: Logger, traceId: string) {
+  /** @param request absent for the logger of the application */
+  constructor(base: Logger, request?: FastifyRequest) {
     this.#base = base
-    this.#traceId = traceId
+    this.#request = request
   }
 
   get level(): string {
@@ -33,15 +51,42 @@ export class RequestLog implements FastifyBaseLogger {
   }
 
   get traced(): Logger {
-    this.#child ??= this.#base.child({ traceId: this.#traceId })
+    const bindings = this.#request === undefined ? {} : { traceId: this.#request.id }
+    const err = (error: unknown) => this.#withoutQuery(errorLine(error))
+    this.#child ??= this.#base.child(bindings, { serializers: { ...serializers, err } })
     return this.#child
+  }
+
+  /** Writes one line. Never throws. */
+  write(level: (typeof levels)[number], parts: readonly unknown[]): void {
+    try {
+      const shown = parts.map((part) => (typeof part === 'string' ? this.#withoutQuery(part) : part))
+      this.traced[level](...(shown as Parameters<FastifyBaseLogger['info']>))
+    } catch {
+      // The request goes on.
+    }
+  }
+
+  /** A query may hold a token. */
+  #withoutQuery<T>(part: T): T {
+    const url = this.#request?.raw.url ?? ''
+    const start = url.indexOf('?')
+    if (start < 0 || start === url.length - 1) return part
+    const query = url.slice(start)
+    const clean = (value: unknown): unknown => {
+      if (typeof value === 'string') return value.replaceAll(query, '?...')
+      if (Array.isArray(value)) return value.map(clean)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, clean(member)]))
+    }
+    return clean(part) as T
   }
 }
 
 for (const level of levels) {
   Object.defineProperty(RequestLog.prototype, level, {
-    value(this: RequestLog, ...args: Parameters<FastifyBaseLogger['info']>) {
-      this.traced[level](...args)
+    value(this: RequestLog, ...parts: unknown[]) {
+      this.write(level, parts)
     },
   })
 }

@@ -14,10 +14,15 @@ export interface TextSource {
 /** Text for a key in a locale, or the original text when no catalogue has it. */
 export type Say = (locale: string, key: string | undefined, params: Params, original: string) => string
 
-/** Speaks through the translator when the product has one. */
+/** Speaks through the translator when the product has one. Never throws: a failure has to be told all the same. */
 export function createSay(translator: TextSource | undefined): Say {
-  return (locale, key, params, original) =>
-    (key === undefined ? undefined : translator?.translate(locale, key, params)) ?? original
+  return (locale, key, params, original) => {
+    try {
+      return (key === undefined ? undefined : translator?.translate(locale, key, params)) ?? original
+    } catch {
+      return original
+    }
+  }
 }
 
 /** English text of one of our own keys: the original when nothing translates it. */

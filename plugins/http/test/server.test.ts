@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -376,4 +377,155 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
     t.match(answer, /^HTTP\/1\.1 408 /)
     t.match(bodyOf(answer), { code: '408', data: { reason: 'http.request-timeout' } })
   }
+})
+
+const planted = {
+  bearer: 'planted-bearer-token',
+  install: 'planted-install-token',
+  cookie: 'planted-cookie',
+  query: 'planted-query',
+  body: 'planted-body',
+}
+const credentials = [
+  `Authorization: Bearer ${planted.bearer}`,
+  `X-Install-Token: ${planted.install}`,
+  `Cookie: session=${planted.cookie}`,
+  'X-Trace-Id: trace-1',
+]
+
+t.test('K-009 no line that Fastify writes of itself holds headers, query or body of the caller', async (t) => {
+  const lines: string[] = []
+  const waiting: { text: string; resolve: () => void }[] = []
+  const logger = pino(
+    { level: 'trace' },
+    {
+      write: (line: string) => {
+        lines.push(line)
+        for (const { text, resolve } of waiting) if (line.includes(text)) resolve()
+      },
+    },
+  )
+  const logged = (text: string) =>
+    new Promise<void>((resolve) => {
+      if (lines.some((line) => line.includes(text))) resolve()
+      else waiting.push({ text, resolve })
+    })
+  const { port } = await startHttp(
+    t,
+    (http) => {
+      const raw = (
+        name: string,
+        handler: Parameters<typeof http.rawRoute>[1]['handler'],
+        method: 'GET' | 'POST' = 'GET',
+      ) =>
+        http.rawRoute('shop', {
+          method,
+          path: `/api/v1/shop/${name}`,
+          summary: name,
+          access: 'public',
+          produces: ['text/plain'],
+          handler,
+        })
+      raw('endless', (_request, reply) => {
+        const endless = function* () {
+          for (;;) yield Buffer.alloc(65_536, 'x')
+        }
+        return reply.type('text/plain').send(Readable.from(endless()))
+      })
+      raw('header', (_request, reply) => reply.header('x-broken', 'a\nb').send('never'))
+      raw('late', (_request, reply) => {
+        reply.raw.writeHead(200).write('begun')
+        return reply.send('again')
+      })
+      raw('torn', (_request, reply) =>
+        reply.type('text/plain').send(
+          Readable.from(
+            (async function* () {
+              yield 'begun'
+              throw new Error('the disk is gone')
+            })(),
+          ),
+        ),
+      )
+      raw('own', async (request, reply) => {
+        request.log.info({ req: request.raw, res: reply.raw, request, reply }, `called ${request.url}`)
+        request.log.info(request.raw)
+        request.log.child({ part: 'child' }).info({ req: request.raw }, 'child')
+        throw Object.assign(new Error(`failed at ${request.raw.url}`), {
+          request: request.raw,
+          config: request.headers,
+        })
+      })
+      raw('posted', () => Promise.reject(new Error('no')), 'POST')
+    },
+    { logger, set: { 'platform.http.access-log': 'true' } },
+  )
+  const ask = (name: string, method = 'GET', body = '') =>
+    `${method} /api/v1/shop/${name}?token=${planted.query} HTTP/1.1\r\nHost: x\r\n${credentials.join('\r\n')}\r\n` +
+    (body === '' ? 'Connection: close\r\n\r\n' : `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`)
+
+  const socket = connect(port(), '127.0.0.1', () => socket.write(ask('endless')))
+  await new Promise<void>((resolve) => socket.once('data', () => resolve()))
+  socket.destroy()
+  await logged('stream closed prematurely')
+  t.match(
+    lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'stream closed prematurely'),
+    { traceId: 'trace-1', res: { method: 'GET', route: '/api/v1/shop/endless', status: 200 } },
+  )
+  const header = await rawExchange(port(), ask('header'))
+  t.match(header, /^HTTP\/1\.1 200 /)
+  t.match(bodyOf(header), { code: '500', data: null }, 'a header that cannot be sent is a failure like any other')
+  t.match(header, /x-trace-id: trace-1/i)
+  for (const name of ['late', 'torn', 'own', 'nowhere']) await rawExchange(port(), ask(name)).catch(() => undefined)
+  for (const body of [`{"password":"${planted.body}"`, JSON.stringify({ password: planted.body }), planted.body]) {
+    await rawExchange(
+      port(),
+      ask('posted', 'POST', body).replace('Cookie:', 'Content-Type: application/json\r\nCookie:'),
+    )
+  }
+  await rawExchange(port(), `GET /${planted.query} NONSENSE\r\n${credentials.join('\r\n')}\r\n\r\n`)
+  await rawExchange(port(), ask('own').replace('/api', '/%zz'))
+  t.match(lines.join(''), /Reply was already sent/)
+  t.match(lines.join(''), /failed at/)
+  t.match(lines.join(''), /the disk is gone/)
+  for (const [name, secret] of Object.entries(planted)) t.notOk(lines.join('').includes(secret), name)
+})
+
+t.test('K-009 K-016 a logger that fails changes no answer', async (t) => {
+  let isBroken = false
+  const logger = pino(
+    {
+      level: 'trace',
+      hooks: {
+        streamWrite: () => {
+          if (isBroken) throw new Error('no space left on device')
+          return ''
+        },
+      },
+    },
+    { write: () => {} },
+  )
+  const { call } = await startHttp(
+    t,
+    (http) => {
+      get(http, 'good', () => {})
+      get(http, 'bad', () => Promise.reject(new Error('secret reason')))
+      get(http, 'odd', () => {
+        throw Object.defineProperty(new Error(), 'message', {
+          get: () => {
+            throw new Error('no message')
+          },
+        })
+      })
+    },
+    { logger, set: { 'platform.http.access-log': 'true' } },
+  )
+  isBroken = true
+  const failure = { status: 200, body: { code: '500', data: null } }
+  t.match(await call('/api/v1/shop/good'), { status: 200, body: { code: '200', data: null } })
+  for (const path of ['bad', 'odd']) t.match(await call(`/api/v1/shop/${path}`), failure)
+  t.notMatch((await call('/api/v1/shop/bad')).text, 'secret')
+  t.match(await call('/nowhere'), { status: 404, body: { code: '404' } })
+  t.match(await call('/health/ready'), { status: 200 })
+  isBroken = false
 })

@@ -1,0 +1,94 @@
+/** What a log line shows of an error. */
+export interface ErrorLine {
+  readonly type: string
+  readonly message: string
+  readonly stack?: string
+  readonly cause?: ErrorLine
+  readonly errors?: readonly ErrorLine[]
+  readonly [member: string]: unknown
+}
+
+/** Members that say where an error comes from. All others may hold whole requests, statements or the values of a caller. */
+const plainMembers = [
+  'code',
+  'errno',
+  'syscall',
+  'address',
+  'port',
+  'path',
+  'status',
+  'statusCode',
+  'sqlState',
+  'reason',
+]
+
+const longestMember = 256
+const longestMessage = 8 * 1024
+const longestStack = 16 * 1024
+/** Errors in one line: an error, its causes and the errors in an aggregate. */
+const mostErrors = 10
+
+/**
+ * The serializer of every log line for `err`: type, message, stack, causes and a few plain members, each within a bound. What
+ * libraries hang on their errors beside that (requests with their headers, statements with their values) is left out. Never
+ * throws, whatever was thrown.
+ */
+export function errorLine(error: unknown): ErrorLine {
+  return lineOf(error, { left: mostErrors - 1 })
+}
+
+function lineOf(error: unknown, room: { left: number }): ErrorLine {
+  if (!isError(error)) return { type: typeof error, message: textOf(error) }
+  const stack = member(error, 'stack')
+  const type = member(member(error, 'constructor'), 'name')
+  const cause = member(error, 'cause')
+  const errors = member(error, 'errors')
+  const parts: ErrorLine[] = []
+  const hasCause = cause !== undefined && room.left-- > 0
+  const shown = {
+    ...plainMembersOf(error),
+    type: cut(typeof type === 'string' && type !== '' ? type : 'Error', longestMember),
+    message: cut(textOf(member(error, 'message')), longestMessage),
+    ...(typeof stack === 'string' && { stack: cut(stack, longestStack) }),
+    ...(hasCause && { cause: lineOf(cause, room) }),
+  }
+  if (!Array.isArray(errors)) return shown
+  for (let at = 0; at < errors.length && room.left-- > 0; at++) parts.push(lineOf(errors[at], room))
+  return { ...shown, errors: parts }
+}
+
+function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error
+  } catch {
+    return false
+  }
+}
+
+function plainMembersOf(error: Error): Record<string, unknown> {
+  const shown: Record<string, unknown> = {}
+  for (const name of plainMembers) {
+    const value = member(error, name)
+    if (typeof value === 'string') shown[name] = cut(value, longestMember)
+    else if (typeof value === 'number') shown[name] = value
+  }
+  return shown
+}
+
+function member(owner: unknown, name: string): unknown {
+  try {
+    return (owner as Record<string, unknown> | undefined)?.[name]
+  } catch {
+    return undefined
+  }
+}
+
+/** Of an object only what it is: it may be a request. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return cut(value, longestMessage)
+  if (typeof value === 'object' && value !== null)
+    return textOf(member(value, 'message') ?? 'an object that is no error')
+  return typeof value === 'function' ? 'a function' : String(value)
+}
+
+const cut = (text: string, length: number) => (text.length <= length ? text : `${text.slice(0, length)}...`)
