@@ -1,8 +1,9 @@
-/** The runner of the tests, run on projects of a few small tests. */
+/** The runner of the tests, run on projects of a few small tests, and the page of what the tests prove. */
 import { spawnSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { pageOf } from '../scripts/requirement-page.ts'
 
 const root = join(import.meta.dirname, '..')
 const test = (body: string) => `import t from 'tap'\n${body}\n`
@@ -74,4 +75,31 @@ t.test('on a complete machine nothing may be missing; elsewhere it may', async (
 
 t.test('a file that dies before it asserts anything fails the run', async (t) => {
   t.match(runTests(t, { 'a.test.ts': 'process.exit(3)' }), { status: 1, lastLine: /^0 passed, [1-9]\d* failed/ })
+})
+
+t.test('a requirement is proven, partly proven with the rest named, or not proven', async (t) => {
+  const table = [
+    'id',
+    ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
+  ]
+  // Written so that the names are not taken for those of this file.
+  const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
+  const page = pageOf(table.join('\n'), [
+    [
+      'a.test.ts',
+      [
+        declare('test', 'A-001 whole', ', { skip: hasServer }'),
+        declare('test', 'A-002 another half'),
+        declare('test', 'half [A-002 partly: the other half]'),
+        declare('skip', 'A-003 skipped'),
+        declare('test', 'A-004 skipped as well', ", { skip: 'later' }"),
+        declare('todo', 'A-005 to be done'),
+      ].join('\n'),
+    ],
+  ])
+  t.match(page, /^5 requirements: 1 proven, 1 partly, 3 not\.$/m)
+  t.match(page, /## Proven\n\n### A-001\n\nHolds A-001 \(Part\)\n\n- `a\.test\.ts`: A-001 whole\n/)
+  t.match(page, /## Partly proven\n\n### A-002\n[\s\S]*: half\n- Not proven: the other half\n/)
+  t.match(page, /## Not proven\n[\s\S]*\| A-003 \|[\s\S]*\| A-004 \|[\s\S]*\| A-005 \|/)
+  t.throws(() => pageOf('id', [['a.test.ts', declare('test', 'A-009 unknown')]]), /A-009/)
 })

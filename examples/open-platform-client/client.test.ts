@@ -122,7 +122,7 @@ t.test('C-049 the shell client signs as the vectors say', { skip: skipShell }, a
   }
 })
 
-t.test('A25 W-023 both clients call a running product', async (t) => {
+t.test('A25 both clients call a running product', async (t) => {
   const { base, credentials } = await startProduct(t)
   const caller = { appKey: credentials.appKey, name: 'Example', scopes: [] }
 

@@ -70,7 +70,7 @@ async function startShop(t: Test, db: TestDatabase) {
   return { ...started, ann, bob, raw, call, submit, probe }
 }
 
-onEachDatabase(t, 'N-155 C-008 a result is for its owner and for who sees all', async (t, db) => {
+onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
   const { ann, bob, raw, call, submit, reaches, clock } = await startShop(t, db)
   const { id } = await submit(ann.id, 2)
   await reaches(id, 'succeeded')

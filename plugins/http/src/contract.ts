@@ -160,6 +160,8 @@ export interface HttpServer {
   register(plugin: FastifyPluginCallback): void
   register(plugin: FastifyPluginAsync): void
   readonly routes: readonly RouteInfo[]
+  /** Whether the product measures and serves metrics. */
+  readonly hasMetrics: boolean
   /** How `request.clientIp` is found. */
   readonly clientIpRules: ClientIpRules
   /**

@@ -12,6 +12,7 @@ import { addEnvelopeRoutes } from './routes.ts'
 
 export interface ServiceSettings extends AppSettings {
   readonly product: { readonly name: string; readonly version: string }
+  readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
   readonly hasDocs: boolean
@@ -72,6 +73,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
       guard: (guard) => book.addGuard(guard),
       everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (plugin) => book.addFastifyPlugin(plugin),
+      hasMetrics: settings.hasMetrics,
       clientIpRules: settings.clientIpRules,
       networkOf: settings.addresses.networkOf,
       get routes() {

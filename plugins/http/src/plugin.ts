@@ -65,6 +65,7 @@ export default definePlugin({
       hasDocs: config.get('platform.http.docs.enabled'),
       isAccessLogged: () => isAccessLogged,
       isDraining: () => isDraining,
+      hasMetrics,
       clientIpRules,
       addresses,
       forwarding: createForwarding(addresses, config.get('platform.http.context-path')),

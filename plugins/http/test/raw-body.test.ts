@@ -135,7 +135,7 @@ t.test('routes without such a guard keep no bytes', async (t) => {
   t.same(seen, [])
 })
 
-t.test('C-021 W-022 a signed route is closed until a signature guard takes it', async (t) => {
+t.test('C-021 a signed route is closed until a signature guard takes it', async (t) => {
   const codes = async (...guards: readonly RouteGuard[]) => {
     const { send } = await startHttp(t, (http) => {
       http.route('shop', route('/api/v1/shop/signed'))

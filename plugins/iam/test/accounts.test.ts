@@ -253,7 +253,7 @@ onEachDatabase(t, 'I-150 I-152 I-155 of many first administrators one is created
   t.same(again, { created: false, account: undefined })
 })
 
-onEachDatabase(t, 'W-014 W-015 W-016 W-017 W-019 W-020 W-021 external identities and renames', async (t, db) => {
+onEachDatabase(t, 'external identities and renames', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [guardingPlugin()] })
   const { call, accounts } = iam
   const admin = await iam.administrator()

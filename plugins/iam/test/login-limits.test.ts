@@ -52,6 +52,7 @@ async function twoInstances(t: Test, db: TestDatabase, driver: Config, dump: (ru
   const stored = await dump(one.running)
   t.match(stored, /rate-limit:iam:auth:login:password:account:[0-9a-f]{64}/, 'R-076')
   t.match(stored, /rate-limit:iam:auth:login:password:ip:[0-9a-f]{64}/, 'R-076')
+  for (const [key] of stored.matchAll(/rate-limit:[a-z0-9:-]+/g)) t.match(key, /^rate-limit:iam:auth:login:/, 'R-076')
   for (const clear of ['someone', 'account-', '198.51.100', '203.0.113']) t.notMatch(stored, clear, 'R-076 R-102')
   return one
 }

@@ -73,13 +73,13 @@ t.test(
   },
 )
 
-t.test('I-163 I-204 I-205 I-206 I-207 I-210 codes', async (t) => {
+t.test('I-163 I-204 I-206 I-210 codes', async (t) => {
   t.same(
     installPlugin.permissions?.map(({ code }) => code),
     ['install:view', 'install:manage'],
   )
-  t.equal(InstallCompletedEvent.id, 'install.execution.completed', 'I-205 the rule of that name')
-  t.equal(InstallExecutionFailedEvent.id, 'install.execution.failed', 'I-207 the rule of that name')
+  t.equal(InstallCompletedEvent.id, 'install.execution.completed')
+  t.equal(InstallExecutionFailedEvent.id, 'install.execution.failed')
   const members = ({ schema }: { schema: object }) => Object.keys((schema as { properties: object }).properties)
   t.same(members(InstallCompletedEvent), ['sessionId', 'completedAt', 'restartSuggested', 'logCount', 'message'])
   t.same(members(InstallExecutionFailedEvent), [

@@ -109,65 +109,69 @@ onEachDatabase(t, 'I-050 I-051 I-054 I-056 I-130 I-132 I-133 I-134 I-136 I-137 a
   ])
 })
 
-onEachDatabase(t, 'I-066 I-131 I-139 I-140 I-141 I-142 I-206 a required task fails, then the retry', async (t, db) => {
-  const { heard, plugin } = listener()
-  let isBroken = true
-  const breaks = taskPlugin('shop-tables', {
-    run() {
-      if (isBroken) throw new Error(`no table for ${secrets.administrator}`)
-    },
-  })
-  const { execute, install, look, accounts, form, administrator, running, clock } = await startInstall(t, db, {
-    plugins: [plugin, breaks.plugin],
-  })
-  const failed = (await execute()).data
-  t.match(failed, {
-    ...{ authorized: true, passed: false, configWritten: true, administratorReady: false, locked: false },
-    message: /shop-tables/,
-  })
-  t.same(codesOf(failed.records), [...builtIn.slice(0, 7), 'shop-tables'], 'I-131')
-  t.match(failed.records.at(-1), { status: 'failed', message: /Probe shop-tables failed: no table for \*{6}/ })
-  t.equal(await accounts.hasUsers(), false)
-  t.match((await look('status')).data, { installed: false, installAllowed: true }, 'I-139')
-  const { steps } = (await look('steps')).data
-  const stateOf = (code: string) => steps.find((step: { code: string }) => step.code === code)
-  t.match(stateOf('shop-tables'), { status: 'pending', name: 'Probe shop-tables', required: true, retryable: true })
-  t.match(stateOf('config-write'), { status: 'passed' })
-  t.match(stateOf('administrator'), { status: 'pending' })
-
-  t.match(await install('sessions/no-such-session/retry', { body: form }), {
-    code: '404',
-    data: { reason: 'install.session-unknown' },
-  })
-  t.equal(breaks.runs.count, 1, 'I-144 nothing was run')
-
-  isBroken = false
-  const other = { ...form, site: { ...form.site, name: 'Second try' } }
-  const retried = (await install(`sessions/${failed.sessionId}/retry`, { body: other })).data
-  t.match(retried, { passed: true, locked: true, retriedSessionId: failed.sessionId })
-  t.not(retried.sessionId, failed.sessionId, 'I-141')
-  t.equal(breaks.runs.count, 2)
-  const admin = await administrator()
-  const source = (await admin('GET', `sessions/${failed.sessionId}`)).data
-  t.same(source.records.slice(0, -1), failed.records, 'I-142')
-  t.match(source.records.at(-1), { stepCode: 'retry-requested', status: 'passed' }, 'I-142')
-  t.match(source.session, { status: 'failed', failedStep: 'shop-tables' })
-  t.equal((await accounts.findByRole('super-admin')).length, 1, 'one administrator')
-  t.equal(running.config.explain('platform.site.name')?.effective.value, 'Second try', 'I-140 from this body')
-
-  await clock.advance(5_000)
-  await running.service(events).idle()
-  t.match(heard, [
-    {
-      type: 'install.execution.failed',
-      payload: {
-        ...{ sessionId: failed.sessionId, failedAt: /Z$/, failedStepCode: 'shop-tables', failedStepCount: 1 },
-        ...{ stepMessage: failed.records.at(-1).message, logCount: 8, message: failed.message },
+onEachDatabase(
+  t,
+  'I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, then the retry',
+  async (t, db) => {
+    const { heard, plugin } = listener()
+    let isBroken = true
+    const breaks = taskPlugin('shop-tables', {
+      run() {
+        if (isBroken) throw new Error(`no table for ${secrets.administrator}`)
       },
-    },
-    { type: 'install.execution.completed', payload: { sessionId: retried.sessionId } },
-  ])
-})
+    })
+    const { execute, install, look, accounts, form, administrator, running, clock } = await startInstall(t, db, {
+      plugins: [plugin, breaks.plugin],
+    })
+    const failed = (await execute()).data
+    t.match(failed, {
+      ...{ authorized: true, passed: false, configWritten: true, administratorReady: false, locked: false },
+      message: /shop-tables/,
+    })
+    t.same(codesOf(failed.records), [...builtIn.slice(0, 7), 'shop-tables'], 'I-131')
+    t.match(failed.records.at(-1), { status: 'failed', message: /Probe shop-tables failed: no table for \*{6}/ })
+    t.equal(await accounts.hasUsers(), false)
+    t.match((await look('status')).data, { installed: false, installAllowed: true }, 'I-139')
+    const { steps } = (await look('steps')).data
+    const stateOf = (code: string) => steps.find((step: { code: string }) => step.code === code)
+    t.match(stateOf('shop-tables'), { status: 'pending', name: 'Probe shop-tables', required: true, retryable: true })
+    t.match(stateOf('config-write'), { status: 'passed' })
+    t.match(stateOf('administrator'), { status: 'pending' })
+
+    t.match(await install('sessions/no-such-session/retry', { body: form }), {
+      code: '404',
+      data: { reason: 'install.session-unknown' },
+    })
+    t.equal(breaks.runs.count, 1, 'I-144 nothing was run')
+
+    isBroken = false
+    const other = { ...form, site: { ...form.site, name: 'Second try' } }
+    const retried = (await install(`sessions/${failed.sessionId}/retry`, { body: other })).data
+    t.match(retried, { passed: true, locked: true, retriedSessionId: failed.sessionId })
+    t.not(retried.sessionId, failed.sessionId, 'I-141')
+    t.equal(breaks.runs.count, 2)
+    const admin = await administrator()
+    const source = (await admin('GET', `sessions/${failed.sessionId}`)).data
+    t.same(source.records.slice(0, -1), failed.records, 'I-142')
+    t.match(source.records.at(-1), { stepCode: 'retry-requested', status: 'passed' }, 'I-142')
+    t.match(source.session, { status: 'failed', failedStep: 'shop-tables' })
+    t.equal((await accounts.findByRole('super-admin')).length, 1, 'one administrator')
+    t.equal(running.config.explain('platform.site.name')?.effective.value, 'Second try', 'I-140 from this body')
+
+    await clock.advance(5_000)
+    await running.service(events).idle()
+    t.match(heard, [
+      {
+        type: 'install.execution.failed',
+        payload: {
+          ...{ sessionId: failed.sessionId, failedAt: /Z$/, failedStepCode: 'shop-tables', failedStepCount: 1 },
+          ...{ stepMessage: failed.records.at(-1).message, logCount: 8, message: failed.message },
+        },
+      },
+      { type: 'install.execution.completed', payload: { sessionId: retried.sessionId } },
+    ])
+  },
+)
 
 onEachDatabase(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async (t, db) => {
   const optional = taskPlugin('shop-demo', {

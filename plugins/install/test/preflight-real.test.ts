@@ -102,7 +102,7 @@ for (const { dialect, skip } of servers) {
   })
 }
 
-t.test('I-102 real directories and files', async (t) => {
+t.test('real directories and files [I-102 partly: public and log directories]', async (t) => {
   const root = t.testdir()
   const storage = join(root, 'data/storage')
   await writeFile(join(root, '.env.example'), 'DB_PASSWORD=\n')

@@ -47,7 +47,7 @@ async function start(more: readonly Plugin[] = [], set: Record<string, string> =
 }
 const accepted: Send = async () => ({ outcome: 'accepted' })
 
-t.test('N-001 N-004 N-016 N-018 without channels the default channel sends', async (t) => {
+t.test('N-001 N-004 N-018 without channels the default channel sends', async (t) => {
   const { facade, lines, stop } = await start()
   t.teardown(stop)
   const results = await facade.send({ subject: 'Hello', content: 'World', variables: { name: 'Ada', count: 2 } })
@@ -214,43 +214,47 @@ t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) =
   await t.rejects(start([], { 'platform.notification.default-channel': 'logg' }), { message: /Did you mean "log"/ })
 })
 
-t.test('N-013 N-027 N-028 N-029 a channel of a third party gets every recipient kind that it asks for', async (t) => {
-  const received: NotificationMessage[] = []
-  const collect: Send = async (message) => {
-    received.push(message)
-    return { outcome: 'accepted' }
-  }
-  const mail = channelPlugin('post', collect, { recipientKinds: ['email', 'user'] })
-  const { facade, stop } = await start([mail])
-  t.teardown(stop)
-  const recipients = [
-    { kind: 'user', userId: 7 },
-    { kind: 'email', address: 'ada@example.com' },
-    { kind: 'mobile', number: '13800138000' },
-    { kind: 'websocket-user', userId: 7 },
-    { kind: 'websocket-session', sessionId: 's1' },
-    { kind: 'websocket-group', group: 'ops' },
-    { kind: 'websocket-guest' },
-    { kind: 'social-openid', openId: 'o1' },
-    { kind: 'topic', topic: 'news' },
-  ] as const
-  const draft = {
-    subject: 'S',
-    content: 'C',
-    template: 'T',
-    locale: 'zh-CN',
-    attributes: { module: 'mall' },
-    recipients,
-  }
-  t.match(await facade.send(draft, { channels: ['post'] }), [{ success: true }])
-  t.match(received[0], { ...draft, variables: {} })
-  const unreachable = { ...draft, recipients: recipients.slice(2) }
-  t.match(await facade.send(unreachable, { channels: ['post', 'memory'] }), [
-    { channel: 'post', success: false, errorCode: 'notification.recipient-missing' },
-    { channel: 'memory', success: true },
-  ])
-  t.equal(received.length, 1, 'a channel is not asked for what it cannot reach')
-})
+t.test(
+  'N-013 N-016 N-027 N-028 N-029 a channel of a third party gets every recipient kind that it asks for',
+  async (t) => {
+    const received: NotificationMessage[] = []
+    const collect: Send = async (message) => {
+      received.push(message)
+      return { outcome: 'accepted' }
+    }
+    const mail = channelPlugin('post', collect, { recipientKinds: ['email', 'user'] })
+    const { facade, stop } = await start([mail])
+    t.teardown(stop)
+    const recipients = [
+      { kind: 'user', userId: 7 },
+      { kind: 'email', address: 'ada@example.com' },
+      { kind: 'mobile', number: '13800138000' },
+      { kind: 'websocket-user', userId: 7 },
+      { kind: 'websocket-session', sessionId: 's1' },
+      { kind: 'websocket-group', group: 'ops' },
+      { kind: 'websocket-guest' },
+      { kind: 'social-openid', openId: 'o1' },
+      { kind: 'topic', topic: 'news' },
+    ] as const
+    const draft = {
+      subject: 'S',
+      content: 'C',
+      template: 'T',
+      variables: { name: 'Ada' },
+      locale: 'zh-CN',
+      attributes: { module: 'mall' },
+      recipients,
+    }
+    t.match(await facade.send(draft, { channels: ['post'] }), [{ success: true }])
+    t.match(received[0], draft)
+    const unreachable = { ...draft, recipients: recipients.slice(2) }
+    t.match(await facade.send(unreachable, { channels: ['post', 'memory'] }), [
+      { channel: 'post', success: false, errorCode: 'notification.recipient-missing' },
+      { channel: 'memory', success: true },
+    ])
+    t.equal(received.length, 1, 'a channel is not asked for what it cannot reach')
+  },
+)
 
 t.test('the caller and the deadline end a send; the idempotency key reaches the channel', async (t) => {
   const contexts: SendContext[] = []

@@ -120,7 +120,7 @@ onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list a
   t.equal((await summary()).total, 5, 'what is skipped was not sent')
 })
 
-onEachDatabase(t, 'R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
+onEachDatabase(t, 'N-019 R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
   const { facade, sms, pager, list, table } = await startSendLog(t, at)
   const secrets = {
     code: '4829137746',

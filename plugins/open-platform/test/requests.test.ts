@@ -12,7 +12,7 @@ const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_
 /** What a caller sees of a refusal. */
 const seen = ({ status, code, message, data }: Answer) => ({ status, code, message, data })
 
-onEachDatabase(t, 'A25 C-052 W-022 a signed request is answered once', async (t, db) => {
+onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
   const { createApp, adminToken, signed, headersOf, call, base } = await startOpen(t, db)
   const admin = await adminToken()
   const app = await createApp(admin)

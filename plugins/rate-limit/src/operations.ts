@@ -13,7 +13,6 @@ export interface OperationsParts {
   readonly stores: ReadonlyMap<string, RateLimitStore>
   readonly settings: LiveSettings
   readonly annotationEnabled: boolean
-  readonly metricsAvailable: boolean
   readonly watch: StoreWatch
 }
 
@@ -54,15 +53,16 @@ export function addOperations(http: HttpServer, plugin: string, parts: Operation
     tags: ['rate-limit'],
     access: { permission: own.view },
     response: view,
-    handler: ({ locale }) => snapshot(parts, http.clientIpRules, locale),
+    handler: ({ locale }) => snapshot(parts, http, locale),
   })
 }
 
 function snapshot(
-  { stores, settings, annotationEnabled, metricsAvailable, watch }: OperationsParts,
-  { trustedProxies, trustForwardedHeaders, headers, ipv6Prefix }: HttpServer['clientIpRules'],
+  { stores, settings, annotationEnabled, watch }: OperationsParts,
+  { clientIpRules, hasMetrics: metricsAvailable }: HttpServer,
   locale: string,
 ): Static<typeof view> {
+  const { trustedProxies, trustForwardedHeaders, headers, ipv6Prefix } = clientIpRules
   const { defaultStore, defaultWindowMs, defaultMaxAttempts, failurePolicy } = settings
   const failing = [...stores.keys()].filter((name) => watch.isFailing(name))
   const hint = (name: keyof (typeof en)['rate-limit']['runbook'], values: Readonly<Record<string, string>> = {}) =>

@@ -66,8 +66,7 @@ export default definePlugin({
     const server = services.http
     if (server === undefined) return
     const annotationEnabled = config.get('platform.rate-limit.annotation.enabled')
-    const metricsAvailable = counter !== undefined
-    addOperations(server, plugin.id, { stores, settings, annotationEnabled, metricsAvailable, watch })
+    addOperations(server, plugin.id, { stores, settings, annotationEnabled, watch })
     if (!annotationEnabled) return
     const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')
     server.guard(rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }))

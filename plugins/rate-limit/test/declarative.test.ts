@@ -57,6 +57,15 @@ t.test('R-024 R-040 R-045 R-051 the default key is route pattern and hashed addr
   for (const key of keys) t.notMatch(key, /203\.0\.113/, 'no clear address in a key')
 })
 
+t.test('R-024 the prefix of declarative keys can be changed', async (t) => {
+  const prefix = { 'platform.rate-limit.annotation.key-prefix': 'shop-front' }
+  const { call, keys, running } = await startRoutes(t, { limits: { things: {} }, config: prefix })
+  await call('things')
+  await running.service(rateLimiter).consume({ key: 'orders' })
+  const declared = `rate-limit:shop-front:GET:/api/v1/x/things:${hex('203.0.113.1')}`
+  t.same(keys, [declared, 'rate-limit:orders'], 'it precedes declarative keys, and those alone')
+})
+
 t.test('R-045 R-056 R-057 R-058 R-107 each strategy shares what it says', async (t) => {
   const user: IdentityResolver = async ({ headers }) => headers['x-user'] as string | undefined
   const cases: [KeyStrategy, { routes: boolean; addresses: boolean; users: boolean }][] = [

@@ -46,6 +46,16 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
   t.match(await running.service(http).openapi(), { paths: { [path]: { get: {} } } })
 })
 
+t.test('the snapshot says whether the product serves metrics', async (t) => {
+  for (const enabled of [true, false]) {
+    const { call, running } = await startRoutes(t, { config: { 'platform.http.metrics.enabled': enabled } })
+    const { data } = await call(path, { headers: viewer })
+    t.equal(data.metricsAvailable, enabled)
+    t.equal(/platform\.http\.metrics\.enabled/.test(data.runbookHints.join()), !enabled, 'and what to do about it')
+    t.equal((await running.service(http).inject('/metrics')).statusCode, enabled ? 200 : 404)
+  }
+})
+
 t.test('R-105 the hints fit the product and the language of the caller', async (t) => {
   const hints = async (set: Record<string, string>, language = 'en') => {
     const { call } = await startRoutes(t, { set })

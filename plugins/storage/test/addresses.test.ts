@@ -113,7 +113,7 @@ t.test('public files are served with types, parts and validators, and run nothin
   t.equal((await get('/storage/.hidden')).status, 404)
 })
 
-t.test('N-155 a private file is for whoever holds a signed address, until it expires', async (t) => {
+t.test('a private file is for whoever holds a signed address, until it expires', async (t) => {
   const clock = manualClock()
   const { storage, get, root } = await startStorage(t, { clock })
   await storage.put('local', 'reports/2026.csv', 'a,b')

@@ -39,7 +39,7 @@ async function refusal(work: Promise<unknown>): Promise<BusinessError> {
   throw error ?? new Error('It should have been refused.')
 }
 
-onEachDatabase(t, 'K-009 N-067 planted secrets are nowhere, in clear or in base64', async (t, db) => {
+onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', async (t, db) => {
   const secrets = ['planted-first-secret', 'planted-second-secret', 'wrong-planted-secret', 'planted-token-secret']
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
