@@ -110,6 +110,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     request.log = own
     reply.log = own
     reply.header(traceHeader, request.id)
+    if (isPersonal(request)) reply.header('cache-control', 'no-store')
     done(hostFault(request.raw))
   })
   app.addHook('onRoute', (route) => {
@@ -128,6 +129,13 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
   })
   return app
 }
+
+/**
+ * What belongs to one caller is kept by no cache: every answer of the API, logins among them, and every answer to whoever
+ * showed a credential. A handler that knows better (public files, assets with a hash in their name) says so itself.
+ */
+const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
+  url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
 
 /** Sends a failure in its envelope, whatever the route would have sent. */
 export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {

@@ -380,3 +380,27 @@ t.test('K-005 C-004 whatever is thrown gives an envelope without a stack', async
     }),
   )
 })
+
+t.test('what belongs to one caller is kept by no cache, unless a handler knows better', async (t) => {
+  const { call, send } = await startHttp(t, (server) => {
+    get(server, 'item', () => item)
+    const page = { method: 'GET', summary: 'Page', access: 'public', produces: ['text/plain'], hidden: true } as const
+    server.rawRoute('shop', { ...page, path: '/page', handler: () => 'page' })
+    server.rawRoute('shop', {
+      ...page,
+      path: '/asset',
+      handler: (_request, reply) => reply.header('cache-control', 'public, max-age=60').send('asset'),
+    })
+  })
+  const cacheOf = async (path: string, headers: Record<string, string> = {}) =>
+    (await call(path, { headers })).headers.get('cache-control')
+  for (const credential of [{ authorization: 'Bearer x' }, { cookie: 'session=x' }]) {
+    t.equal(await cacheOf('/page', credential), 'no-store')
+    t.equal(await cacheOf('/nowhere', credential), 'no-store')
+    t.equal(await cacheOf('/asset', credential), 'public, max-age=60')
+  }
+  t.equal(await cacheOf('/api/v1/shop/item'), 'no-store')
+  t.equal(await cacheOf('/api/v1/shop/nowhere'), 'no-store')
+  t.equal((await send('POST', '/api/v1/auth/login', {})).headers.get('cache-control'), 'no-store')
+  t.equal(await cacheOf('/page'), null)
+})

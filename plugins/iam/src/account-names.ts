@@ -1,5 +1,6 @@
 import { refusal } from './failures.ts'
 import { mobileNumber } from './mobile-number.ts'
+import { isOfOneScript } from './scripts.ts'
 
 /** No `@`: what holds one is an e-mail address, so that one field of the login form takes both. */
 const usernamePattern = /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u
@@ -10,11 +11,22 @@ const mobilePattern = /^\+?\d{5,15}$/
 
 const fold = (text: string) => text.normalize('NFKC').toLowerCase()
 
-/** The stored and the folded form of a user name. Throws "400" `iam.username-invalid`. */
+/**
+ * Folded form of a user name, in the way of NFKC_Casefold (UAX 31, 5): characters that only their case or their
+ * compatibility form sets apart are one, also where a case has several small letters (final sigma, dotless i, sharp s).
+ */
+const foldedName = (name: string) => name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
+
+/**
+ * The stored and the folded form of a new user name.
+ *
+ * @throws BusinessError "400" `iam.username-invalid`, `iam.username-mixed-script`
+ */
 export function usernameForms(text: string): { readonly username: string; readonly usernameKey: string } {
   const username = text.trim().normalize('NFKC')
   if (!usernamePattern.test(username)) throw refusal('username-invalid', { data: { field: 'username' } })
-  return { username, usernameKey: fold(username) }
+  if (!isOfOneScript(username)) throw refusal('username-mixed-script', { data: { field: 'username' } })
+  return { username, usernameKey: foldedName(username) }
 }
 
 /** The stored and the folded form of an e-mail address; `undefined` when it is none. */
@@ -57,12 +69,12 @@ export function loginKey(
     return forms && { emailKey: forms.emailKey }
   }
   const username = text.normalize('NFKC')
-  return usernamePattern.test(username) ? { usernameKey: fold(username) } : undefined
+  return usernamePattern.test(username) ? { usernameKey: foldedName(username) } : undefined
 }
 
 /** What a login form holds, in the form in which spellings of one account are equal, whether there is such an account or not. */
 export function foldedIdentifier(identifier: string): string {
-  return fold(identifier.trim())
+  return foldedName(identifier.trim())
 }
 
 /** The first character alone: enough to recognise a typing mistake, useless if a password was typed here. */

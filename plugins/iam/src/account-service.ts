@@ -74,6 +74,10 @@ export class AccountService implements Accounts {
     })
   }
 
+  confirmEmail(userId: number, email: string, actor: Actor): Promise<void> {
+    return this.#users.confirmEmail(userId, email, actor)
+  }
+
   async rename(userId: number, username: string, actor: Actor): Promise<Account> {
     return knownAccount(await this.#users.update(userId, { username }, undefined, actor))
   }

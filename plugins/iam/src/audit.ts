@@ -3,6 +3,7 @@ import type { AuditEntry, AuditSummary, Clock, AuditTrail as Trail } from '@plin
 import { masked } from './account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from './contract.ts'
 import { Audit, LoginAudit } from './entities.ts'
+import { RefusedAttempts } from './refused-attempts.ts'
 
 export interface LoginOutcome {
   readonly userId: number | null
@@ -15,12 +16,21 @@ export class AuditTrail {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
   readonly #redact: (text: string) => string
+  readonly #networkOf: (address: string) => string
+  readonly #refused = new RefusedAttempts()
 
-  /** @param redact masks what the configuration knows as secrets */
-  constructor(db: Database, clock: Pick<Clock, 'now'>, redact: (text: string) => string) {
-    this.#db = db
-    this.#clock = clock
-    this.#redact = redact
+  constructor(parts: {
+    readonly db: Database
+    readonly clock: Pick<Clock, 'now'>
+    /** Masks what the configuration knows as secrets. */
+    readonly redact: (text: string) => string
+    /** One text for all addresses of one caller. */
+    readonly networkOf: (address: string) => string
+  }) {
+    this.#db = parts.db
+    this.#clock = parts.clock
+    this.#redact = parts.redact
+    this.#networkOf = parts.networkOf
   }
 
   /** The trail that the plugins of the product write to. */
@@ -77,20 +87,37 @@ export class AuditTrail {
     return Object.fromEntries(entries)
   }
 
+  /**
+   * Records a login, or an attempt that was refused. Of refused ones a caller, and whoever tries an account, has few records
+   * a minute; what comes after them is counted on the last.
+   */
   async recordLogin(attempt: LoginAttempt, { userId, failure }: LoginOutcome): Promise<void> {
+    const now = this.#clock.now()
+    const id = this.#db.newId()
+    if (failure !== undefined) {
+      const callers = [`from ${this.#networkOf(attempt.clientIp)}`, ...(userId === null ? [] : [`on ${userId}`])]
+      const full = this.#refused.recordFor(callers, now, id)
+      if (full !== id && (await this.#countOn(full))) return
+    }
     const em = this.#db.fork()
     em.create(LoginAudit, {
-      id: this.#db.newId(),
-      occurredAt: new Date(this.#clock.now()),
+      id,
+      occurredAt: new Date(now),
       method: cut(attempt.method, 32),
       identifier: masked(attempt.identifier),
       userId,
       success: failure === undefined,
       reason: failure === undefined ? null : cut(failure.reason, 128),
       message: failure === undefined ? null : cut(failure.message, 255),
+      attempts: 1,
       ...storedOrigin(attempt),
     })
     await em.flush()
+  }
+
+  /** False when the record is not there yet. */
+  async #countOn(id: number): Promise<boolean> {
+    return (await this.#db.execute('update iam_login_audit set attempts = attempts + 1 where id = ?', [id])) > 0
   }
 }
 

@@ -163,6 +163,14 @@ export interface Accounts {
     suggested: { readonly username: string; readonly fallbackPrefix: string },
     actor: Actor,
   ): Promise<{ readonly created: boolean; readonly account: Account }>
+  /**
+   * Says that a user has proven to own the e-mail address of the account, by a code that was sent there. From then on it
+   * signs in, and nobody else can have it.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.email-changed` when the account has another address now,
+   *   `iam.email-taken`
+   */
+  confirmEmail(userId: number, email: string, actor: Actor): Promise<void>
   /** Ties an external identity to a user. Throws "409" `iam.external-identity-taken` when it is another's. */
   bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void>
   /** Writes the built-in data that a fresh database lacks: the catalogue of permissions. May run any number of times. */
@@ -201,11 +209,17 @@ export interface LoginAttempt extends CallOrigin {
   setHeader(name: string, value: string): void
 }
 
+/** An attempt with the account that it is made on. */
+export interface GuardedAttempt extends LoginAttempt {
+  /** Whose account the identifier names, by name or by e-mail address; null for nobody's. Never show it to the caller. */
+  readonly userId: number | null
+}
+
 /** Asked before any credential is looked at. */
 export interface LoginGuard {
   /** Throws a `BusinessError` to refuse the attempt. The refusal goes into the login audit with its text. */
-  beforeAttempt(attempt: LoginAttempt): void | Promise<void>
-  afterAttempt?(attempt: LoginAttempt, outcome: { readonly success: boolean }): void | Promise<void>
+  beforeAttempt(attempt: GuardedAttempt): void | Promise<void>
+  afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }
 
 /** Guards of logins, for example a rate limit; all of them are asked, in order of their names. */

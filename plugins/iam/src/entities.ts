@@ -9,9 +9,10 @@ export const User = defineEntity({
   properties: {
     id: column.primaryKey(),
     username: column.text(64),
-    /** Folded form: names that differ in case alone are the same name. */
+    /** Folded form: names that differ in case or compatible characters alone are the same name. */
     usernameKey: column.text(128),
     email: column.text(254).nullable(),
+    /** Folded form of an address that signs in. Null for one that nobody has proven or vouched for. */
     emailKey: column.text(254).nullable(),
     /** E.164. */
     mobile: column.text(16).nullable(),
@@ -117,6 +118,8 @@ export const LoginAudit = defineEntity({
     /** Stable code of a failure, with the text that the caller was told. */
     reason: column.text(128).nullable(),
     message: column.text(255).nullable(),
+    /** Attempts that the record stands for: of a flood, not each has a row of its own. */
+    attempts: column.integer().default(1),
     clientIp: column.text(64),
     userAgent: column.text(255),
     traceId: column.text(128),

@@ -9,7 +9,9 @@ import { withRetryAfter } from './retry-after.ts'
 /** Attempts that prove a password: a guess costs the same whichever way it is made. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change'])
 
-const sha256 = (text: string) => hash('sha256', text)
+/** One budget for every name that an account answers to; an unknown name has one for all of its spellings. */
+const accountKey = (userId: number | null, identifier: string) =>
+  hash('sha256', userId === null ? `name ${foldedIdentifier(identifier)}` : `user ${userId}`)
 
 /**
  * Limits attempts per account and per client address together (document 1, "Login limiter"). An attempt that one of them
@@ -18,19 +20,19 @@ const sha256 = (text: string) => hash('sha256', text)
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'
   return {
-    async beforeAttempt({ method, identifier, clientIp, setHeader }) {
+    async beforeAttempt({ method, identifier, userId, clientIp, setHeader }) {
       if (!limitedMethods.has(method)) return
       if (!config.get(`${root}.enabled`) || !config.get(`${root}.password.enabled`)) return
       const prefix = `${config.get(`${root}.key-prefix`)}:password`
       const limits = [
         {
-          key: `${prefix}:account:${sha256(foldedIdentifier(identifier))}`,
+          key: `${prefix}:account:${accountKey(userId, identifier)}`,
           maxAttempts: config.get(`${root}.password.identifier-max-attempts`),
           windowMs: config.get(`${root}.password.identifier-window`),
           failurePolicy: 'closed' as const,
         },
         {
-          key: `${prefix}:ip:${sha256(clientIp)}`,
+          key: `${prefix}:ip:${limiter.addressKey(clientIp)}`,
           maxAttempts: config.get(`${root}.password.ip-max-attempts`),
           windowMs: config.get(`${root}.password.ip-window`),
           failurePolicy: 'closed' as const,

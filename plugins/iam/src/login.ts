@@ -32,10 +32,8 @@ export class Login {
    *   `iam.user-disabled` once the password is right; "503" `iam.busy`; what a guard throws
    */
   async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
-    return this.#audited(attempt, async (known) => {
-      const key = loginKey(attempt.identifier)
-      const user = key === undefined ? null : await this.#parts.db.fork().findOne(User, key)
-      known.userId = user?.id ?? null
+    const key = loginKey(attempt.identifier)
+    return this.#audited(attempt, key, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
       if (user === null || stored === null || !matches) throw refusal('login-failed')
@@ -46,19 +44,15 @@ export class Login {
 
   /** For a user whom another plugin has identified; see `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
-    return this.#audited(attempt, async (known) => {
-      const user = await this.#parts.db.fork().findOne(User, userId)
+    return this.#audited(attempt, { id: userId }, async (user) => {
       if (user === null) throw refusal('user-unknown')
-      known.userId = userId
       return this.#open(user, attempt)
     })
   }
 
   /** Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`. */
   async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void> {
-    await this.#audited(attempt, async (known) => {
-      known.userId = userId
-      const user = await this.#parts.db.fork().findOne(User, userId)
+    await this.#audited(attempt, { id: userId }, async (user) => {
       const { matches } = await this.#parts.hasher.verify(user?.passwordHash ?? null, password)
       if (!matches) throw refusal('password-wrong')
     })
@@ -83,20 +77,26 @@ export class Login {
     })
   }
 
-  async #audited<T>(attempt: LoginAttempt, work: (known: { userId: number | null }) => Promise<T>): Promise<T> {
-    const { audit, limiter, guards } = this.#parts
-    const known: { userId: number | null } = { userId: null }
+  /** The account is looked up first: guards count per account, and a refusal is recorded with whose account was tried. */
+  async #audited<T>(
+    origin: LoginAttempt,
+    key: NonNullable<ReturnType<typeof loginKey>> | { readonly id: number } | undefined,
+    work: (user: User | null) => Promise<T>,
+  ): Promise<T> {
+    const { db, audit, limiter, guards } = this.#parts
+    const user = key === undefined ? null : await db.fork().findOne(User, key)
+    const attempt = { ...origin, userId: user?.id ?? null }
     const others = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
     const inOrder = limiter === undefined ? others : [limiter, ...others]
     try {
       for (const guard of inOrder) await guard.beforeAttempt(attempt)
-      const result = await work(known)
+      const result = await work(user)
       for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: true })
       return result
     } catch (error) {
       if (!isBusinessError(error)) throw error
       const failure = { reason: error.reason ?? error.code, message: error.message }
-      await audit.recordLogin(attempt, { userId: known.userId, failure })
+      await audit.recordLogin(attempt, { userId: attempt.userId, failure })
       for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })
       throw error
     }

@@ -50,7 +50,6 @@ export function addOwnRoutes({ http, db, login, users, sessions, catalogue }: Ow
       expiresAt: Type.String({ description: 'ISO 8601, UTC.' }),
     }),
     handler: (request, reply) => {
-      reply.header('cache-control', 'no-store')
       const { username, password } = request.body
       return login.withPassword(password, attemptOf(request, reply, 'password', username))
     },

@@ -69,7 +69,7 @@ export default definePlugin({
       concurrency: config.get('platform.iam.password.hash.concurrency'),
     })
     const authority = new Authority(db, clock)
-    const audit = new AuditTrail(db, clock, redact)
+    const audit = new AuditTrail({ db, clock, redact, networkOf: http.networkOf })
     const grants = new RoleGrants()
     const rules = new UserRules(grants)
     const tokens = new TokenCheck({

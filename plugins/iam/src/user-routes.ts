@@ -1,3 +1,4 @@
+import { raw } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
 import { Type } from 'typebox'
@@ -37,7 +38,8 @@ const sort = sortQuery(
   'id',
 )
 /** Names that differ in case stand together. */
-const sortedBy = { username: 'usernameKey', email: 'emailKey' } as const
+const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey' }
+const foldedEmail = () => raw((alias) => `lower(${alias}.email)`)
 const nullableOrg = Type.Union([id, Type.Null()])
 
 /** Administration of users, within the data scope of the caller. */
@@ -80,7 +82,7 @@ export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): vo
         { $and: conditions },
         {
           orderBy: orderBy.map(({ property, direction }) => ({
-            [property in sortedBy ? sortedBy[property as keyof typeof sortedBy] : property]: direction,
+            [property === 'email' ? foldedEmail() : (sortedBy[property] ?? property)]: direction,
           })),
           limit: size,
           offset: (page - 1) * size,

@@ -98,7 +98,7 @@ export class Users {
       const user = await userInScope(em, id, actor)
       await this.#parts.rules.assertMayActOn(em, id, actor)
       assertVersion(user, version)
-      const fields = await this.#applyForms(em, user, change)
+      const fields = await this.#applyForms(em, user, change, actor)
       if (change.orgId !== undefined && change.orgId !== (user.orgId ?? null)) {
         assertMayMove(actor, user, change.orgId)
         user.orgId = change.orgId
@@ -161,10 +161,31 @@ export class Users {
     })
   }
 
-  async #applyForms(em: SqlEntityManager, user: User, { username, email, mobile }: UserChange): Promise<string[]> {
+  /** Throws as `Accounts.confirmEmail`. */
+  confirmEmail(id: number, email: string, actor: Actor): Promise<void> {
+    return this.#transaction(async (em) => {
+      const user = await userInScope(em, id, actor)
+      const { emailKey } = emailForms(email)
+      if (emailKey === null || emailKey !== emailForms(user.email ?? null).emailKey) throw refusal('email-changed')
+      if (emailKey === user.emailKey) return
+      await this.#assertFree(em, { emailKey }, id)
+      user.emailKey = emailKey
+      touch(user, this.#parts.clock)
+      await em.flush()
+      await this.#parts.audit.record(actor, 'user.confirm-email', id, { username: user.username })
+    })
+  }
+
+  async #applyForms(
+    em: SqlEntityManager,
+    user: User,
+    { username, email, mobile }: UserChange,
+    actor: Actor,
+  ): Promise<string[]> {
     const wanted = {
-      ...(username === undefined ? {} : usernameForms(username)),
-      ...(email === undefined ? {} : emailForms(email)),
+      // A name of earlier rules stays until another one is wanted.
+      ...(username === undefined || username === user.username ? {} : usernameForms(username)),
+      ...(email === undefined ? {} : addressOf(user, email, actor)),
       ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
     }
     if (wanted.username !== undefined && wanted.username !== user.username) {
@@ -174,7 +195,9 @@ export class Users {
     }
     await this.#assertFree(em, wanted, user.id)
     const fields = (['username', 'email', 'mobile'] as const).filter(
-      (name) => wanted[name] !== undefined && wanted[name] !== user[name],
+      (name) =>
+        wanted[name] !== undefined &&
+        (wanted[name] !== (user[name] ?? null) || (name === 'email' && wanted.emailKey !== (user.emailKey ?? null))),
     )
     Object.assign(user, wanted)
     return fields
@@ -228,6 +251,16 @@ export class Users {
       throw error
     }
   }
+}
+
+/**
+ * An e-mail address as the account takes it. An address that signs in must be its owner's: one that users give themselves
+ * is for mail alone until a code has proven it, and keeps nobody else from having it; an administrator vouches for it.
+ */
+function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
+  const forms = emailForms(text)
+  const isOwn = 'principal' in actor && actor.principal.userId === user.id
+  return isOwn && forms.emailKey !== user.emailKey ? { email: forms.email, emailKey: null } : forms
 }
 
 /** Throws "409" `iam.version-conflict` with the version that is there. */

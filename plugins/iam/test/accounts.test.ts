@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { identity, loginGuard, type Principal, renameGuard } from '@plinth/iam'
 import { BusinessError, definePlugin, type Plugin } from '@plinth/kernel'
 import t from 'tap'
@@ -303,4 +303,149 @@ onEachDatabase(t, 'R-073 a login guard refuses before any hash, with its text in
   t.equal(response.headers['x-ratelimit-remaining'], '0')
   const [audit] = (await iam.call('GET', '/api/v1/admin/iam/login-audits', { token })).data.items
   t.match(audit, { success: false, reason: 'rate-limit.exceeded', message: 'Too many requests.' })
+})
+
+t.test('authenticated answers, refusals and logins are kept by no cache', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  const answers = [
+    await iam.call('GET', '/api/v1/iam/users/me', { token }),
+    await iam.call('GET', users, { token: 'x' }),
+    await iam.call('POST', '/api/v1/auth/login', { body: { username: 'admin', password: 'wrong' } }),
+    await iam.call('POST', '/api/v1/auth/login', { body: {} }),
+  ]
+  for (const { code, headers } of answers) t.equal(headers['cache-control'], 'no-store', code)
+})
+
+onEachDatabase(t, 'an e-mail address signs in when it was proven or vouched for, and only then', async (t, db) => {
+  const iam = await startIam(t, db)
+  const { call, accounts } = iam
+  const admin = await iam.administrator()
+  const thief = await accounts.create({ username: 'thief', password: 'secret1' }, system)
+  const token = await iam.login('thief', 'secret1')
+  const own = (email: string | null) => call('PUT', '/api/v1/iam/users/me', { token, body: { email } })
+  const signIn = (username: string, password: string) =>
+    call('POST', '/api/v1/auth/login', { body: { username, password } }).then(reasonOf)
+
+  t.match(await own('Owner@example.org'), { code: '200', data: { email: 'Owner@example.org', emailVerified: false } })
+  t.equal(await signIn('owner@example.org', 'secret1'), '401 iam.login-failed', 'a claimed address opens nothing')
+  const owner = await accounts.create({ username: 'owner', email: 'owner@example.org', password: 'secret2' }, system)
+  t.equal(await signIn('owner@example.org', 'secret2'), '200 undefined', 'and keeps nobody from having it')
+  t.match((await call('GET', `${users}/${owner.id}`, { token: admin })).data, { emailVerified: true })
+  const taken = { reason: 'iam.email-taken' } as unknown as Error
+  await t.rejects(accounts.confirmEmail(thief.id, 'owner@example.org', system), taken)
+
+  await own('free@example.org')
+  await t.rejects(accounts.confirmEmail(thief.id, 'other@example.org', system), refusedFor('iam.email-changed'))
+  await accounts.confirmEmail(thief.id, 'FREE@example.org', system)
+  t.equal(await signIn('free@example.org', 'secret1'), '200 undefined', 'proven')
+  t.match(
+    await own('Free@example.org'),
+    { data: { email: 'Free@example.org', emailVerified: true } },
+    'another spelling',
+  )
+  await own('other@example.org')
+  t.equal(await signIn('free@example.org', 'secret1'), '401 iam.login-failed', 'the old address is given up')
+  const vouch = { token: admin, body: { email: 'other@example.org' } }
+  t.match(
+    await call('PUT', `${users}/${thief.id}`, vouch),
+    { data: { emailVerified: true } },
+    'the same text, vouched for',
+  )
+  t.equal(await signIn('other@example.org', 'secret1'), '200 undefined')
+
+  const adminId = (await call('GET', '/api/v1/iam/users/me', { token: admin })).data.id
+  const self = { token: admin, body: { email: 'boss@example.org' } }
+  t.match(
+    await call('PUT', `${users}/${adminId}`, self),
+    { data: { emailVerified: false } },
+    'not by the admin route either',
+  )
+  const sorted = (await call('GET', `${users}?sort=email`, { token: admin })).data.items
+  t.same(
+    sorted.map(({ email }: { email: string }) => email),
+    ['boss@example.org', 'other@example.org', 'owner@example.org'],
+  )
+})
+
+onEachDatabase(t, 'names that look alike are one, and mix no scripts', async (t, db) => {
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  const create = (username: string) =>
+    iam.call('POST', users, { token, body: { username, password: 'secret1' } }).then(reasonOf)
+  t.equal(await create('adm\u0131n'), '409 iam.username-taken', 'a dotless i')
+  t.equal(await create('\uff41\u24d3min'), '409 iam.username-taken', 'full width, in a circle')
+  t.equal(await create('\u0430dmin'), '400 iam.username-mixed-script', 'a Cyrillic a')
+  t.equal(await create('\u03bd\u03af\u03ba\u03bf\u03c2'), '200 undefined')
+  t.equal(await create('\u039d\u038a\u039a\u039f\u03a3'), '409 iam.username-taken', 'a final sigma')
+  t.equal(await create('Stra\u00dfe'), '200 undefined')
+  t.equal(await create('STRASSE'), '409 iam.username-taken')
+  t.ok(await iam.login('strasse', 'secret1'), 'every spelling logs in')
+
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const store = iam.running.service(database)
+  await store.execute('update iam_user set username = ?, username_key = ? where id = ?', [
+    'm\u0456a',
+    'm\u0456a',
+    mia.id,
+  ])
+  const kept = { token, body: { username: 'm\u0456a', mobile: '+8613800000000' } }
+  t.equal(
+    await iam.call('PUT', `${users}/${mia.id}`, kept).then(reasonOf),
+    '200 undefined',
+    'a name of earlier rules stays',
+  )
+})
+
+onEachDatabase(t, 'what changes nobody\u2019s authority leaves all tokens known', async (t, db) => {
+  const iam = await startIam(t, db)
+  const { call } = iam
+  const token = await iam.administrator()
+  const store = iam.running.service(database)
+  const epoch = async () => Number((await store.query<{ epoch: unknown }>('select epoch from iam_epoch'))[0]?.epoch)
+  const content = { name: 'Clerk', dataScope: 'org', permissions: ['iam:user:view'] }
+  const role = (await call('POST', roles, { token, body: { code: 'clerk', ...content } })).data
+  const body = { username: 'mia', password: 'secret1', roleIds: [role.id], orgId: 7 }
+  const mia = (await call('POST', users, { token, body })).data
+  const me = (await call('GET', '/api/v1/iam/users/me', { token })).data
+  const start = await epoch()
+  const idle = [
+    ['PUT', `${users}/${mia.id}`, { username: 'mia', roleIds: [role.id], orgId: 7, enabled: true }],
+    ['PUT', `${users}/${mia.id}`, { email: 'mia@example.org' }],
+    ['PUT', '/api/v1/iam/users/me', { mobile: '+8613800000001' }],
+    ['PUT', `${users}/${mia.id}/password`, { password: 'secret2' }],
+    ['PUT', `${roles}/${role.id}`, { ...content, version: 1 }],
+    ['DELETE', `${users}/${mia.id}/sessions`, undefined],
+    ['DELETE', '/api/v1/iam/users/me/sessions', undefined],
+    ['PUT', `${users}/${mia.id}`, { username: 'x' }],
+    ['PUT', `${users}/${mia.id}`, { username: 'tom', version: 77 }],
+  ] as const
+  for (const [method, path, body] of idle) await call(method, path, { token, ...(body ? { body } : {}) })
+  t.equal(await epoch(), start)
+  t.equal((await call('GET', `${roles}/${role.id}`, { token })).data.version, 1)
+  const changes = [
+    [`${users}/${mia.id}`, { orgId: 8 }],
+    [`${users}/${mia.id}`, { roleIds: [] }],
+    [`${users}/${mia.id}`, { enabled: false }],
+    [`${roles}/${role.id}`, { ...content, permissions: [], version: 1 }],
+    [`${roles}/${role.id}`, { ...content, permissions: [], dataScope: 'self', version: 2 }],
+    [`${users}/${me.id}`, { username: 'root' }],
+  ] as const
+  for (const [index, [path, body]] of changes.entries()) {
+    t.equal((await call('PUT', path, { token, body })).code, '200')
+    t.equal(await epoch(), start + index + 1, JSON.stringify(body))
+  }
+})
+
+onEachDatabase(t, 'the end of all sessions of a user is on record as done to the user', async (t, db) => {
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  await iam.login('mia', 'secret1')
+  t.same((await iam.call('DELETE', `${users}/${mia.id}/sessions`, { token })).data, { affected: 1 })
+  const list = async (query: string) =>
+    (await iam.call('GET', `/api/v1/admin/iam/audits?${query}`, { token })).data.items
+  t.match(await list(`targetType=user&targetId=${mia.id}&action=session.revoke-all`), [{ summary: { count: 1 } }])
 })

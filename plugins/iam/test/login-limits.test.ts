@@ -104,7 +104,7 @@ t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async
     message: /^Too many requests/,
     identifier: 'm***',
     clientIp: '203.0.113.2',
-    userId: null,
+    userId: (await iam.accounts.findByUsername('mia'))?.id,
   })
   for (let count = 0; count < 20; count++) t.equal(await attempt('mia', '203.0.113.3'), '429')
   t.equal(await attempt('someone', '203.0.113.3'), '401', 'what the account denied cost the address nothing')
@@ -242,4 +242,43 @@ t.test('R-056 R-058 users behind one address have quotas of their own', async (t
   )
   t.equal(await ask('user-route/b', mia[0]), '200')
   t.equal(await ask('user-route/a', tom[0]), '200')
+})
+
+t.test('one caller, one account: the network of an address and every name of an account share a limit', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const iam = await startIam(t, db, { plugins: inMemory })
+  await iam.accounts.create({ username: 'mia', email: 'mia@example.org', password: 'secret1' }, system)
+  const attempt = attemptsOn(iam)
+  const codes = []
+  for (let index = 0; index < 21; index++) codes.push(await attempt(`account-${index}`, `2001:db8:1:2::${index + 1}`))
+  t.same(codes, [...Array(20).fill('401'), '429'], 'addresses of one /64')
+  t.equal(await attempt('account-22', '2001:db8:1:3::1'), '401', 'another network')
+
+  const names = ['mia', 'MIA', 'mia@example.org', 'Mia@Example.org', 'mia', 'mia@example.org']
+  const perAccount = []
+  for (const [index, name] of names.entries()) perAccount.push(await attempt(name, `203.0.113.${index}`))
+  t.same(perAccount, ['401', '401', '401', '401', '401', '429'])
+})
+
+onEachDatabase(t, 'a flood of refused logins is counted, with whose account it is about', async (t, db) => {
+  const iam = await startIam(t, db, { plugins: inMemory })
+  const token = await iam.administrator()
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const attempt = attemptsOn(iam)
+  const audits = async (query: string) => {
+    const { items, total } = (await iam.call('GET', `/api/v1/admin/iam/login-audits?${query}&size=200`, { token })).data
+    const attempts = items.reduce((sum: number, item: { attempts: number }) => sum + item.attempts, 0)
+    return { items, total, attempts }
+  }
+  for (let count = 0; count < 100; count++) await attempt('mia', `203.0.113.${count}`)
+  const onMia = await audits(`success=false&userId=${mia.id}`)
+  t.same([onMia.total, onMia.attempts], [30, 100], 'one account, many callers')
+  t.match(onMia.items[0], { reason: 'rate-limit.exceeded', userId: mia.id })
+  for (let count = 0; count < 100; count++) await attempt(`account-${count}`, '198.51.100.7')
+  const from = await audits('clientIp=198.51.100.7')
+  t.same([from.total, from.attempts], [30, 100], 'one caller, many names')
+  await iam.clock.advance(60_000)
+  await attempt('mia', '198.51.100.7')
+  t.equal((await audits('clientIp=198.51.100.7')).total, 31, 'a minute later')
 })

@@ -161,3 +161,41 @@ t.test('names, addresses, masks and tokens', (t) => {
   )
   t.end()
 })
+
+t.test('names keep to one script, and folding them again changes nothing', (t) => {
+  const good = [
+    'mia_2',
+    'M\u00fcller',
+    '\u0437\u043e\u044f',
+    '\u5f20\u4e09',
+    '\u3042\u30ad\u6f22\u30fc',
+    '\ud64d\u6d2a',
+    '\u0645\u0646\u06499',
+    '007',
+  ]
+  for (const name of good) t.equal(usernameForms(name).username, name.normalize('NFKC'), name)
+  const mixed = ['\u0430dmin', 'adm\u03b9n', '\u5f20san', 'a\u0660', '\u03b1\u0432', '\u13a0\u13a1']
+  for (const name of mixed) t.throws(() => usernameForms(name), refusedFor('iam.username-mixed-script'), name)
+  const letters = fc.string({
+    unit: fc.constantFrom(...'a\u0131i\u0130\u00df\u1e9eIsS\u212a\ufb03\u01f0k'),
+    minLength: 2,
+    maxLength: 20,
+  })
+  fc.assert(
+    fc.property(letters, (text) => {
+      let forms: ReturnType<typeof usernameForms>
+      try {
+        forms = usernameForms(text)
+      } catch {
+        return true
+      }
+      const again = [forms.usernameKey, forms.username.toUpperCase(), forms.username.toLowerCase()]
+      return again.every((name) => {
+        const key = loginKey(name)
+        return key === undefined || ('usernameKey' in key && key.usernameKey === forms.usernameKey)
+      })
+    }),
+    { numRuns: 500 },
+  )
+  t.end()
+})

@@ -23,7 +23,7 @@ import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { mobileNumber } from '../src/mobile-number.ts'
 import verification from '../src/verification/plugin.ts'
-import { startIam } from './fixtures/product.ts'
+import { startIam, system } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
 type Channel = 'sms' | 'email'
@@ -589,4 +589,46 @@ t.test('C-017 C-020 no input ends in "500"', async (t) => {
   }
   t.equal(requests, 10 * hostile.length)
   t.same(outbox.messages, [])
+})
+
+t.test('addresses of one IPv6 network share the limits of codes', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const it = await start(t, db, {
+    senders: [sink().plugin],
+    config: { [`${root}.email.ip-max-attempts`]: 1, [`${root}.email.verify-ip-max-attempts`]: 1 },
+  })
+  t.equal((await it.send('email', 'a@example.com', '2001:db8:1:2::1')).code, '200')
+  t.equal((await it.send('email', 'b@example.com', '2001:db8:1:2:ffff::2')).code, '429')
+  t.equal((await it.send('email', 'c@example.com', '2001:db8:1:3::1')).code, '200', 'another network')
+  t.equal((await it.check('email', 'a@example.com', '0000000000', '2001:db8:1:2::1')).code, '400')
+  t.equal((await it.check('email', 'b@example.com', '0000000000', '2001:db8:1:2:ffff::2')).code, '429')
+})
+
+t.test('users prove their e-mail address by a code that was sent there', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const outbox = sink()
+  const it = await start(t, db, { senders: [outbox.plugin] })
+  await it.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const token = await it.login('mia', 'secret1')
+  const confirm = (code: string) => it.call('POST', '/api/v1/iam/users/me/email/confirm', { token, body: { code } })
+  t.match(
+    await confirm('000000'),
+    { code: '400', data: { reason: 'verification.email-invalid' } },
+    'without an address',
+  )
+  await it.call('PUT', '/api/v1/iam/users/me', { token, body: { email: 'mia@example.com' } })
+  await it.send('email', 'mia@example.com', undefined, { scene: 'confirm-email' })
+  t.match(await confirm(other(outbox.last())), { code: '400', data: { reason: 'verification.code-invalid' } })
+  t.equal(await it.login('mia@example.com', 'secret1'), undefined)
+  t.match(await confirm(outbox.last()), { code: '200', data: { verified: true } })
+  t.ok(await it.login('mia@example.com', 'secret1'))
+
+  await it.call('PUT', '/api/v1/iam/users/me', { token, body: { email: 'tom@example.com' } })
+  await it.clock.advance(60_000)
+  await it.send('email', 'mia@example.com', undefined, { scene: 'confirm-email' })
+  t.match(await confirm(outbox.last()), { code: '400' }, 'a code of another address')
+  await it.send('email', 'tom@example.com')
+  t.match(await confirm(outbox.last()), { code: '400' }, 'a code of another scene')
 })

@@ -3,5 +3,6 @@ import { createSessions } from './0002-create-sessions.ts'
 import { seedAuthority } from './0003-seed-authority.ts'
 import { nameAuditTargets } from './0004-name-audit-targets.ts'
 import { scopeAudits } from './0005-scope-audits.ts'
+import { refoldNames } from './0006-refold-names.ts'
 
-export const changeSets = [createIdentity, createSessions, seedAuthority, nameAuditTargets, scopeAudits]
+export const changeSets = [createIdentity, createSessions, seedAuthority, nameAuditTargets, scopeAudits, refoldNames]

@@ -99,14 +99,14 @@ export class Codes implements VerificationCodes {
     clientIp: string,
   ): Promise<readonly RateLimitResult[]> {
     const limits = settings[operation]
-    const request = (dimension: string, personal: string, limit: Limit) => ({
-      key: `${settings.keyPrefix}:${operation}:${dimension}:${sha256(personal)}`,
+    const request = (dimension: string, hashed: string, limit: Limit) => ({
+      key: `${settings.keyPrefix}:${operation}:${dimension}:${hashed}`,
       ...limit,
       failurePolicy: 'closed' as const,
     })
     return this.#parts.limiter.assertAllAllowed([
-      request(channel === 'sms' ? 'mobile' : 'email', key, limits.recipient),
-      request('ip', clientIp, limits.ip),
+      request(channel === 'sms' ? 'mobile' : 'email', sha256(key), limits.recipient),
+      request('ip', this.#parts.limiter.addressKey(clientIp), limits.ip),
     ])
   }
 

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { http } from '@plinth/http'
-import { definePlugin } from '@plinth/kernel'
+import { definePlugin, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey } from '@plinth/system-config'
+import { accounts } from '../contract.ts'
 import { iamError } from '../errors.ts'
 import { CodeStore } from './code-store.ts'
 import { Codes } from './codes.ts'
@@ -15,7 +16,7 @@ import {
   verificationCodes,
 } from './contract.ts'
 import { messages } from './failures.ts'
-import { addRoutes } from './routes.ts'
+import { addProofRoute, addRoutes } from './routes.ts'
 import { fileSender, logSender } from './senders.ts'
 import { settingsOf } from './settings.ts'
 
@@ -29,7 +30,7 @@ export default definePlugin({
   id: 'iam.verification',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { http, rateLimiter, sharedStore, configCentre },
+  requires: { http, rateLimiter, sharedStore, configCentre, accounts: optional(accounts) },
   provides: [verificationCodes],
   extensionPoints: [verificationCodeSender],
   contributes: [verificationCodeSender],
@@ -59,6 +60,7 @@ export default definePlugin({
     })
     provide(verificationCodes, codes)
     addRoutes(services.http, plugin.id, codes)
+    if (services.accounts !== undefined) addProofRoute(services.http, plugin.id, codes, services.accounts)
   },
 })
 

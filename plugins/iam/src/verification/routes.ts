@@ -1,6 +1,8 @@
 import type { HttpServer } from '@plinth/http'
 import { type Static, Type } from 'typebox'
-import { line } from '../inputs.ts'
+import { requirePrincipal } from '../access-guard.ts'
+import type { Accounts } from '../contract.ts'
+import { actorOf, line } from '../inputs.ts'
 import { withRetryAfter } from '../retry-after.ts'
 import type { VerificationChannel, VerificationCodes } from './contract.ts'
 
@@ -59,6 +61,30 @@ export function addRoutes(http: HttpServer, plugin: string, codes: VerificationC
         }),
     })
   }
+}
+
+/** Scene of the codes by which users prove the e-mail address of their account. */
+const proofScene = 'confirm-email'
+
+/** The last step of a new e-mail address; its code comes by the route above, with the scene `confirm-email`. */
+export function addProofRoute(http: HttpServer, plugin: string, codes: VerificationCodes, accounts: Accounts): void {
+  http.route(plugin, {
+    method: 'POST',
+    path: '/api/v1/iam/users/me/email/confirm',
+    summary: 'Prove the e-mail address of the own account by a code of the scene `confirm-email`; then it signs in',
+    access: 'user',
+    request: { body: Type.Object({ code }) },
+    response: verified,
+    handler: (request, reply) =>
+      withRetryAfter(reply.header.bind(reply), async () => {
+        const actor = actorOf(request)
+        const { userId } = requirePrincipal(request)
+        const recipient = (await accounts.find(userId))?.email ?? ''
+        await codes.check({ channel: 'email', recipient, scene: proofScene }, request.body.code, request)
+        await accounts.confirmEmail(userId, recipient, actor)
+        return { verified: true as const }
+      }),
+  })
 }
 
 function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody) {

@@ -1,0 +1,42 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+const batch = 1_000
+
+/**
+ * As `foldedName` of account-names.ts stands at this change set: what is applied stays as it is when the rule changes
+ * again.
+ */
+const folded = (name: string) => name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
+
+/**
+ * Refused logins are counted, and names are folded more strictly. Where two names have become one, the second keeps its old
+ * key: an administrator renames it.
+ */
+export const refoldNames = defineChangeSet({
+  id: '0006-refold-names',
+  up: ({ schema, type }) => [
+    schema.alterTable('iam_login_audit').addColumn('attempts', type.integer, (c) => c.notNull().defaultTo(1)),
+  ],
+  data: async ({ db, signal }) => {
+    for (let last = 0; ; ) {
+      signal.throwIfAborted()
+      const users = await db
+        .selectFrom('iam_user')
+        .select(['id', 'username', 'username_key'])
+        .where('id', '>', last)
+        .orderBy('id')
+        .limit(batch)
+        .execute()
+      for (const { id, username, username_key: key } of users) {
+        last = Number(id)
+        const wanted = folded(String(username))
+        if (wanted === key) continue
+        const taken = await db.selectFrom('iam_user').select('id').where('username_key', '=', wanted).execute()
+        if (taken.length === 0) {
+          await db.updateTable('iam_user').set({ username_key: wanted }).where('id', '=', id).execute()
+        }
+      }
+      if (users.length < batch) return
+    }
+  },
+})
