@@ -24,6 +24,15 @@ export interface UrlOptions {
    * seconds count.
    */
   readonly expiresInMs?: number
+  /**
+   * Who is asked at each fetch whether the URL still holds, see `Storage.guardUrls`. Without it the URL of a private file is
+   * good for whoever has it, until it ends.
+   */
+  readonly grant?: {
+    readonly guard: string
+    /** What the URL was given for, such as the ids of a task and of a user: 1 to 128 of `A-Z a-z 0-9 . _ -`. Not secret. */
+    readonly subject: string
+  }
   /** File name for the one who downloads it; the file is then never shown in the browser. At most 200 characters. */
   readonly name?: string
 }
@@ -69,6 +78,19 @@ export interface PutOptions {
 type RawRequest = Parameters<RawRouteDeclaration['handler']>[0]
 type RawReply = Parameters<RawRouteDeclaration['handler']>[1]
 
+/** A request of the HTTP server, as handlers of raw routes see it. */
+export type GuardedRequest = RawRequest
+
+/**
+ * Says whether a signed URL still holds: throws a `BusinessError` when it does not, for example because the user whom it
+ * was made for was disabled. Runs after the signature was checked, before anything of the file is sent.
+ */
+export type UrlGuard = (
+  subject: string,
+  file: { readonly disk: string; readonly path: string },
+  request: GuardedRequest,
+) => Promise<void>
+
 export interface FileToSend {
   readonly disk: string
   readonly path: string
@@ -112,6 +134,13 @@ export interface Storage {
    * for a limited time for a private one. Store disk and path, not the URL.
    */
   resolveUrl(disk: string, path: string, options?: UrlOptions): Promise<string>
+  /**
+   * Adds a guard of signed URLs, during set-up, in every role that serves them.
+   *
+   * @param name that URLs carry: lower-case words with hyphens
+   * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` for a malformed or taken name
+   */
+  guardUrls(name: string, guard: UrlGuard): void
   /**
    * Answers a raw route with a file: parts of it (`Range`), `304` and `HEAD` included, and with headers by which no
    * browser runs anything of it. Whether the caller may have it is for the route to decide first.

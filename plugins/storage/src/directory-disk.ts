@@ -5,6 +5,7 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, OpenFile } from './contract.ts'
 import { refusal } from './failures.ts'
+import { openRegular } from './regular-file.ts'
 
 /** Where files are written before they take their place. No path leads here: no segment begins with a dot. */
 const draftsName = '.drafts'
@@ -64,13 +65,9 @@ export class DirectoryDisk implements Disk {
 
   async open(path: string): Promise<OpenFile | undefined> {
     const file = await this.localFile(path)
-    const handle = file === undefined ? undefined : await orMissing(open(file, 'r'))
+    const handle = file === undefined ? undefined : await openRegular(file)
     if (handle === undefined) return undefined
     const found = await handle.stat()
-    if (!found.isFile()) {
-      await handle.close()
-      return undefined
-    }
     return { path, size: found.size, modifiedAt: found.mtime, content: createReadStream('', { fd: handle }) }
   }
 

@@ -14,6 +14,10 @@ export const storageErrors = {
     text: 'A disk cannot be named "{disk}".',
     fix: 'Contribute it under a name of its own, in lower-case words with hyphens, other than "public" and "local".',
   },
+  PLINTH_STORAGE_URL_GUARD: {
+    text: 'The guard of signed addresses "{name}" cannot be used: it is unknown, taken or malformed, or its subject is.',
+    fix: 'Add it once by guardUrls() during set-up, under lower-case words with hyphens; a subject has letters, digits and `._-`.',
+  },
   PLINTH_STORAGE_SIGNING_KEY_FILE: {
     text: 'The file {file} with the keys that sign URLs cannot be used: {reason}.',
     fix: 'Let the process read and write it, with at least 32 characters a line, or set platform.storage.signing-key.',

@@ -15,6 +15,7 @@ const codes = {
   'path-outside': '409',
   'signature-invalid': '403',
   'url-expired': '403',
+  'url-revoked': '403',
 } as const
 
 type Params = Readonly<Record<string, string | number>>

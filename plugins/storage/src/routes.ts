@@ -1,8 +1,7 @@
 import type { HttpServer, RawRouteDeclaration } from '@plinth/http'
 import { BusinessError } from '@plinth/kernel'
 import { type Static, Type } from 'typebox'
-import type { Storage } from './contract.ts'
-import { longestName, publicRoute, signedRoute } from './storage-service.ts'
+import { longestName, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
 const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
@@ -10,13 +9,20 @@ const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
 const signedQuery = Type.Object({
   expires: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Seconds since the epoch.' }),
   name: Type.Optional(Type.String({ maxLength: longestName, description: 'File name for the download.' })),
+  grant: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9-]{1,64}:[A-Za-z0-9._-]{1,128}$',
+      maxLength: 193,
+      description: 'Who is asked whether the address still holds.',
+    }),
+  ),
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
 })
 
 export interface RouteParts {
   readonly http: HttpServer
   readonly plugin: string
-  readonly storage: Storage
+  readonly storage: StorageService
   readonly signer: UrlSigner
   readonly publicMaxAgeMs: () => number
 }
@@ -56,9 +62,10 @@ export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: Rou
     request: { params: signedParams, query: signedQuery },
     async handler(request, reply) {
       const { disk, '*': path } = request.params as Static<typeof signedParams>
-      const { expires, name, signature } = request.query as Static<typeof signedQuery>
+      const { expires, name, grant, signature } = request.query as Static<typeof signedQuery>
       reply.header('cache-control', 'private, no-store')
-      await signer.verify({ disk, path, expires, name }, signature)
+      await signer.verify({ disk, path, expires, name, grant }, signature)
+      if (grant !== undefined) await storage.checkGrant(grant, { disk, path }, request)
       return storage.send(request, reply, { disk, path, ...(name === undefined ? {} : { name }) })
     },
   })

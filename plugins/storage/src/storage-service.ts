@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { basename, dirname } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
-import send from '@fastify/send'
 import type { ConfigView } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import type {
@@ -10,13 +8,17 @@ import type {
   FileContent,
   FileStat,
   FileToSend,
+  GuardedRequest,
   OpenFile,
   PutOptions,
   Storage,
+  UrlGuard,
   UrlOptions,
 } from './contract.ts'
+import { storageError } from './errors.ts'
 import { refusal } from './failures.ts'
 import { fileHeaders } from './file-headers.ts'
+import { answerLocalFile } from './local-file-answer.ts'
 import { assertPath } from './storage-path.ts'
 import type { UrlSigner } from './url-signer.ts'
 
@@ -24,6 +26,8 @@ export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
 /** Code points. */
 export const longestName = 200
+const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
 export interface StorageParts {
   readonly config: ConfigView<typeof keys>
@@ -36,6 +40,7 @@ export interface StorageParts {
 /** See `Storage`. */
 export class StorageService implements Storage {
   readonly #parts: StorageParts
+  readonly #urlGuards = new Map<string, UrlGuard>()
   readonly publicDisk: string
   readonly localDisk: string
 
@@ -88,16 +93,35 @@ export class StorageService implements Storage {
     const target = this.#disk(disk, path)
     const name = options.name === undefined ? undefined : [...options.name].slice(0, longestName).join('')
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
-    if (target.url !== undefined) {
+    const { grant } = options
+    if (grant !== undefined) this.#assertGrant(grant)
+    // Nobody of ours would be asked about an address of the disk itself.
+    if (target.url !== undefined && grant === undefined) {
       return target.url(path, { expiresInMs, ...(name === undefined ? {} : { name }) })
     }
     const base = config.get('platform.storage.base-url')
-    if (disk === 'public' && name === undefined) {
+    if (disk === 'public' && name === undefined && grant === undefined) {
       const own = config.get('platform.storage.disks.public.base-url')
       return `${own === '' ? base + publicRoute : own}/${encodedPath(path)}`
     }
-    const query = await signer.sign({ disk, path, name }, expiresInMs)
+    const query = await signer.sign(
+      { disk, path, name, grant: grant && `${grant.guard}:${grant.subject}` },
+      expiresInMs,
+    )
     return `${base}${signedRoute}/${disk}/${encodedPath(path)}?${query}`
+  }
+
+  guardUrls(name: string, guard: UrlGuard): void {
+    if (!guardName.test(name) || this.#urlGuards.has(name)) throw storageError('PLINTH_STORAGE_URL_GUARD', { name })
+    this.#urlGuards.set(name, guard)
+  }
+
+  /** Asks whoever vouches for an address whether it still holds. Throws "403" `storage.url-revoked`, or what the guard throws. */
+  async checkGrant(grant: string, file: Pick<FileToSend, 'disk' | 'path'>, request: GuardedRequest): Promise<void> {
+    const colon = grant.indexOf(':')
+    const guard = this.#urlGuards.get(grant.slice(0, colon))
+    if (guard === undefined) throw refusal('url-revoked')
+    await guard(grant.slice(colon + 1), file, request)
   }
 
   async send(
@@ -113,27 +137,13 @@ export class StorageService implements Storage {
       reply.headers({ ...headers, 'content-length': size, 'last-modified': modifiedAt.toUTCString() })
       return reply.send(content)
     }
-    const answer = await send(request.raw, `/${encodeURIComponent(basename(file))}`, {
-      root: dirname(file),
-      index: false,
-      dotfiles: 'allow',
-      cacheControl: false,
-      contentType: false,
-    })
-    if (answer.type === 'file') {
-      return reply
-        .code(answer.statusCode)
-        .headers({ ...answer.headers, ...headers })
-        .send(answer.stream)
-    }
-    answer.stream.destroy()
-    // What the caller asked of the file does not hold: 412, or 416 with the size that it has.
-    if (answer.statusCode !== 412 && answer.statusCode !== 416) return missing()
-    const range = answer.headers['Content-Range']
+    const answer = (await answerLocalFile(request.raw, file)) ?? missing()
+    const { status, content } = answer
+    const own = status === 412 || status === 416 ? {} : headers
     return reply
-      .code(answer.statusCode)
-      .headers(range === undefined ? {} : { 'content-range': range })
-      .send()
+      .code(status)
+      .headers({ ...answer.headers, ...own })
+      .send(content)
   }
 
   async probe(disk: string, signal: AbortSignal): Promise<void> {
@@ -144,6 +154,12 @@ export class StorageService implements Storage {
       if (Buffer.concat(chunks).toString() !== path) throw new Error(`Disk "${disk}" reads what was not written`)
     } finally {
       await this.delete(disk, path)
+    }
+  }
+
+  #assertGrant({ guard, subject }: NonNullable<UrlOptions['grant']>): void {
+    if (!this.#urlGuards.has(guard) || !grantSubject.test(subject)) {
+      throw storageError('PLINTH_STORAGE_URL_GUARD', { name: guard })
     }
   }
 

@@ -10,6 +10,8 @@ export interface Signed {
   /** Seconds since the epoch at which the URL ends. */
   readonly expires: number
   readonly name: string | undefined
+  /** Who is asked whether the URL still holds, and about what. */
+  readonly grant: string | undefined
 }
 
 /** Signs URLs of files and checks them: HMAC-SHA256 over everything that the URL says. */
@@ -29,6 +31,7 @@ export class UrlSigner {
     return new URLSearchParams({
       expires: String(expires),
       ...(file.name === undefined ? {} : { name: file.name }),
+      ...(file.grant === undefined ? {} : { grant: file.grant }),
       signature: mac(key, { ...file, expires }).toString('base64url'),
     })
   }
@@ -47,7 +50,7 @@ export class UrlSigner {
 }
 
 /** JSON keeps the members apart, whatever they hold. */
-const mac = (key: string, { disk, path, expires, name }: Signed) =>
+const mac = (key: string, { disk, path, expires, name, grant }: Signed) =>
   createHmac('sha256', key)
-    .update(JSON.stringify(['plinth-file-url-v1', disk, path, expires, name ?? null]))
+    .update(JSON.stringify(['plinth-file-url-v2', disk, path, expires, name ?? null, grant ?? null]))
     .digest()

@@ -1,7 +1,9 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { defineProduct } from '@plinth/kernel'
+import { BusinessError, definePlugin, defineProduct } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import storagePlugin, { storage } from '@plinth/storage'
 import fc from 'fast-check'
@@ -238,6 +240,97 @@ t.test('instances on one directory share its key, which is made once', async (t)
   t.teardown(() => running.stop('test ended'))
   await t.rejects(running.service(storage).resolveUrl('local', 'a'), { code: 'PLINTH_STORAGE_SIGNING_KEY_FILE' })
   t.match(await (await (one as NonNullable<typeof one>).get('/docs/openapi.json')).text(), /storage\/files\/\{disk\}/)
+})
+
+t.test('what is no file is never waited for', { skip: process.platform === 'win32' && 'no named pipes' }, async (t) => {
+  const { storage, get, root } = await startStorage(t)
+  await storage.put('public', 'a.txt', 'content')
+  await storage.put('local', 'a.txt', 'content')
+  for (const disk of ['public', 'local']) execFileSync('mkfifo', [join(root, disk, 'pipe.txt')])
+  symlinkSync(join(root, 'public/pipe.txt'), join(root, 'public/link.txt'))
+  const socket = createServer().listen(join(root, 'public/socket.txt'))
+  t.teardown(() => socket.close())
+  const signal = AbortSignal.timeout(20_000)
+  const signed = await storage.resolveUrl('local', 'pipe.txt')
+  // More than the threads in which the process waits for files.
+  const urls = ['pipe.txt', 'link.txt', 'socket.txt'].flatMap((name) =>
+    Array.from({ length: 6 }, () => `/storage/${name}`),
+  )
+  const statuses = urls.flatMap((url) =>
+    ['GET', 'HEAD'].map(async (method) => (await get(url, { method, signal })).status),
+  )
+  t.same(new Set(await Promise.all(statuses)), new Set([404]))
+  t.match(await bodyOf(await get(signed, { signal })), { code: '404', data: { reason: 'storage.file-unknown' } })
+  await t.rejects(storage.open('local', 'pipe.txt'), { code: '404' })
+  t.equal(await (await get('/storage/a.txt', { signal })).text(), 'content')
+  t.equal(await (await get('/storage/a.txt', { signal, headers: { range: 'bytes=0-0' } })).text(), 'c')
+  t.equal((await get('/storage/a.txt', { signal, method: 'HEAD' })).headers.get('content-length'), '7')
+})
+
+t.test('a file that is replaced is sent from one end to the other', async (t) => {
+  const { storage, get } = await startStorage(t)
+  const version = (letter: string, size: number) => letter.repeat(size)
+  await storage.put('public', 'a.txt', version('a', 100_000))
+  let isOver = false
+  const writing = (async () => {
+    for (let round = 0; !isOver; round++)
+      await storage.put('public', 'a.txt', version(round % 2 ? 'a' : 'b', 100_000 + (round % 7)))
+  })()
+  for (let count = 0; count < 60; count++) {
+    const answer = await get('/storage/a.txt')
+    const text = await answer.text()
+    t.match(text, /^(?:a+|b+)$/)
+    t.equal(String(text.length), answer.headers.get('content-length'))
+  }
+  isOver = true
+  await writing
+})
+
+t.test('an address may name who vouches for it at each fetch', async (t) => {
+  const asked: unknown[] = []
+  let isRevoked = false
+  const vouching = definePlugin({
+    id: 'vouching',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { storage },
+    setup({ services }) {
+      services.storage.guardUrls('shop', async (subject, file) => {
+        asked.push([subject, file])
+        if (isRevoked) throw new BusinessError('403', 'gone', { reason: 'shop.gone' })
+      })
+    },
+  })
+  const { storage: files, get, running, root } = await startStorage(t, { plugins: [vouching] })
+  for (const disk of ['public', 'local']) await files.put(disk, 'a', 'content')
+  const grant = { guard: 'shop', subject: '7.42' }
+  for (const disk of ['public', 'local']) {
+    isRevoked = false
+    const url = await files.resolveUrl(disk, 'a', { grant })
+    t.equal(await (await get(url)).text(), 'content')
+    t.same(asked.pop(), ['7.42', { disk, path: 'a' }])
+    isRevoked = true
+    t.match(await bodyOf(await get(url)), { code: '403', data: { reason: 'shop.gone' } })
+    for (const bad of [
+      url.replace('7.42', '7.43'),
+      url.replace(/grant=[^&]*&/, ''),
+      url.replace('shop%3A', 'forum%3A'),
+    ]) {
+      t.match(await bodyOf(await get(bad)), { code: '403', data: { reason: 'storage.signature-invalid' } }, bad)
+    }
+  }
+  for (const bad of [
+    { guard: 'forum', subject: '1' },
+    { guard: 'shop', subject: 'a b' },
+    { guard: 'shop', subject: '' },
+  ]) {
+    await t.rejects(files.resolveUrl('local', 'a', { grant: bad }), { code: 'PLINTH_STORAGE_URL_GUARD' })
+  }
+  const url = await files.resolveUrl('local', 'a', { grant })
+  await running.stop('the plugin is taken out')
+  const without = await startStorage(t, { root })
+  const reason = 'storage.url-revoked'
+  t.match(await bodyOf(await without.get(url)), { code: '403', data: { reason } }, 'nobody vouches for it any more')
 })
 
 t.test('a caller who goes away frees the file', async (t) => {
