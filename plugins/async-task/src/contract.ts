@@ -16,6 +16,11 @@ export interface TaskType<P = unknown> {
   readonly displayName: LocalizedText
   /** JSON Schema of the parameters: what JSON can carry. */
   readonly params: TSchema
+  /**
+   * Permission by which others than the owner read its file, when they have the owner in their data scope. Absent: nobody
+   * else reads it. Reading what is another's leaves an audit record.
+   */
+  readonly readPermission?: string
   /** Phantom: the parameters. Never set. */
   readonly '~type'?: P
 }
@@ -32,7 +37,7 @@ const longestTypeId = 64
  */
 export function taskType<const S extends TSchema>(
   id: string,
-  about: { readonly displayName: LocalizedText; readonly params: S },
+  about: { readonly displayName: LocalizedText; readonly params: S; readonly readPermission?: string },
 ): TaskType<Static<S>> {
   if (!typeId.test(id) || id.length > longestTypeId) throw new RangeError(`"${id}" is no id of a task type`)
   return Object.freeze({ id, ...about })
@@ -118,7 +123,10 @@ export interface TaskArtifact {
 }
 
 export interface SubmitOptions {
-  /** User who asks for it, and who alone may see it beside those with the data scope `all`. */
+  /**
+   * User who asks for it, and who alone may see it beside those who have the user in their data scope. When the user is
+   * deleted or disabled the task ends, whether it waits or runs.
+   */
   readonly ownerId: number
   /** Default `en`. */
   readonly locale?: string
@@ -141,7 +149,7 @@ export interface AsyncTasks {
   /**
    * Says how tasks of a type are run; only during set-up, in every role. One handler per type.
    *
-   * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_TAKEN`
+   * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_TAKEN`, `PLINTH_ASYNC_TASK_PERMISSION`
    */
   handle<P>(type: TaskType<P>, handler: TaskHandler<P>): void
   /**

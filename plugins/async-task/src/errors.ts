@@ -6,6 +6,10 @@ export const asyncTaskErrors = {
     text: 'Tasks of the type "{type}" have a handler already.',
     fix: 'Give one of the two types another id, beginning with the name of its plugin.',
   },
+  PLINTH_ASYNC_TASK_PERMISSION: {
+    text: 'Files of the task type "{type}" need the permission "{permission}", which no loaded plugin declares.',
+    fix: 'List it under `permissions` of the plugin that owns the type, or correct its code.',
+  },
   PLINTH_ASYNC_TASK_TYPE_UNKNOWN: {
     text: 'Nobody handles tasks of the type "{type}".',
     fix: 'Call handle() for the type during set-up, in every role of the process.',

@@ -12,6 +12,8 @@ const codes = {
   'queue-full': '429',
   'owner-limit': '429',
   'no-artifact': '404',
+  'file-forbidden': '403',
+  'reader-gone': '403',
 } as const
 
 type Params = Readonly<Record<string, string | number>>

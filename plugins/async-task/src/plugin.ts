@@ -4,6 +4,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
+import { accounts, identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { bullmqEngine, embeddedEngine, leaseTimes, PollLoop } from '@plinth/scheduler'
 import { sharedStore } from '@plinth/shared-store'
@@ -20,7 +21,9 @@ import { changeSets } from './migrations/index.ts'
 import { purgeTask } from './purge-task.ts'
 import { addRoutes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
+import { TaskAccess, urlGuardName } from './task-access.ts'
 import { TaskDispatch } from './task-dispatch.ts'
+import { activeOwners } from './task-owners.ts'
 import { TaskRows } from './task-rows.ts'
 import { TaskRunner } from './task-runner.ts'
 import { TaskService } from './task-service.ts'
@@ -43,6 +46,8 @@ export default definePlugin({
     i18n: optional(i18n),
     events: optional(events),
     sharedStore: optional(sharedStore),
+    identity: optional(identity),
+    accounts: optional(accounts),
   },
   provides: [asyncTasks],
   config: keys,
@@ -55,7 +60,9 @@ export default definePlugin({
     const leaseMs = config.get('platform.async-task.lease')
     const times = leaseTimes(leaseMs)
     const instance = `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
-    const types = new TaskTypes()
+    const permissions = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
+    const types = new TaskTypes((code) => permissions.has(code))
+    const isActiveOwner = activeOwners(services.accounts)
     const rows = new TaskRows(db, clock, instance)
     const artifacts = new Artifacts(storage)
     const publishFailure = failureEvents(services.events)
@@ -69,8 +76,10 @@ export default definePlugin({
     const tasks = new TaskService({ db, types, rows, limits, onChanged: wake })
     provide(asyncTasks, tasks)
     if (services.http !== undefined) {
+      const access = new TaskAccess({ tasks, types, product, identity: services.identity })
+      storage.guardUrls(urlGuardName, access.guard)
       addRoutes({
-        ...{ http: services.http, plugin: plugin.id, product, tasks, storage, clock },
+        ...{ http: services.http, plugin: plugin.id, product, tasks, access, storage, clock },
         nameOf: (type) => types.find(type)?.type.displayName ?? type,
         translate: (...text) => i18n?.translate(...text),
         urlLifetimeMs: () => config.get('platform.async-task.download-url.lifetime'),
@@ -81,7 +90,7 @@ export default definePlugin({
     const counts = services.metrics && runMetrics(services.metrics, db)
     const concurrency = config.get('platform.async-task.concurrency')
     const runner = new TaskRunner({
-      ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure, metrics: counts },
+      ...{ types, rows, artifacts, times, clock, log, concurrency, publishFailure, isActiveOwner, metrics: counts },
       deadlineMs: () => config.get('platform.async-task.deadline'),
       redact,
       onEnded: wake,
@@ -98,6 +107,7 @@ export default definePlugin({
     const { engine, offers } = engines[config.get('platform.async-task.engine')]()
     const dispatch = new TaskDispatch({
       ...{ types, rows, watch: new LeaseWatch(clock, times), runner, artifacts, engine, offers, publishFailure },
+      isActiveOwner,
       maxAttempts: () => config.get('platform.async-task.max-attempts'),
       ...{ clock, log },
     })

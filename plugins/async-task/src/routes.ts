@@ -1,16 +1,18 @@
 import { type HttpServer, page, pageQuery } from '@plinth/http'
-import { type Principal, requirePrincipal } from '@plinth/iam'
+import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import { type Static, Type } from 'typebox'
 import { type AsyncTask, taskStates } from './contract.ts'
-import { refusal } from './failures.ts'
+import { type Origin, type TaskAccess, urlGuardName } from './task-access.ts'
 import type { TaskService } from './task-service.ts'
 
 const root = '/api/v1/async-tasks'
 const tags = ['async-task']
 const access = 'user'
-const scopeNote = 'Of the caller; with the data scope `all`, of everybody.'
+const scopeNote = 'Of the caller and of the users within the data scope of the caller.'
+const readerNote =
+  'For the owner; for others with the owner in their data scope only with the permission that the type names, and recorded in the audit.'
 
 const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 const params = Type.Object({ id })
@@ -45,6 +47,7 @@ export interface RouteParts {
   readonly http: HttpServer
   readonly plugin: string
   readonly tasks: TaskService
+  readonly access: TaskAccess
   readonly product: Kernel
   readonly storage: Storage
   readonly nameOf: (type: string) => LocalizedText
@@ -58,12 +61,13 @@ export interface RouteParts {
   readonly clock: Clock
 }
 
-/** Tasks of the caller. Those of others do not exist for who has not the data scope `all`. */
+/** Tasks of the caller. Those of users out of the data scope do not exist. */
 export function addRoutes({
   product,
   http,
   plugin,
   tasks,
+  access: readers,
   storage,
   nameOf,
   translate,
@@ -87,17 +91,6 @@ export function addRoutes({
       finishedAt: task.finishedAt?.toISOString() ?? null,
     }
   }
-  const visible = async (id: number, principal: Principal): Promise<AsyncTask> => {
-    const task = await tasks.get(id)
-    if (task.ownerId !== principal.userId && !seesAll(principal)) throw refusal('unknown')
-    return task
-  }
-  const artifactOf = async (id: number, principal: Principal) => {
-    const { artifact } = await visible(id, principal)
-    if (artifact === null) throw refusal('no-artifact')
-    return artifact
-  }
-
   http.route(plugin, {
     method: 'GET',
     path: root,
@@ -111,10 +104,7 @@ export function addRoutes({
       const principal = requirePrincipal(request)
       const { query, locale } = request
       const { page: number, size } = query
-      const ownerId = seesAll(principal) ? query.ownerId : principal.userId
-      const isForeign = query.ownerId !== undefined && query.ownerId !== ownerId
-      const filter = { ...query, page: number, size, ...(ownerId === undefined ? {} : { ownerId }) }
-      const { items, total } = isForeign ? { items: [], total: 0 } : await tasks.list(filter)
+      const { items, total } = await tasks.list(query, readers.condition(principal))
       return { items: items.map((task) => viewOf(task, locale)), page: number, size, total }
     },
   })
@@ -128,7 +118,8 @@ export function addRoutes({
     access,
     request: { params },
     response: taskView,
-    handler: async (request) => viewOf(await visible(request.params.id, requirePrincipal(request)), request.locale),
+    handler: async (request) =>
+      viewOf(await readers.visible(request.params.id, requirePrincipal(request)), request.locale),
   })
 
   http.route(plugin, {
@@ -142,7 +133,7 @@ export function addRoutes({
     response: taskView,
     async handler(request) {
       const principal = requirePrincipal(request)
-      const { id, ownerId } = await visible(request.params.id, principal)
+      const { id, ownerId } = await readers.visible(request.params.id, principal)
       const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
       const record = () => audit(product, entry)
       // What somebody does with tasks of his own is his own business.
@@ -155,15 +146,19 @@ export function addRoutes({
     method: 'GET',
     path: `${root}/:id/download-url`,
     summary: 'An address at which the file of a task can be fetched for a short time',
+    description: `${readerNote} The address ends with the right of the one who asked for it.`,
     tags,
     access,
     request: { params },
     response: Type.Object({ url: Type.String(), expiresAt: moment }),
     async handler(request) {
-      const { disk, path, name } = await artifactOf(request.params.id, requirePrincipal(request))
+      const principal = requirePrincipal(request)
+      const { id } = request.params
+      const { disk, path, name } = await readers.file(id, principal, 'make-url', originOf(request))
+      const grant = { guard: urlGuardName, subject: readers.subject(id, principal) }
       const expiresInMs = urlLifetimeMs()
       const expiresAt = new Date(clock.now() + expiresInMs).toISOString()
-      return { url: await storage.resolveUrl(disk, path, { name, expiresInMs }), expiresAt }
+      return { url: await storage.resolveUrl(disk, path, { name, expiresInMs, grant }), expiresAt }
     },
   })
 
@@ -178,10 +173,10 @@ export function addRoutes({
     async handler(request, reply) {
       const { id } = request.params as Static<typeof params>
       reply.header('cache-control', 'private, no-store')
-      const { disk, path, name } = await artifactOf(id, requirePrincipal(request))
+      const { disk, path, name } = await readers.file(id, requirePrincipal(request), 'read-file', originOf(request))
       return storage.send(request, reply, { disk, path, name })
     },
   })
 }
 
-const seesAll = ({ isSuperAdmin, dataScope }: Principal) => isSuperAdmin || dataScope === 'all'
+const originOf = ({ clientIp, traceId }: Origin): Origin => ({ clientIp, traceId })

@@ -4,6 +4,7 @@ import type { Artifacts } from './artifacts.ts'
 import type { PublishFailure } from './failure-events.ts'
 import { taskFailure } from './failures.ts'
 import type { LeaseWatch } from './lease-watch.ts'
+import type { IsActiveOwner } from './task-owners.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskRunner } from './task-runner.ts'
 import type { TaskTypes } from './task-types.ts'
@@ -19,6 +20,7 @@ export interface DispatchParts {
   readonly offers: () => number
   readonly maxAttempts: () => number
   readonly publishFailure: PublishFailure
+  readonly isActiveOwner: IsActiveOwner
   readonly clock: Clock
   readonly log: Logger
 }
@@ -33,10 +35,16 @@ export class TaskDispatch {
 
   /** Answers the milliseconds after which there is something to do, as far as can be known now. */
   async look(): Promise<number> {
-    const { types, rows, watch, runner, engine, offers } = this.#parts
+    const { types, rows, watch, runner, engine, offers, isActiveOwner } = this.#parts
+    const owners = new Map<number, Promise<boolean>>()
+    const isActive = (ownerId: number) => {
+      const known = owners.get(ownerId) ?? isActiveOwner(ownerId)
+      owners.set(ownerId, known)
+      return known
+    }
     const waits = [Number.POSITIVE_INFINITY]
     for (const { task, leftMs } of watch.judge(await rows.running())) {
-      if (task.cancelRequested && rows.isOwn(task)) runner.cancel(task.id)
+      if (rows.isOwn(task) && (task.cancelRequested || !(await isActive(task.ownerId)))) runner.cancel(task.id)
       if (runner.isRunning(task.id)) continue
       if (leftMs > 0) waits.push(leftMs)
       else await this.#takeAway(task)

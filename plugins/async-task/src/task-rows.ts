@@ -56,8 +56,9 @@ export class TaskRows {
     this.#instance = instance
   }
 
-  find(id: number): Promise<TaskRow | null> {
-    return this.#db.fork().findOne(TaskRow, { id })
+  /** @param condition that it must also meet */
+  find(id: number, condition: object = {}): Promise<TaskRow | null> {
+    return this.#db.fork().findOne(TaskRow, { $and: [{ id }, condition] })
   }
 
   /** Tasks that wait, and unfinished ones of one owner. */

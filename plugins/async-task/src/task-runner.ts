@@ -7,6 +7,7 @@ import type { PublishFailure } from './failure-events.ts'
 import { failureOf, paramsOutdated, taskFailure } from './failures.ts'
 import { Run } from './run.ts'
 import type { RunMetrics, RunOutcome } from './run-metrics.ts'
+import type { IsActiveOwner } from './task-owners.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
@@ -25,6 +26,7 @@ export interface RunnerParts {
   readonly metrics: RunMetrics | undefined
   /** Masks secrets in texts. */
   readonly redact: (text: string) => string
+  readonly isActiveOwner: IsActiveOwner
   /** Called after each run of this instance. */
   readonly onEnded: () => void
 }
@@ -102,9 +104,13 @@ export class TaskRunner {
   }
 
   async #attempt(taskId: number, run: Run): Promise<void> {
-    const { rows } = this.#parts
+    const { rows, types, isActiveOwner, log } = this.#parts
     const seen = await rows.find(taskId)
-    if (seen?.status !== 'queued' || this.#parts.types.find(seen.type) === undefined) return
+    if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return
+    if (!(await isActiveOwner(seen.ownerId))) {
+      if (await rows.cancelQueued(taskId)) log.info({ taskId, ownerId: seen.ownerId }, 'a task ends with its user')
+      return
+    }
     const claim = await rows.claim(seen)
     if (claim === undefined) return
     const ended = new AbortController()

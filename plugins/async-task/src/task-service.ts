@@ -53,20 +53,22 @@ export class TaskService implements AsyncTasks {
     })
   }
 
-  async get(id: number): Promise<AsyncTask> {
-    const row = await this.#parts.rows.find(id)
+  /** @param condition that it must also meet */
+  async get(id: number, condition?: object): Promise<AsyncTask> {
+    const row = await this.#parts.rows.find(id, condition)
     if (row === null) throw refusal('unknown')
     return taskOf(row)
   }
 
-  async list({ page, size, ownerId, type, status }: TaskFilter) {
-    const where = {
+  /** @param condition that all of them must meet too */
+  async list({ page, size, ownerId, type, status }: TaskFilter, condition: object = {}) {
+    const filter = {
       ...(ownerId === undefined ? {} : { ownerId }),
       ...(type === undefined ? {} : { type }),
       ...(status === undefined ? {} : { status }),
     }
     const options = { orderBy: { id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [rows, total] = await this.#parts.db.fork().findAndCount(TaskRow, where, options)
+    const [rows, total] = await this.#parts.db.fork().findAndCount(TaskRow, { $and: [filter, condition] }, options)
     return { items: rows.map(taskOf), total }
   }
 

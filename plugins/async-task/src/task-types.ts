@@ -16,9 +16,19 @@ export interface HandledType {
 /** The types of tasks that this process can run. */
 export class TaskTypes {
   readonly #byId = new Map<string, HandledType>()
+  readonly #isPermission: (code: string) => boolean
+
+  /** @param isPermission whether a loaded plugin declares a permission of the code */
+  constructor(isPermission: (code: string) => boolean) {
+    this.#isPermission = isPermission
+  }
 
   handle<P>(type: TaskType<P>, handler: TaskHandler<P>): void {
     if (this.#byId.has(type.id)) throw asyncTaskError('PLINTH_ASYNC_TASK_TYPE_TAKEN', { type: type.id })
+    const { readPermission: permission } = type
+    if (permission !== undefined && !this.#isPermission(permission)) {
+      throw asyncTaskError('PLINTH_ASYNC_TASK_PERMISSION', { type: type.id, permission })
+    }
     const validator: Validator = Compile(type.params)
     this.#byId.set(type.id, { type, handler: handler as TaskHandler<unknown>, validator })
   }

@@ -1,11 +1,12 @@
-import { asyncTasks } from '@plinth/async-task'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { asyncTasks, taskType } from '@plinth/async-task'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { BusinessError, definePlugin } from '@plinth/kernel'
 import t, { type Test } from 'tap'
-import { Probe, report, startTasks, until } from './fixtures/product.ts'
+import { Type } from 'typebox'
+import { comes, Probe, report, startTasks, until } from './fixtures/product.ts'
 
 const root = '/api/v1/async-tasks'
 const password = 'correct horse battery staple'
@@ -67,7 +68,14 @@ async function startShop(t: Test, db: TestDatabase) {
   const call = async (who: Who, url: string, method: 'GET' | 'POST' = 'GET', language = 'en') =>
     (await raw(who, url, method, { 'accept-language': language })).json()
   const submit = (ownerId: number, rows: number) => running.service(asyncTasks).submit(report, { rows }, { ownerId })
-  return { ...started, ann, bob, raw, call, submit, probe }
+  /** What the administrator does with users and roles. */
+  const administer = async (method: 'POST' | 'PUT' | 'DELETE', path: string, payload: object = {}) => {
+    const headers = { authorization: `Bearer ${tokens.root}` }
+    const answer = (await server.inject({ method, url: `/api/v1/admin/iam/${path}`, payload, headers })).json()
+    t.equal(answer.code, '200', `${path} ${answer.message}`)
+    return answer.data
+  }
+  return { ...started, ann, bob, users, login, server, raw, call, submit, probe, administer }
 }
 
 onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
@@ -138,6 +146,124 @@ onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async 
     t.equal((await call('root', `${root}?${bad}`)).code, '400', bad)
   }
   t.equal((await call('nobody', root)).code, '401')
+})
+
+onEachDatabase(
+  t,
+  'N-155 the file of somebody else takes scope and permission at every fetch, and is recorded',
+  async (t, db) => {
+    const { ann, users, login, server, call, submit, reaches, administer } = await startShop(t, db)
+    const { id } = await submit(ann.id, 2)
+    await reaches(id, 'succeeded')
+    await administer('PUT', `users/${ann.id}`, { orgId: 5 })
+    const role = async (dataScope: string, permissions: readonly string[]) =>
+      administer('POST', 'roles', {
+        code: `role-${dataScope}-${permissions.length}`,
+        name: 'Role',
+        dataScope,
+        permissions,
+      })
+    const permission = 'shop:report:read'
+    const [seeing, reading, colleague] = [
+      ...[await role('all', []), await role('all', [permission]), await role('org', [permission])],
+    ]
+    const person = async (username: string, roleId: number, orgId: number | null = null) => {
+      const account = await users.create({ username, password, roleIds: [roleId], orgId }, system)
+      const headers = { authorization: `Bearer ${await login(username)}` }
+      const get = (url: string) => server.inject({ url: url.startsWith('/') ? url : `${root}/${id}/${url}`, headers })
+      const outcome = async (url: string) => {
+        const { body } = await get(url)
+        if (body.includes('row 0')) return 'file'
+        const { code, data } = JSON.parse(body)
+        return code === '200' ? 'address' : `${code} ${data.reason}`
+      }
+      const both = async () => [await outcome('artifact'), await outcome('download-url')]
+      return { id: account.id, get, outcome, both }
+    }
+    const fetched = async (url: string) => {
+      const { body } = await server.inject({ url })
+      return body.includes('row 0') ? 'file' : JSON.parse(body).data.reason
+    }
+    const trail = async () => {
+      const { items } = (await call('root', '/api/v1/admin/iam/audits?targetType=async-task')).data
+      return items.map((item: Record<string, unknown>) => [
+        item['action'],
+        item['actorId'] ?? item['actor'],
+        item['targetId'],
+        item['summary'],
+      ])
+    }
+
+    const cara = await person('cara', seeing.id)
+    t.equal((await cara.get(`${root}/${id}`)).json().code, '200', 'the scope shows the task')
+    t.same(await cara.both(), ['403 async-task.file-forbidden', '403 async-task.file-forbidden'], 'but not its file')
+    const eve = await person('eve', colleague.id, 6)
+    t.same(await eve.both(), ['404 async-task.unknown', '404 async-task.unknown'], 'of another organisation')
+    t.same(await trail(), [], 'what was refused was not read')
+
+    const fay = await person('fay', colleague.id, 5)
+    t.same(await fay.both(), ['file', 'address'])
+    const dave = await person('dave', reading.id)
+    const { url } = (await dave.get('download-url')).json().data
+    t.equal(await fetched(url), 'file')
+    const summary = { ownerId: ann.id, taskType: 'shop.report', file: '报表.csv' }
+    const records = await trail()
+    t.match(
+      records.map(([action]: readonly unknown[]) => action),
+      ['async-task.read-file', 'async-task.make-url', 'async-task.make-url', 'async-task.read-file'],
+      'who reads, and who reads by an address',
+    )
+    for (const [, , target, facts] of records) t.same([target, facts], [id, summary])
+    t.match(JSON.stringify(records[0]), String(dave.id))
+
+    await administer('PUT', `roles/${reading.id}`, {
+      version: reading.version,
+      name: 'Role',
+      dataScope: 'all',
+      permissions: [],
+    })
+    t.equal(await fetched(url), 'async-task.file-forbidden', 'the address knows no more than its user')
+    await administer('PUT', `users/${dave.id}`, { roleIds: [colleague.id], orgId: 6 })
+    t.equal(await fetched(url), 'async-task.unknown')
+    await administer('PUT', `users/${dave.id}`, { orgId: 5 })
+    t.equal(await fetched(url), 'file')
+    await administer('PUT', `users/${dave.id}`, { enabled: false })
+    t.equal(await fetched(url), 'async-task.reader-gone')
+
+    const own = (await call('ann', `${root}/${id}/download-url`)).data.url
+    const before = (await trail()).length
+    t.equal(await fetched(own), 'file')
+    t.equal((await trail()).length, before, 'what is read of the own is nobody else’s business')
+    await administer('PUT', `users/${ann.id}`, { enabled: false })
+    t.equal(await fetched(own), 'async-task.reader-gone')
+    await administer('PUT', `users/${ann.id}`, { enabled: true })
+    t.equal(await fetched(own), 'file')
+    await administer('DELETE', `users/${ann.id}`)
+    t.equal(await fetched(own), 'async-task.reader-gone')
+  },
+)
+
+onEachDatabase(t, 'tasks of a user who is disabled or deleted end, whether they wait or run', async (t, db) => {
+  const { ann, bob, submit, reaches, probe, administer, clock, tasks } = await startShop(t, db)
+  const running = [await submit(ann.id, 9), await submit(bob.id, 9)]
+  const runs = [await probe.begun(1), await probe.begun(2)]
+  await administer('PUT', `users/${ann.id}`, { enabled: false })
+  await administer('DELETE', `users/${bob.id}`)
+  await comes(clock, () => runs.every(({ signal }) => signal.aborted), 'both are told to end')
+  probe.release()
+  for (const { id } of running) t.match(await reaches(id, 'cancelled'), { status: 'cancelled', artifact: null })
+  for (const { id: ownerId } of [ann, bob]) {
+    const { id } = await tasks.submit(report, { rows: 2 }, { ownerId })
+    t.match(await reaches(id, 'cancelled'), { attempts: 0, artifact: null }, 'it is never begun')
+  }
+})
+
+t.test('a permission that nobody declares stops the start', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const about = { displayName: 'Secret', params: Type.Object({}), readPermission: 'shop:nothing:read' }
+  const start = startTasks(t, db, { handle: (tasks) => tasks.handle(taskType('shop.secret', about), () => {}) })
+  await t.rejects(start, { message: /shop\.secret.*shop:nothing:read/ })
 })
 
 onEachDatabase(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {

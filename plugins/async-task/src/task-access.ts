@@ -1,0 +1,82 @@
+import type { Identity, Principal } from '@plinth/iam'
+import { type AuditEntry, audit, type Kernel } from '@plinth/kernel'
+import type { UrlGuard } from '@plinth/storage'
+import type { AsyncTask, TaskArtifact } from './contract.ts'
+import { refusal } from './failures.ts'
+import type { TaskService } from './task-service.ts'
+import type { TaskTypes } from './task-types.ts'
+
+/** Name of the guard of the addresses of files. */
+export const urlGuardName = 'async-task'
+
+/** From where somebody asks. */
+export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
+
+export interface AccessParts {
+  readonly tasks: TaskService
+  readonly types: TaskTypes
+  /** Whose audit trail the reading of files of others goes to. */
+  readonly product: Pick<Kernel, 'contributions'>
+  /** Absent: nobody but the owner sees a task. */
+  readonly identity: Pick<Identity, 'rowsInScope' | 'principalOf'> | undefined
+}
+
+/**
+ * Who may see a task and who may read its file. A task is for its owner and for whoever has the owner in the data scope; its
+ * file is for its owner and for whoever of these also holds the permission that the type names.
+ */
+export class TaskAccess {
+  readonly #parts: AccessParts
+
+  constructor(parts: AccessParts) {
+    this.#parts = parts
+  }
+
+  /** Condition for the tasks that a principal sees. */
+  condition(principal: Principal): object {
+    return this.#parts.identity?.rowsInScope(principal, 'owner_id') ?? { ownerId: principal.userId }
+  }
+
+  /** @throws BusinessError "404" `async-task.unknown`, also for a task that the principal must not see */
+  async visible(id: number, principal: Principal): Promise<AsyncTask> {
+    return this.#parts.tasks.get(id, this.condition(principal))
+  }
+
+  /**
+   * The file of a task, for somebody who reads it or has an address made. Reading what is another's leaves an audit record.
+   *
+   * @throws BusinessError "404" `async-task.unknown`, `async-task.no-artifact`, "403" `async-task.file-forbidden`
+   */
+  async file(id: number, principal: Principal, verb: 'read-file' | 'make-url', origin: Origin): Promise<TaskArtifact> {
+    const { ownerId, type, artifact } = await this.visible(id, principal)
+    const isForeign = ownerId !== principal.userId
+    if (isForeign) this.#assertReader(type, principal)
+    if (artifact === null) throw refusal('no-artifact')
+    if (isForeign) {
+      await audit(this.#parts.product, {
+        ...{ actor: { userId: principal.userId }, action: `async-task.${verb}`, subject: id, ...origin },
+        summary: { ownerId, taskType: type, file: artifact.name },
+      })
+    }
+    return artifact
+  }
+
+  /** What an address of the file is good for: this task, this user. */
+  subject(id: number, principal: Principal): string {
+    return `${id}.${principal.userId}`
+  }
+
+  /** Judges an address at each fetch as the user would be judged now. */
+  readonly guard: UrlGuard = async (subject, { disk, path }, { clientIp, traceId }) => {
+    const [taskId, userId] = subject.split('.').map(Number) as [number, number]
+    const principal = await this.#parts.identity?.principalOf(userId)
+    if (principal === undefined) throw refusal('reader-gone')
+    const artifact = await this.file(taskId, principal, 'read-file', { clientIp, traceId })
+    if (artifact.disk !== disk || artifact.path !== path) throw refusal('no-artifact')
+  }
+
+  #assertReader(type: string, principal: Principal): void {
+    const permission = this.#parts.types.find(type)?.type.readPermission
+    if (permission === undefined || !principal.can(permission)) throw refusal('file-forbidden')
+  }
+}
