@@ -138,5 +138,8 @@ t.test('the engine bullmq without Redis is refused with what to do', async (t) =
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const refused = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
-  await t.rejects(refused, { message: /"bullmq", but the product has no Redis/ })
+  await t.rejects(refused, {
+    cause: { code: 'PLINTH_ASYNC_TASK_NO_REDIS' },
+    message: /"bullmq", but the product has no Redis/,
+  })
 })

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
+import { dialectsUnderTest, skipServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -157,6 +159,24 @@ const refusals = async (t: Test, db: TestDatabase) => {
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
 onEachDatabase(t, 'a wrong name, user or transport is said clearly', refusals, servers)
+
+for (const server of ['postgresql', 'mariadb'] as const) {
+  const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
+  t.test(`a ${server} that refuses is not taken for none`, { skip }, async (t) => {
+    const port = { postgresql: 5432, mariadb: 3306 }[server]
+    const stranger = skipServer(server, { username: 'nobody_of_that_name', port })
+    await t.rejects(stranger, { message: /refuses: its tests cannot be skipped/ })
+  })
+}
+
+t.test('a server is missing only where nobody listens', async (t) => {
+  const nobody = createServer().listen(0, '127.0.0.1')
+  await once(nobody, 'listening')
+  const { port } = nobody.address() as AddressInfo
+  nobody.close()
+  await once(nobody, 'close')
+  t.equal(await skipServer('postgresql', { username: 'postgres', port }), `no postgresql on 127.0.0.1:${port}`)
+})
 
 t.test('codes of the drivers are told apart', async (t) => {
   const settings: ConnectionSettings = {

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
 import { type CommandInvocation, definePlugin } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import type { MigrationResult } from '@plinth/migrations'
+import { defineChangeSet, type MigrationResult, Migrator } from '@plinth/migrations'
+import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
 import { openOrm } from '../src/open-orm.ts'
@@ -87,6 +88,38 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
   while (!finished && last < 200) finished = await runUntil(++last)
   t.ok(finished, `finished after dying at each of ${last - 1} places in turn`)
   await assertMigrated(t, db)
+})
+
+onEachDatabase(t, 'a change set that was edited while half of it was applied is refused', async (t, db) => {
+  const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+  await connect()
+  t.teardown(() => orm.close(true))
+  const connection = orm.driver.getConnection().getClient()
+  const change = (column: string, table: string) =>
+    defineChangeSet({
+      id: '0001-half',
+      up: ({ schema, type, sql }) => [
+        schema.createTable('half').addColumn(column, type.id),
+        sql`create index half_x on ${sql.ref(table)} (${sql.ref(column)})`,
+      ],
+    })
+  const migrate = (changeSet: ReturnType<typeof change>) =>
+    new Migrator({
+      db: connection as Kysely<unknown>,
+      dialect: db.dialect,
+      plugins: [{ plugin: 'p', changeSets: [changeSet] }],
+      newId: () => 1,
+    }).migrate()
+  await t.rejects(migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
+  const edited = migrate(change('other', 'half'))
+  // Where a change set is one transaction nothing of it is left, and it may be anything.
+  if (db.dialect === 'mariadb') {
+    await t.rejects(edited, {
+      code: 'PLINTH_MIGRATION_CHECKSUM',
+      message: /p\/0001-half was applied on an earlier start, which did not finish it/,
+    })
+    t.match(await migrate(change('id', 'half')), { applied: [{ id: '0001-half' }] }, 'as it was, it is finished')
+  } else t.match(await edited, { applied: [{ id: '0001-half' }] })
 })
 
 onEachDatabase(t, 'many migrators at once on one empty database: each change set is applied once', async (t, db) => {

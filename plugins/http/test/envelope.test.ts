@@ -125,6 +125,9 @@ t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', asy
         throw new BusinessError(code, `Failed with ${code}`, { reason: 'shop.failed', data: { orderNo: 'A1' } })
       })
     }
+    get(http, 'two-reasons', () => {
+      throw new BusinessError('409', 'Taken', { reason: 'shop.taken', data: { reason: 'because', orderNo: 'A1' } })
+    })
     get(http, 'bare', async () => {
       throw new BusinessError('409', 'Conflict')
     })
@@ -152,6 +155,11 @@ t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', asy
     t.same(body, { code, message: `Failed with ${code}`, data: { orderNo: 'A1', reason: 'shop.failed' } })
     t.equal(headers.get('x-ratelimit-limit'), '5', 'headers that were set before the failure stay (D4)')
   }
+  t.same(
+    (await call('/api/v1/shop/two-reasons')).body,
+    { code: '409', message: 'Taken', data: { orderNo: 'A1', reason: 'shop.taken' } },
+    'data does not replace the stable reason',
+  )
   t.same((await call('/api/v1/shop/bare')).body, { code: '409', message: 'Conflict', data: null })
   for (const path of ['/api/v1/shop/mine', '/api/v1/admin/shop/all']) {
     t.match(await call(path), { status: 200, body: { code: '401', data: { reason: 'access.identity-missing' } } })

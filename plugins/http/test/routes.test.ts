@@ -1,4 +1,4 @@
-import { BusinessError, definePlugin, type MessageTree } from '@plinth/kernel'
+import { BusinessError, definePlugin, healthCheck, type MessageTree } from '@plinth/kernel'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import t, { type Test } from 'tap'
@@ -32,6 +32,20 @@ async function refusal(t: Test, register: (http: HttpServer) => void): Promise<s
     (error: Error) => error.message,
   )
 }
+
+t.test('doctor names every route whose schemas no validator understands', async (t) => {
+  const query = Type.Object({ a: Type.Unsafe({ type: 'nonsense' }) })
+  const { running } = await startHttp(
+    t,
+    (http) => http.route('shop', route('/api/v1/shop/broken', { request: { query } })),
+    { roles: ['cli'] },
+  )
+  const check = running.contributions(healthCheck).get('http.schemas')
+  await t.rejects(Promise.resolve(check?.(new AbortController().signal)), {
+    code: 'PLINTH_HTTP_SCHEMA_INVALID',
+    message: /request \(querystring\) of GET \/api\/v1\/shop\/broken/,
+  })
+})
 
 t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused', async (t) => {
   const admin = { permission: 'shop:view' }

@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
@@ -352,6 +354,21 @@ t.test('a port that is taken refuses the start with what to do', async (t) => {
     fix: /platform\.http\.port/,
     cause: { code: 'PLINTH_HTTP_LISTEN' },
   })
+})
+
+t.test('headers have a minute at most, and never longer than the whole request', async (t) => {
+  for (const [requestTimeout, headersTimeout] of [
+    ['5m', 60_000],
+    ['1s', 1000],
+  ] as const) {
+    const { call } = await startHttp(t, undefined, { set: { 'platform.http.request-timeout': requestTimeout } })
+    const served: Server[] = []
+    const note = (message: unknown) => served.push((message as { server: Server }).server)
+    subscribe('http.server.request.start', note)
+    await call('/health/live')
+    unsubscribe('http.server.request.start', note)
+    t.match(served, [{ headersTimeout }], requestTimeout)
+  }
 })
 
 t.test('a request that does not arrive in time gets 408', async (t) => {

@@ -85,6 +85,7 @@ t.test('routes of other plugins: permission, principal, description, and a start
     'the permission of a plugin that is gone is still explained',
   )
   const refused = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
+  t.match(refused, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
   t.match(String(refused), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
 })
 

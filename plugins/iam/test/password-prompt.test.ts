@@ -9,6 +9,17 @@ import t from 'tap'
 import { readPassword } from '../src/password-prompt.ts'
 import { startIam } from './fixtures/product.ts'
 
+t.test('an administrator without a name is refused before anything is asked', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { running } = await startIam(t, db)
+  const iam = running.plugins.find(({ id }) => id === 'iam')
+  const create = iam?.commands?.find(({ name }) => name === 'admin create')
+  const output = { json: false, result: () => {}, progress: () => {} }
+  const call = { args: [], options: {}, output, signal: new AbortController().signal }
+  await t.rejects(Promise.resolve(create?.run({} as never, call as never)), { code: 'PLINTH_IAM_ADMIN_OPTIONS' })
+})
+
 /** A terminal of which a test holds the other end. */
 function fakeTerminal() {
   const keyboard = Object.assign(new PassThrough(), {

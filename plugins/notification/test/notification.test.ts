@@ -211,7 +211,10 @@ t.test('N-063 N-064 switched off means skipped, and counts at once', async (t) =
   await apply({ 'default-channel': 'memory' })
   t.equal((await facade.send({ content: 'Hi' }))[0]?.channel, 'memory')
   t.match((await apply({ 'default-channel': 'memroy' })).refused, [{ reason: /"memroy".*Did you mean "memory"/ }])
-  await t.rejects(start([], { 'platform.notification.default-channel': 'logg' }), { message: /Did you mean "log"/ })
+  await t.rejects(start([], { 'platform.notification.default-channel': 'logg' }), {
+    cause: { code: 'PLINTH_NOTIFICATION_UNKNOWN_CHANNEL' },
+    message: /Did you mean "log"/,
+  })
 })
 
 t.test(

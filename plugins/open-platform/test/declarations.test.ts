@@ -76,6 +76,8 @@ t.test('C-050 a wrong declaration stops the start and names the plugin', async (
   for (const [rule, access, reason] of rules) {
     const add = (_: unknown, server: HttpServer) =>
       server.route('wrong', { ...route, access, annotations: [openApi(rule)] })
-    t.match(await started(add), reason)
+    const message = await started(add)
+    t.match(message, reason)
+    t.match(message, 'PLINTH_OPEN_PLATFORM_ROUTE')
   }
 })

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { request as send } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
@@ -104,7 +107,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
 t.test('C-049 headers are checked before anything else, one rule for each', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const { createApp, adminToken, signed, clock } = await startOpen(t, db)
+  const { createApp, adminToken, signed, clock, headersOf, base } = await startOpen(t, db)
   const app = await createApp(await adminToken())
   const { appKey, timestamp, nonce, signature } = signatureHeaders
   const without = (...names: string[]) => ({ headers: Object.fromEntries(names.map((name) => [name, undefined])) })
@@ -161,6 +164,29 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     t.equal((await signed(app, post)).status, 413)
     t.equal(outcome(await signed(app, { ...post, ...without(nonce) })), '401 open-platform.header-missing')
     t.equal(outcome(await signed(app, { ...post, timestamp: 1 })), '401 open-platform.timestamp-out-of-range')
+  })
+
+  await t.test('a body that takes its time does not keep a request fresh', async (t) => {
+    const body = '"slow"'
+    const post = { method: 'POST', target: '/api/v1/open/echo', body }
+    const headers = { ...headersOf(app, post), 'content-type': 'application/json', 'content-length': body.length }
+    const slow = send(`${base}${post.target}`, { method: 'POST', headers: { ...headers, expect: '100-continue' } })
+    const answered = once(slow, 'response')
+    let isAnswered = false
+    slow.once('response', () => {
+      isAnswered = true
+    })
+    slow.flushHeaders()
+    await once(slow, 'continue')
+    // Whatever was to be said about its headers has been said when a later request is answered.
+    t.equal(outcome(await signed(app)), '200')
+    t.equal(isAnswered, false, 'its headers passed')
+    clock.shiftWallClock(301_000)
+    slow.end(body)
+    const [response] = await answered
+    const { code, data } = JSON.parse(await text(response))
+    t.equal(outcome({ code, data }), '401 open-platform.timestamp-out-of-range')
+    clock.shiftWallClock(-301_000)
   })
 
   await t.test('what cannot be signed is said so', async (t) => {

@@ -295,6 +295,17 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   for (let second = 0; second < 18; second++) await one.clock.advance(1000)
   await until(() => probe.signals[1]?.aborted, 'the holder gives up before others may take over')
   await one.db.execute('alter table hidden_task rename to scheduler_task')
+
+  // Its row is free and it is due, but the run that lost its lease goes on here.
+  await one.db.execute(
+    'update scheduler_task set holder = null, run_id = null, requested = ?, beat = beat + 1 where name = ?',
+    [true, task],
+  )
+  for (let second = 0; second < 3; second++) {
+    await one.clock.advance(1000)
+    await one.passed()
+  }
+  t.equal(probe.mostAtOnce, 1, 'a task does not overlap itself on one instance')
   probe.end()
   await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
 })
@@ -389,5 +400,8 @@ t.test('the engine bullmq without Redis is refused with what to do', async (t) =
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const refused = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })
-  await t.rejects(refused, { message: /"bullmq", but the product has no Redis/ })
+  await t.rejects(refused, {
+    cause: { code: 'PLINTH_SCHEDULER_NO_REDIS' },
+    message: /"bullmq", but the product has no Redis/,
+  })
 })

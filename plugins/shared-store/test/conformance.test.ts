@@ -60,6 +60,11 @@ for (const { dialect, skip } of dialectsUnderTest) {
     }
     t.equal(instances[0].driver, 'database')
     t.equal(instances[0].redis, undefined)
+    const earlier = await instances[0].acquire('clock', 60_000)
+    await earlier?.release()
+    const ahead = (Date.now() + 3_600_000) * 1000
+    await one.service(database).execute('update shared_store_entry set amount = ?', [ahead])
+    t.equal((await instances[1].acquire('clock', 60_000))?.fence, ahead + 1, 'a fence does not go back with the clock')
     for (const { name, run } of sharedStoreCases(create)) await t.test(name, run)
   })
 }
@@ -101,6 +106,10 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
       `{lock:${mark}}:fence`,
     ].map((name) => `${space.keyPrefix}:${name}`),
   )
+
+  const ahead = (Date.now() + 3_600_000) * 1000
+  await space.client.set(`${space.keyPrefix}:{lock:clock}:fence`, ahead)
+  t.equal((await store.acquire('clock', 60_000))?.fence, ahead + 1, 'a fence does not go back with the clock of Redis')
 
   await space.client.set(`${space.keyPrefix}:counter:orphan`, 5)
   t.match(await store.increment('orphan', 60_000), { value: 6, ttlMs: 60_000 }, 'a counter without an end gets one')

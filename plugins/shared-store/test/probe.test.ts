@@ -3,7 +3,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe } from '@plinth/shared-store'
-import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
+import { ownRedis, skipOwnRedis, skipRedis, skipRedisOn } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 
@@ -24,6 +24,18 @@ t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis 
   for (const told of [await time(), await time(here)]) t.ok(Math.abs(told - Date.now()) < 3_600_000, `${told}`)
   await t.rejects(time({ ...here, database: 1_000_000 }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
   await t.rejects(time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
+})
+
+t.test('a Redis that refuses is not taken for none', { skip: skipOwnRedis }, async (t) => {
+  const own = await ownRedis()
+  t.teardown(() => own.drop())
+  t.equal(await skipRedisOn(own.port), false)
+  const client = new Redis({ port: own.port })
+  await client.config('SET', 'requirepass', 'open-sesame')
+  client.disconnect()
+  await t.rejects(skipRedisOn(own.port), { message: /refuses: its tests cannot be skipped/, cause: /NOAUTH/ })
+  await own.kill()
+  t.match(await skipRedisOn(own.port), 'no Redis on 127.0.0.1')
 })
 
 t.test('I-104 a Redis with a password', { skip: skipOwnRedis }, async (t) => {

@@ -196,14 +196,21 @@ t.test('a start with disks that cannot be is refused with what to do', async (t)
   const start = (name: string, visibility: Disk['visibility'], config: Record<string, string>) =>
     startStorage(t, { plugins: [diskPlugin(name, memoryDisk(visibility))], config })
   const publicDisk = 'platform.storage.public-disk'
-  await t.rejects(start('s3', 'public', { [publicDisk]: 's4' }), { message: /"s4"; there are public, local, s3/ })
+  await t.rejects(start('s3', 'public', { [publicDisk]: 's4' }), {
+    cause: { code: 'PLINTH_STORAGE_DISK_UNKNOWN' },
+    message: /"s4"; there are public, local, s3/,
+  })
   await t.rejects(start('s3', 'private', { [publicDisk]: 's3' }), {
+    cause: { code: 'PLINTH_STORAGE_DISK_VISIBILITY' },
     message: /needs a public disk, and "s3" is private/,
   })
   await t.rejects(start('s3', 'private', { 'platform.storage.local-disk': 'public' }), {
     message: /needs a private disk/,
   })
-  await t.rejects(start('local', 'private', {}), { message: /cannot be named "local"/ })
+  await t.rejects(start('local', 'private', {}), {
+    cause: { code: 'PLINTH_STORAGE_DISK_NAME' },
+    message: /cannot be named "local"/,
+  })
   await t.rejects(start('S 3', 'private', {}), { message: /cannot be named "S 3"/ })
 })
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { skipWithoutServer, startForTest } from '@plinth/kernel/testing'
 import { database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 
@@ -22,14 +22,19 @@ export interface TestDatabase {
 }
 
 const servers = {
-  postgresql: { username: 'postgres', administration: 'postgres', drop: (name: string) => `${name} with (force)` },
-  mariadb: { username: 'root', administration: 'mysql', drop: (name: string) => name },
+  postgresql: {
+    username: 'postgres',
+    port: 5432,
+    administration: 'postgres',
+    drop: (name: string) => `${name} with (force)`,
+  },
+  mariadb: { username: 'root', port: 3306, administration: 'mysql', drop: (name: string) => name },
 } as const
 
 /** Database servers of this machine, on their standard ports, without a password. */
 export type TestServer = keyof typeof servers
 
-const configOf = (server: TestServer, name: string) => ({
+const configOn = (server: TestServer, name: string) => ({
   'platform.database.type': server,
   'platform.database.name': name,
   'platform.database.username': servers[server].username,
@@ -40,7 +45,15 @@ const configOf = (server: TestServer, name: string) => ({
 
 /** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
 export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
-  const config = { ...configOf(server, servers[server].administration), 'platform.database.migrate-at-start': false }
+  await onServerAs(server, servers[server].username, statements)
+}
+
+async function onServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
+  const config = {
+    ...configOn(server, servers[server].administration),
+    'platform.database.username': username,
+    'platform.database.migrate-at-start': false,
+  }
   const product = defineProduct({ name: 'administration', plugins: [databasePlugin], config })
   const running = await startForTest(product, { roles: ['cli'] })
   try {
@@ -50,19 +63,23 @@ export async function onServer(server: TestServer, ...statements: string[]): Pro
   }
 }
 
-async function underTest(server: TestServer) {
-  const isReachable = await onServer(server, 'select 1').then(
-    () => true,
-    () => false,
-  )
-  return { dialect: server, skip: isReachable ? (false as const) : `no ${server} server on 127.0.0.1` }
+/**
+ * The reason to skip the tests on a server; `false` when they can run.
+ *
+ * @throws what a server said that is there and refuses
+ */
+export async function skipServer(
+  server: TestServer,
+  { username, port }: { readonly username: string; readonly port: number } = servers[server],
+): Promise<false | string> {
+  return skipWithoutServer(server, port, () => onServerAs(server, username, ['select 1']))
 }
 
 /** What to test on, with the reason to skip those whose server cannot be reached. */
 export const dialectsUnderTest: readonly { readonly dialect: TestDialect; readonly skip: false | string }[] = [
   { dialect: 'sqlite', skip: false },
-  await underTest('postgresql'),
-  await underTest('mariadb'),
+  { dialect: 'postgresql', skip: await skipServer('postgresql') },
+  { dialect: 'mariadb', skip: await skipServer('mariadb') },
 ]
 
 /** An empty database with a name of its own. */
@@ -82,7 +99,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
     await onServer(dialect, `drop database ${servers[dialect].drop(name)}`)
     removeDirectory()
   }
-  return { dialect, config: configOf(dialect, name), directory, drop }
+  return { dialect, config: configOn(dialect, name), directory, drop }
 }
 
 /** What a test runner must offer: tests inside tests, and clean-up at their end. */

@@ -1,0 +1,33 @@
+import { connect } from 'node:net'
+
+/** Whether somebody listens on a port of this machine. */
+const listens = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', timeout: 10_000 })
+    const end = (answer: boolean) => () => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false))
+  })
+
+/**
+ * The reason to skip tests that need a server of this machine; `false` when it serves. Only a port on which nobody listens
+ * is a reason: a server that is there and refuses (a wrong password, no rights) would otherwise hide all of its tests.
+ *
+ * @param use one use of the server, as the tests make of it
+ * @throws what the use threw
+ */
+export async function skipWithoutServer(
+  name: string,
+  port: number,
+  use: () => Promise<unknown>,
+): Promise<false | string> {
+  if (!(await listens(port))) return `no ${name} on 127.0.0.1:${port}`
+  try {
+    await use()
+    return false
+  } catch (error) {
+    throw new Error(`${name} listens on 127.0.0.1:${port} and refuses: its tests cannot be skipped`, { cause: error })
+  }
+}
