@@ -79,6 +79,8 @@ const table = {
     Correct the hooks named above; every other resource was released.`,
   PLINTH_RESTART_LOOP: `The product asked for a restart {count} times within {seconds} seconds; it is not started again.
     Find in its log why it asks, correct that, and start it again.`,
+  PLINTH_CRASH_LOOP: `The product crashed {count} times within {minutes} minutes; it is not started again.
+    Correct what the lines "crashed" of its log name, and start it again.`,
   PLINTH_CLI_USAGE: `{reason}
     Run \`plinth --help\`.`,
   PLINTH_COMMAND_REFUSED: `{reason}

@@ -127,6 +127,7 @@ export interface PluginDeclaration<R extends Requirements = Requirements, K exte
 }
 
 const pluginBrand: unique symbol = Symbol.for('plinth.plugin') as never
+const origin: unique symbol = Symbol.for('plinth.plugin.origin') as never
 
 /** Requirements or keys that only the author's declaration knows; the types are checked there. */
 // biome-ignore lint/suspicious/noExplicitAny: plugins of all kinds meet in one list, and both uses vary in opposite ways
@@ -135,6 +136,8 @@ export type Unchecked = any
 /** A plugin of whatever requirements and keys, as the planner sees it. */
 export interface Plugin extends PluginDeclaration<Unchecked, Unchecked> {
   readonly [pluginBrand]: true
+  /** Made where the plugin was declared. */
+  readonly [origin]?: Error
 }
 
 /** Declares a plugin; its data are frozen. Has no side effect; problems are found by the planner, which reports all of all plugins at once. */
@@ -142,8 +145,11 @@ export function definePlugin<
   const R extends Requirements = Record<never, never>,
   const K extends KeyDeclarations = Record<never, never>,
 >(declaration: PluginDeclaration<R, K>): Plugin {
-  return deepFreeze({ ...declaration, [pluginBrand]: true as const })
+  return deepFreeze({ ...declaration, [pluginBrand]: true as const, [origin]: new Error('declared here') })
 }
+
+/** Stack of the place that declared a plugin: the frame of `definePlugin` comes first. */
+export const originOf = (plugin: Plugin): string => plugin[origin]?.stack ?? ''
 
 /** True for what `definePlugin` made, also by another copy of the kernel. */
 export function isPlugin(value: unknown): value is Plugin {

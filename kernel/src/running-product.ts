@@ -35,6 +35,8 @@ export interface StartOptions extends PrepareOptions {
   readonly signal?: AbortSignal
   /** Who starts the product again when it asks for that; `external` when absent. */
   readonly supervised?: Kernel['supervised']
+  /** Receives the product before anything is set up, for whoever reports on a start that fails. */
+  readonly onCreated?: (running: RunningProduct) => void
   /** Called when the product wants to be started again, before it stops: `stopped` tells when it has. */
   readonly onRestartRequest?: (reason: string) => void
 }
@@ -60,6 +62,7 @@ export async function startProduct(product: Product, options: StartOptions = {})
   const prepared = prepareProduct(product, options)
   if (prepared.problems.length > 0) throw new StartRefusedError(prepared.problems)
   const running = new RunningProduct(prepared, options)
+  options.onCreated?.(running)
   await running.start(options.signal)
   return running
 }

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { extensionPoint, type KernelErrorCode, key, loadProduct, prepareProduct, service } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
@@ -126,6 +127,14 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_STOP_FAILED: started([{ setup: ({ onStop }) => onStop(() => Promise.reject(new Error('x'))) }]),
   PLINTH_RESTART_LOOP: () =>
     supervise(join(import.meta.dirname, 'fixtures', 'restless.js'), [], manualClock()).then(
+      () => [],
+      (error: Fault) => [error],
+    ),
+  PLINTH_CRASH_LOOP: () =>
+    supervise(join(import.meta.dirname, 'fixtures', 'crashing.js'), [join(tmpdir(), `crashes-${process.pid}`), '99'], {
+      ...manualClock(),
+      sleep: async () => {},
+    }).then(
       () => [],
       (error: Fault) => [error],
     ),

@@ -9,6 +9,7 @@ import { isPlugin, type Unchecked } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
 import { startProduct } from '../running-product.ts'
 import { addConfigCommands } from './config-commands.ts'
+import { CrashWatch } from './crash-watch.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
@@ -24,16 +25,19 @@ const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs
 export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
   let exitCode: number = exitCodes.ok
   const output = createOutput(surroundings, argv.includes('--json'))
+  const crashes = new CrashWatch(output)
+  surroundings.onCrash?.(crashes.onCrash)
   const found = await findProduct(argv, surroundings.directory)
   const program = createProgram(surroundings)
   const scope: CommandScope = {
     output,
+    crashes,
     supervisor: surroundings.supervisor,
     product: () => {
       if (found.product === undefined) throw found.error
       return found.product
     },
-    options: () => ({ ...prepareOptions(program, surroundings), capturesOutput: true }),
+    options: () => ({ ...prepareOptions(program, surroundings), capturesOutput: true, onCreated: crashes.watch }),
     exit: (code) => {
       exitCode = code
     },

@@ -19,6 +19,7 @@ export async function runProcess(words: readonly string[], supervisor: Superviso
     environment: process.env,
     directory: process.cwd(),
     supervisor,
+    onCrash: (listener) => process.on('uncaughtException', listener),
   })
   // Does not hold the process itself: it fires only where something else does.
   setTimeout(() => {

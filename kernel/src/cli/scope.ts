@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import type { Role } from '../plugin.ts'
 import type { Product } from '../product.ts'
 import type { StartOptions } from '../running-product.ts'
+import type { CrashWatch } from './crash-watch.ts'
 import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
@@ -12,12 +13,16 @@ export interface ProgramEnvironment extends Streams {
   readonly directory: string
   /** Who starts this process again; nobody of ours when absent. */
   readonly supervisor?: SupervisorLink | undefined
+  /** Registers who hears of errors that nobody in the process caught. */
+  readonly onCrash?: (listener: NodeJS.UncaughtExceptionListener) => void
 }
 
 /** What every command works with. */
 export interface CommandScope {
   readonly output: Output
   readonly supervisor: SupervisorLink | undefined
+  /** Reports errors that nobody caught. */
+  readonly crashes: CrashWatch
   /** Throws when there is no usable product file. */
   readonly product: () => Product
   readonly options: () => StartOptions

@@ -39,19 +39,21 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
     isRequested = true
   }
   // Whoever tells the process to end wins over a product that wants to be started again.
-  const isRestart = () => isRequested && !signal.aborted
+  const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
     const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
     const running = await startProduct(scope.product(), options)
     // Its end is awaited below, whoever asked for it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
+    scope.supervisor?.ready()
     await running.stopped
   } catch (error) {
     const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
-    if (isGivenUp && (isRequested || signal.aborted)) scope.output.progress(error.message)
+    if (isGivenUp && (isRequested || signal.aborted || scope.crashes.hasCrashed)) scope.output.progress(error.message)
     // A resource that could not be released must not keep the product down.
     else if (isRestart()) scope.output.failure(error)
     else throw error
   }
   if (isRestart()) scope.exit(exitCodes.restart)
+  else if (scope.crashes.hasCrashed) scope.exit(exitCodes.failed)
 }

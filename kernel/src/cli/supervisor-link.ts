@@ -8,10 +8,17 @@ export interface StopMessage {
   readonly stop: NodeJS.Signals
 }
 
+/** What the product's process tells the supervisor. */
+export interface ReadyMessage {
+  readonly ready: true
+}
+
 /** The supervisor, seen from the product's process. */
 export interface SupervisorLink {
   /** Aborts when the process is to stop: the supervisor passed a signal on or is gone, or a signal came to it alone. */
   readonly signal: AbortSignal
+  /** Says that the product has started: from now on it is started again when it crashes. */
+  ready(): void
 }
 
 export const markedEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
@@ -38,5 +45,6 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
       stop(`${name} received`)
     })
   }
-  return { signal: end.signal }
+  const isReady: ReadyMessage = { ready: true }
+  return { signal: end.signal, ready: () => void (process.connected && process.send?.(isReady)) }
 }

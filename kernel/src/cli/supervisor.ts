@@ -3,46 +3,86 @@ import { once } from 'node:events'
 import { constants } from 'node:os'
 import { type Clock, systemClock } from '../clock.ts'
 import { exitCodes } from './exit-codes.ts'
-import { markedEnvironment, type StopMessage } from './supervisor-link.ts'
+import { markedEnvironment, type ReadyMessage, type StopMessage } from './supervisor-link.ts'
 
 /** How often a product may ask for a restart within `restartWindowMs`. */
 const mostRestarts = 5
 const restartWindowMs = 60_000
 
+/** The crash that ends it all, counted over `crashWindowMs`. */
+const mostCrashes = 8
+const crashWindowMs = 10 * 60_000
+/** Pause before a crashed product is started again; twice as long with each crash in the window. */
+const firstPauseMs = 1000
+const longestPauseMs = 60_000
+
+/** Ends that another start would not change: done, wrong command line, refused plan or configuration. */
+const endsForGood: ReadonlySet<number> = new Set([exitCodes.ok, exitCodes.usage, exitCodes.refused])
+
+/** Counts events of the last `windowMs` milliseconds, the one that happens now included. */
+function recentCount(windowMs: number): (now: number) => number {
+  let times: number[] = []
+  return (now) => {
+    times = [...times.filter((at) => now - at < windowMs), now]
+    return times.length
+  }
+}
+
 /**
- * Runs a program in a child process, starts it again whenever it ends with the exit code `restart`, and answers the exit
- * code that it ends with otherwise. SIGTERM and SIGINT are passed on once; a second signal kills. The child sees by its
- * channel when this process is gone.
+ * Runs a program in a child process and answers the exit code that it ends with. Starts it again at once when it ends with
+ * the exit code `restart`, and after a growing pause when it crashed after it had been ready once. SIGTERM and SIGINT are
+ * passed on once, and end a pause; a second signal kills. The child sees by its channel when this process is gone.
  *
- * @throws PlinthError `PLINTH_RESTART_LOOP`
+ * @throws PlinthError `PLINTH_RESTART_LOOP`, `PLINTH_CRASH_LOOP`
  */
 export async function supervise(
   program: string,
   words: readonly string[],
   clock: Clock = systemClock,
 ): Promise<number> {
-  const requestedAt: number[] = []
+  const restarts = recentCount(restartWindowMs)
+  const crashes = recentCount(crashWindowMs)
+  const asked = new AbortController()
   let child: ChildProcess | undefined
-  let isAsked = false
   let isKilled = false
+  let wasReady = false
   const onSignal = (stop: NodeJS.Signals) => {
-    if (isAsked) isKilled = child?.kill('SIGKILL') ?? false
+    if (asked.signal.aborted) isKilled = child?.kill('SIGKILL') ?? false
     // Not as a signal: a terminal and systemd send theirs to the child as well, and it would seem to be the second one.
     else child?.send({ stop } satisfies StopMessage, () => {})
-    isAsked = true
+    asked.abort()
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   try {
     for (;;) {
       child = fork(program, words, { env: markedEnvironment(process.env) })
-      const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals]
+      child.on('message', (_message: ReadyMessage) => {
+        wasReady = true
+      })
+      // What the child sent last may arrive after its end, but before its channel closes.
+      const [[code, signal]] = await Promise.all([
+        once(child, 'exit') as Promise<[number | null, NodeJS.Signals]>,
+        once(child, 'disconnect'),
+      ])
+      const end = code ?? 128 + constants.signals[signal]
       if (isKilled) return exitCodes.interrupted
-      if (code !== exitCodes.restart) return code ?? 128 + constants.signals[signal]
-      if (isAsked) return exitCodes.ok
-      const now = clock.monotonic()
-      requestedAt.push(now)
-      if (requestedAt.filter((at) => now - at < restartWindowMs).length > mostRestarts) throw await restartLoop()
+      if (asked.signal.aborted) return end === exitCodes.restart ? exitCodes.ok : end
+      if (end === exitCodes.restart) {
+        if (restarts(clock.monotonic()) > mostRestarts) throw await restartLoop()
+        continue
+      }
+      if (!wasReady || endsForGood.has(end)) return end
+      const count = crashes(clock.monotonic())
+      if (count >= mostCrashes) throw await crashLoop()
+      const pauseMs = Math.min(firstPauseMs * 2 ** (count - 1), longestPauseMs)
+      const how = signal === null ? `exit code ${end}` : signal
+      process.stderr.write(
+        `The product crashed (${how}), ${count} of at most ${mostCrashes} times within ${crashWindowMs / 60_000} minutes. ` +
+          `It is started again in ${pauseMs / 1000} s.\n`,
+      )
+      await clock.sleep(pauseMs, asked.signal)
+      if (asked.signal.aborted) return exitCodes.ok
     }
   } finally {
     process.off('SIGTERM', onSignal)
@@ -54,6 +94,11 @@ export async function supervise(
 async function restartLoop(): Promise<Error> {
   const { kernelError } = await import('../errors.ts')
   return kernelError('PLINTH_RESTART_LOOP', { count: mostRestarts + 1, seconds: restartWindowMs / 1000 })
+}
+
+async function crashLoop(): Promise<Error> {
+  const { kernelError } = await import('../errors.ts')
+  return kernelError('PLINTH_CRASH_LOOP', { count: mostCrashes, minutes: crashWindowMs / 60_000 })
 }
 
 /** This process as the supervisor of its own program. */
