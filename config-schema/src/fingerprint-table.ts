@@ -6,6 +6,10 @@ export class FingerprintTable {
   #size = 0
   #slots = emptySlots(64)
 
+  get size(): number {
+    return this.#size
+  }
+
   get(a: number, b: number): number {
     const slots = this.#slots
     return slots[slotOf(slots, a, b) + 2] as number
@@ -19,6 +23,13 @@ export class FingerprintTable {
     this.#slots[at + 1] = b
     this.#slots[at + 2] = payload
     if (isNew && ++this.#size * 2 * width > this.#slots.length) this.#grow()
+  }
+
+  /** Calls with the first half of each fingerprint. */
+  eachKey(call: (a: number) => void): void {
+    for (let from = 0; from < this.#slots.length; from += width) {
+      if (this.#slots[from + 2] !== 0) call(this.#slots[from] as number)
+    }
   }
 
   #grow(): void {

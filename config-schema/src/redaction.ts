@@ -13,7 +13,7 @@ export const redact = (text: string, secrets: Iterable<unknown>): string => new 
 
 /**
  * Every secret that was seen so far, and the mask over them: one that was replaced may still be in use. Holds no secret,
- * only fingerprints of its written forms, about 500 bytes for each secret.
+ * only fingerprints of its written forms, about a kilobyte for each secret.
  */
 export class Secrets {
   readonly #forms = new TextIndex()

@@ -42,8 +42,11 @@ class Room {
   }
 }
 
-/** Room up to this length is kept for the next text: an ordinary log line then takes no memory. */
-const keptLength = 2 ** 16
+/**
+ * Room up to this length is kept for the next text, which then takes no memory: 2 MiB for the units, and 8 MiB for the hashes
+ * once such a text held something to look at.
+ */
+const keptLength = 2 ** 20
 let kept = new Room(2 ** 10)
 
 function roomFor(length: number): Room {
@@ -72,14 +75,26 @@ export class RunningHash {
     this.#room.bytes.write(text, 'utf16le')
   }
 
-  /** Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. */
+  /**
+   * Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. What was never asked for is passed over,
+   * so `start` must not be before that of the first call, or of the first one beyond all that was hashed by then.
+   */
   block(start: number, power: number): void {
     const end = start + 2 ** power
+    if (start > this.#done) this.#begin(start)
     if (end > this.#done) this.#continue(end)
     const hashes = this.#hashes
     const [from, to] = [start * 2, end * 2]
     this.a = ((hashes[to] as number) - Math.imul(hashes[from] as number, powersA[power] as number)) | 0
     this.b = ((hashes[to + 1] as number) - Math.imul(hashes[from + 1] as number, powersB[power] as number)) | 0
+  }
+
+  /** Hashes count from here on: only differences matter. */
+  #begin(start: number): void {
+    const { hashes } = this.#room
+    hashes[start * 2] = 0
+    hashes[start * 2 + 1] = 0
+    this.#done = start
   }
 
   #continue(end: number): void {

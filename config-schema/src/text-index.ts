@@ -7,11 +7,14 @@ export const shortestIndexed = 4
 /** How many lengths are tried at one place before the longest of the others is taken for granted. */
 const triesPerPlace = 16
 
-/** Spreads four bytes over the table of beginnings. */
+/** Spreads four bytes over the filter. */
 const spread = 0x9e3779b1
 
-/** Bits of the smallest and of the largest table of beginnings: 4 KiB and 1 MiB. */
-const [fewestBits, mostBits] = [10, 18]
+/** Width of a place in the filter: 2^12 to 2^22 bits, so at most 512 KiB. */
+const [narrowest, widest] = [12, 22]
+
+/** Bits of the filter for each beginning: the fewer are set, the more rarely a place has to be looked at. */
+const sparseness = 64
 
 /**
  * Texts to search for, all at once, in a time that depends on neither their number nor their lengths.
@@ -32,14 +35,14 @@ export class TextIndex {
   /** Lengths by first block, the longest first; 0 is no entry. */
   readonly #lengths: number[] = [0]
   readonly #next: number[] = [0]
-  /** First four bytes and power of each first block. */
-  readonly #beginnings: (readonly [bytes: number, power: number])[] = []
-  /** Four bytes, spread, to the powers of the texts that begin with them. */
-  #powers = new Int32Array(2 ** fewestBits)
-  #shift = 32 - fewestBits
+  /** The four bytes that a text begins with to the powers of such texts, a bit each. */
+  readonly #beginnings = new FingerprintTable()
+  /** A bit for each beginning, at its four bytes spread. */
+  #filter = new Int32Array(2 ** narrowest / 32)
+  #shift = 32 - narrowest
 
   get isEmpty(): boolean {
-    return this.#beginnings.length === 0
+    return this.#beginnings.size === 0
   }
 
   /** Whether exactly this text was added. */
@@ -66,7 +69,7 @@ export class TextIndex {
   find(text: string): readonly number[] {
     const places: number[] = []
     if (this.isEmpty || text.length < shortestIndexed) return places
-    const powers = this.#powers
+    const filter = this.#filter
     const shift = this.#shift
     const hash = new RunningHash(text)
     const { units } = hash
@@ -75,9 +78,10 @@ export class TextIndex {
     let bytes = 0
     for (let at = 0; at < text.length; at++) {
       bytes = (bytes << 8) | ((units[at] as number) & 0xff)
-      const candidates = powers[Math.imul(bytes, spread) >>> shift] as number
-      if (candidates === 0 || at < shortestIndexed - 1) continue
+      const bit = Math.imul(bytes, spread) >>> shift
+      if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0 || at < shortestIndexed - 1) continue
       const start = at - shortestIndexed + 1
+      const candidates = this.#beginnings.get(bytes, 0)
       const length = this.#longestAt(hash, start, text.length - start, candidates)
       if (length === 0) continue
       if (start > to) {
@@ -130,18 +134,19 @@ export class TextIndex {
   #begin(units: Uint16Array, power: number): void {
     let bytes = 0
     for (let at = 0; at < shortestIndexed; at++) bytes = (bytes << 8) | ((units[at] as number) & 0xff)
-    this.#beginnings.push([bytes, power])
-    // The sparser the table, the more rarely a place has to be looked at.
-    if (this.#beginnings.length * 32 > this.#powers.length && this.#powers.length < 2 ** mostBits) {
-      this.#powers = new Int32Array(this.#powers.length * 2)
+    const powers = this.#beginnings
+    powers.set(bytes, 0, powers.get(bytes, 0) | (1 << power))
+    if (powers.size * sparseness <= 2 ** (32 - this.#shift) || this.#shift === 32 - widest) this.#mark(bytes)
+    else {
       this.#shift--
-      for (const [each, itsPower] of this.#beginnings) this.#mark(each, itsPower)
-    } else this.#mark(bytes, power)
+      this.#filter = new Int32Array(this.#filter.length * 2)
+      powers.eachKey((each) => this.#mark(each))
+    }
   }
 
-  #mark(bytes: number, power: number): void {
-    const at = Math.imul(bytes, spread) >>> this.#shift
-    this.#powers[at] = (this.#powers[at] as number) | (1 << power)
+  #mark(bytes: number): void {
+    const bit = Math.imul(bytes, spread) >>> this.#shift
+    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] as number) | (1 << (bit & 31))
   }
 }
 
