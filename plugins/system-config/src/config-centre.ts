@@ -1,5 +1,6 @@
 import type { Database } from '@plinth/database'
 import {
+  type AuditEntry,
   type CatalogueEntry,
   type Clock,
   type ConfigAdmin,
@@ -48,6 +49,8 @@ export interface ConfigCentreOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly instances: Instances
+  /** Records in the audit trail of the product. */
+  readonly audit: (entry: AuditEntry) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
   /** A process that runs one command has set up no plugin of other roles, so it cannot know what waits for a restart. */
@@ -68,10 +71,10 @@ export class StoredConfigCentre implements ConfigCentre {
   #reloading: Promise<void> = Promise.resolve()
 
   constructor(options: ConfigCentreOptions) {
-    const { database, masterKeys, clock } = options
+    const { database, masterKeys, clock, audit } = options
     this.#options = options
     const isSensitive = (key: string) => this.#isSensitive(key)
-    this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive })
+    this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive, audit })
     this.#history = new History({ database, masterKeys, isSensitive })
     this.#effects = new Effects(options, () => this.#declarations)
   }

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import type { Clock, JsonValue } from '@plinth/kernel'
+import type { AuditEntry, Clock, JsonValue } from '@plinth/kernel'
 import type { ChangeOrigin, ConfigChange, SaveOptions } from './contract.ts'
 import { ConfigRow, HistoryRow, VersionRow } from './entities.ts'
 import { encryptionKey, lockVersion } from './exclusive-write.ts'
@@ -32,6 +32,8 @@ export interface ConfigStoreOptions {
   readonly masterKeys: MasterKeys
   readonly clock: Clock
   readonly isSensitive: (key: string) => boolean
+  /** Records in the audit trail of the product, in the transaction around it. */
+  readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
 /** The tables of stored values and their history. */
@@ -83,12 +85,14 @@ export class ConfigStore {
       const conflicts = changes.flatMap((change) => conflictOf(change, rows.get(change.key)))
       if (conflicts.length > 0) throw conflict(conflicts)
 
-      const effective = changes.filter((change) => isChange(change, rows.get(change.key), keyring))
+      const isSecret = (key: string) => this.#options.isSensitive(key) || rows.get(key)?.sensitive === true
+      const effective = changes.filter((change) =>
+        isChange(change, rows.get(change.key), keyring, isSecret(change.key)),
+      )
       if (effective.length === 0) return current
       const version = current + 1
       const changedAt = new Date(this.#options.clock.now())
       const actor = cut(options.actor.name, 128)
-      const isSecret = (key: string) => this.#options.isSensitive(key) || rows.get(key)?.sensitive === true
       const storesSecret = effective.some(({ action, key }) => action === 'set' && isSecret(key))
       const masterKey = storesSecret ? await encryptionKey(this.#db, this.#options.masterKeys, keyring) : undefined
       for (const change of effective) {
@@ -106,6 +110,7 @@ export class ConfigStore {
           sensitive,
           origin,
           actor,
+          actorUserId: options.actor.userId ?? null,
           reason: options.reason === undefined ? null : cut(options.reason, 200),
           traceId: options.actor.traceId === undefined ? null : cut(options.actor.traceId, 128),
           changedAt,
@@ -131,8 +136,33 @@ export class ConfigStore {
         version,
         changedAt,
       ])
+      // What a plugin does with its own state is no act of an operator.
+      if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
       return version
     })
+  }
+}
+
+function auditEntry(
+  origin: ChangeOrigin,
+  version: number,
+  changes: readonly ConfigChange[],
+  { actor, reason }: SaveOptions,
+): AuditEntry {
+  const { userId, name, clientIp, traceId } = actor
+  const keysOf = (action: ConfigChange['action']) =>
+    changes.filter((change) => change.action === action).map(({ key }) => key)
+  return {
+    actor: userId === undefined ? { name } : { userId },
+    action: `configuration.${origin}`,
+    subject: version,
+    summary: {
+      set: keysOf('set'),
+      reset: keysOf('reset'),
+      ...(reason === undefined ? {} : { reason: cut(reason, 200) }),
+    },
+    ...(clientIp === undefined ? {} : { clientIp }),
+    ...(traceId === undefined ? {} : { traceId }),
   }
 }
 
@@ -161,9 +191,10 @@ function conflictOf({ key, expectedVersion }: ConfigChange, row: ConfigRow | und
   return [{ key, expectedVersion, currentVersion, updatedBy: row?.updatedBy ?? null }]
 }
 
-function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Keyring): boolean {
+/** A secret that is set is always a change: that nothing changes would confirm a guess. */
+function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Keyring, isSecret: boolean): boolean {
   if (change.action === 'reset') return row !== undefined
-  if (row === undefined) return true
+  if (row === undefined || isSecret) return true
   const { value } = stored(row, keyring)
   return value === undefined || JSON.stringify(value) !== JSON.stringify(change.value)
 }

@@ -4,7 +4,10 @@ import { type CatalogueEntry, type Explanation, type JsonValue, service } from '
 export interface Actor {
   /** At most 128 code points; longer names are cut. */
   readonly name: string
+  /** The user, where one acts: names change and pass to others, ids do not. */
+  readonly userId?: number
   readonly traceId?: string
+  readonly clientIp?: string
 }
 
 /** Sets or removes the stored value of one key. */
@@ -96,7 +99,10 @@ export interface HistoryEntry {
   readonly after: JsonValue | undefined
   readonly sensitive: boolean
   readonly origin: ChangeOrigin
+  /** The name that the actor had then. */
   readonly actor: string
+  /** The user, where one acted. */
+  readonly actorUserId: number | undefined
   readonly reason: string | undefined
   readonly traceId: string | undefined
   readonly changedAt: Date
@@ -108,6 +114,7 @@ export type ChangeOrigin = 'save' | 'import' | 'rollback' | 'state'
 export interface HistoryFilter {
   readonly key?: string
   readonly actor?: string
+  readonly actorUserId?: number
   /** 1-based. */
   readonly page: number
   readonly size: number
@@ -209,7 +216,8 @@ export interface ConfigCentre {
   history(filter: HistoryFilter): Promise<{ readonly items: readonly HistoryEntry[]; readonly total: number }>
 
   /**
-   * The changes that lead back to the values of a version, of all keys or of those given. State of plugins stays.
+   * The changes that lead back to the values of a version, of all keys or of those given. State of plugins stays. A secret
+   * that was changed since is among them also when it holds the same value again.
    *
    * @throws BusinessError `400`, reason `system-config.version-unknown`; `400` `system-config.invalid` for secrets that
    *   can no longer be decrypted
@@ -222,7 +230,10 @@ export interface ConfigCentre {
   /** Without secrets and without state of plugins, which belongs to this installation. */
   export(): Promise<ConfigDocument>
 
-  /** The changes that an import would make. Values that are stored already are left out. */
+  /**
+   * The changes that an import would make. Values that are stored already are left out, but for secrets: whoever may try an
+   * import must not learn whether a guessed secret is the right one.
+   */
   importChanges(document: ImportDocument, mode: ImportMode): Promise<readonly ConfigChange[]>
 
   /** Throws as `save` does. */

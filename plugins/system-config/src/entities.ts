@@ -33,6 +33,7 @@ export const HistoryRow = defineEntity({
     sensitive: column.boolean(),
     origin: column.text(16),
     actor: column.text(128),
+    actorUserId: column.id().nullable(),
     reason: column.text(200).nullable(),
     traceId: column.text(128).nullable(),
     changedAt: column.timestamp(),

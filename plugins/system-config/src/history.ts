@@ -21,9 +21,13 @@ export class History {
   }
 
   /** One page, newest first. */
-  async page({ key, actor, page, size }: HistoryFilter) {
+  async page({ key, actor, actorUserId, page, size }: HistoryFilter) {
     const { database, masterKeys } = this.#options
-    const where = { ...(key === undefined ? {} : { configKey: key }), ...(actor === undefined ? {} : { actor }) }
+    const where = {
+      ...(key === undefined ? {} : { configKey: key }),
+      ...(actor === undefined ? {} : { actor }),
+      ...(actorUserId === undefined ? {} : { actorUserId }),
+    }
     const orderBy = { version: 'desc' as const, configKey: 'asc' as const }
     const slice = { orderBy, limit: size, offset: (page - 1) * size }
     const [rows, total] = await database.fork().findAndCount(HistoryRow, where, slice)
@@ -45,6 +49,7 @@ export class History {
       sensitive,
       origin: row.origin as ChangeOrigin,
       actor: row.actor,
+      actorUserId: row.actorUserId ?? undefined,
       reason: row.reason ?? undefined,
       traceId: row.traceId ?? undefined,
       changedAt: row.changedAt,
@@ -76,7 +81,8 @@ export class History {
         faults.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
         return []
       }
-      const isSame = JSON.stringify(opened.value) === JSON.stringify(now?.value)
+      const isSecret = row.sensitive || this.#options.isSensitive(key)
+      const isSame = !isSecret && JSON.stringify(opened.value) === JSON.stringify(now?.value)
       return isSame ? [] : [{ key, action: 'set', value: opened.value, expectedVersion }]
     })
     if (faults.length > 0) throw invalid(faults)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { database } from '@plinth/database'
-import { configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
+import { type AuditEntry, audit, configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { type Announcement, Announcements } from './announcements.ts'
 import { commands } from './commands.ts'
@@ -47,7 +47,8 @@ export default definePlugin({
     }
     const { kernel, configAdmin, database } = services
     const parts = { product: kernel.product.name, configAdmin, database, masterKeys, instances, clock, log }
-    const centre = new StoredConfigCentre({ ...parts, announce, isCommand: !isServer })
+    const record = (entry: AuditEntry) => audit(kernel, entry)
+    const centre = new StoredConfigCentre({ ...parts, announce, audit: record, isCommand: !isServer })
     const poll = follow({
       intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),
       work: async () => {

@@ -14,11 +14,15 @@ const tags = ['system-config']
 
 /** The access guard of the identity plugin puts the principal there. */
 interface Caller {
-  readonly principal?: { readonly username: string } | undefined
+  readonly principal?: { readonly username: string; readonly userId: number } | undefined
   readonly traceId: string
+  readonly clientIp: string
 }
 
-const actorOf = ({ principal, traceId }: Caller) => ({ name: principal?.username ?? 'unknown', traceId })
+const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
+  ...(principal === undefined ? { name: 'unknown' } : { name: principal.username, userId: principal.userId }),
+  ...{ traceId, clientIp },
+})
 
 /** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
 export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre): void {

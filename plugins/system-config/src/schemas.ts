@@ -116,6 +116,7 @@ export const historyQuery = Type.Object({
   ...pageQuery.properties,
   key: Type.Optional(keyName),
   actor: Type.Optional(Type.String({ maxLength: 128 })),
+  actorUserId: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user who acted.' })),
 })
 export const historyPage = page(
   Type.Object({
@@ -125,7 +126,8 @@ export const historyPage = page(
     after: Type.Optional(value),
     sensitive: Type.Boolean(),
     origin: Type.Enum(['save', 'import', 'rollback', 'state']),
-    actor: text,
+    actor: Type.String({ description: 'The name that the actor had then.' }),
+    actorUserId: Type.Optional(Type.Integer({ description: 'The user, where one acted.' })),
     reason: Type.Optional(text),
     traceId: Type.Optional(text),
     changedAt: moment,

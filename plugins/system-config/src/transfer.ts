@@ -39,7 +39,8 @@ export function importChanges(
   const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
     // A document may be written by hand, with the mask where a secret was.
     if (value === maskedValue && catalogue.get(key)?.sensitive === true) return []
-    const isStored = JSON.stringify(stored.values.get(key)?.value) === JSON.stringify(value)
+    const isSecret = catalogue.get(key)?.sensitive === true || stored.values.get(key)?.sensitive === true
+    const isStored = !isSecret && JSON.stringify(stored.values.get(key)?.value) === JSON.stringify(value)
     return isStored ? [] : [{ key, action: 'set', value, expectedVersion: expected(key) }]
   })
   if (mode === 'merge') return set

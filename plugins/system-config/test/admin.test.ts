@@ -304,4 +304,67 @@ t.test('C-021 with the identity plugin: a token, a permission, and the name of t
   t.match((await inject({ method: 'POST', url, payload, headers: await tokenOf('root') })).json(), { code: '200' })
   const { items } = await running.service(configCentre).history({ page: 1, size: 5 })
   t.match(items, [{ actor: 'root', after: 3 }])
+
+  await t.test('what was changed is in the audit trail, and the history knows the user under any name', async (t) => {
+    const headers = await tokenOf('root')
+    const get = async (path: string) => (await inject({ method: 'GET', url: path, headers })).json().data
+    const me = await get('/api/v1/iam/users/me')
+    await inject({ method: 'PUT', url: '/api/v1/iam/users/me', headers, payload: { username: 'renamed' } })
+    const changes = [
+      { key: secret, action: 'set', value: 'a-secret-to-keep' },
+      { key: limit, action: 'reset' },
+    ]
+    await inject({ method: 'POST', url, headers, payload: { changes, reason: 'spring clean' } })
+    const { items: audits } = await get('/api/v1/admin/iam/audits?targetType=configuration')
+    t.match(audits, [
+      {
+        actor: `user:${me.id}`,
+        action: 'configuration.save',
+        targetId: 2,
+        summary: { set: [secret], reset: [limit], reason: 'spring clean' },
+        clientIp: '127.0.0.1',
+        traceId: /./,
+      },
+      { actor: `user:${me.id}`, summary: { set: [limit], reset: [] } },
+    ])
+    t.notMatch(JSON.stringify(audits), /a-secret-to-keep/)
+    const history = await get(`/api/v1/admin/system-config/history?actorUserId=${me.id}`)
+    t.same(
+      history.items.map(({ actor, actorUserId }: Record<string, unknown>) => [actor, actorUserId]),
+      [
+        ['renamed', me.id],
+        ['renamed', me.id],
+        ['root', me.id],
+      ],
+    )
+    t.equal((await get('/api/v1/admin/system-config/history?actorUserId=1')).total, 0)
+    const last = await inject({ method: 'POST', url, headers, payload: { changes } })
+    t.equal(last.json().code, '200')
+  })
+})
+
+t.test('no dry run and no save confirms a guessed secret', async (t) => {
+  const { call } = await start(t)
+  const save = (value: string) => call('POST', 'changes', { changes: [{ key: secret, action: 'set', value }] })
+  const document = (value: string) => ({ format: 'plinth-config/1', values: { [secret]: value } })
+  const essence = ({ data }: { data: { effects: object[] } }) => JSON.stringify(data)
+  await save('the-right-secret')
+  for (const [path, bodyOf] of [
+    ['import', (value: string) => ({ document: document(value), dryRun: true })],
+    ['import', (value: string) => ({ document: document(value), dryRun: true, mode: 'replace' })],
+    ['changes/preview', (value: string) => ({ changes: [{ key: secret, action: 'set', value }] })],
+  ] as const) {
+    const [right, wrong] = [
+      await call('POST', path, bodyOf('the-right-secret')),
+      await call('POST', path, bodyOf('a guess')),
+    ]
+    t.equal(essence(right), essence(wrong), path)
+    t.equal(right.data.effects.length, 1)
+  }
+  t.equal((await save('the-right-secret')).data.version, 2, 'the same secret is stored anew')
+  t.equal((await call('POST', 'import', { document: document('the-right-secret') })).data.version, 3)
+  const back = await call('POST', 'rollback', { toVersion: 1, dryRun: true })
+  await save('a guess')
+  const other = await call('POST', 'rollback', { toVersion: 1, dryRun: true })
+  t.same(back.data.effects, other.data.effects, 'nor does the way back')
 })

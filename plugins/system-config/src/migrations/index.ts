@@ -1,4 +1,5 @@
 import { createSystemConfig } from './0001-create-system-config.ts'
 import { markState } from './0002-mark-state.ts'
+import { nameActingUser } from './0003-name-acting-user.ts'
 
-export const changeSets = [createSystemConfig, markState]
+export const changeSets = [createSystemConfig, markState, nameActingUser]
