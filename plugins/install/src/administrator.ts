@@ -1,8 +1,8 @@
 import { type Accounts, type CallOrigin, superAdminRole } from '@plinth/iam'
 import { BusinessError } from '@plinth/kernel'
 import type { Caller } from './caller.ts'
-import { StepFailure } from './configuration.ts'
 import type { AdministratorForm } from './contract.ts'
+import { StepFailure } from './step-failure.ts'
 
 export interface CreatedAdministrator {
   readonly created: boolean
@@ -31,7 +31,7 @@ export class AdministratorCreation {
   /** @throws StepFailure when the name, an address or the password is refused */
   async create(form: AdministratorForm, caller: Caller): Promise<CreatedAdministrator> {
     const accounts = this.#accounts
-    if (await accounts.hasUsers()) return this.#existing()
+    if (await accounts.hasUsers()) return this.#existing(caller)
     const { username = '', email = '', mobile = '', password = '', confirmPassword } = form
     if (confirmPassword !== undefined && confirmPassword !== password) {
       throw new StepFailure('check.password-mismatch')
@@ -41,15 +41,16 @@ export class AdministratorCreation {
       const { created, account } = await accounts.createAdministrator(user, installer(caller))
       return created && account !== undefined
         ? { created, userId: account.id, username: account.username }
-        : await this.#existing()
+        : await this.#existing(caller)
     } catch (error) {
       if (!(error instanceof BusinessError)) throw error
       throw new StepFailure('failure.administrator', { reason: error.message }, error)
     }
   }
 
-  async #existing(): Promise<CreatedAdministrator> {
-    const [first] = await this.#accounts.findByRole(superAdminRole)
+  /** To a stranger nobody is named: it would be half of what is needed to sign in. */
+  async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
+    const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
     return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
   }
 }

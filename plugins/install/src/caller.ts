@@ -22,6 +22,8 @@ export interface Caller {
   readonly prefix: string
   /** The caller sits at this very machine, with no proxy in between as far as can be told. */
   readonly isLocal: boolean
+  /** Knows the install token, or sits at this machine: may be told what strangers are not. */
+  readonly isProven: boolean
 }
 
 /** Whoever installs has no user yet. */
@@ -33,6 +35,7 @@ export const commandCaller = (locale: string): Caller => ({
   locale,
   isHttps: true,
   isLocal: true,
+  isProven: true,
 })
 
 type RequestFact = 'clientIp' | 'peerIp' | 'calledHost' | 'traceId' | 'locale' | 'isHttps' | 'contextPath'
@@ -45,13 +48,15 @@ const proxyHeader =
 
 export function callerOf(request: Request & { readonly principal?: Principal | undefined }): Caller {
   const { clientIp, peerIp, calledHost, traceId, locale, isHttps, headers, principal } = request
+  const isNear = isLocal(request)
   return {
     ...{ clientIp, peerIp, calledHost, traceId, locale, isHttps },
     host: headers.host ?? '',
     operator: principal?.username ?? installerName,
     userAgent: headers['user-agent'] ?? '',
     prefix: request.contextPath,
-    isLocal: isLocal(request),
+    isLocal: isNear,
+    isProven: isNear,
   }
 }
 

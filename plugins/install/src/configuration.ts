@@ -1,34 +1,27 @@
-import { readFile } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
-import type { Database, ProbeTarget } from '@plinth/database'
+import type { ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import {
-  type ConfigAdmin,
-  isPlinthError,
-  type JsonValue,
-  type Kernel,
-  maskedValue,
-  validateValue,
-} from '@plinth/kernel'
-import type { RedisProbe, RedisTarget } from '@plinth/shared-store'
+import { type ConfigAdmin, type JsonValue, type Kernel, maskedValue, validateValue } from '@plinth/kernel'
+import type { RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
+import type { Caller } from './caller.ts'
+import type { ConnectionProbes } from './connection-probes.ts'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
-import { EnvFileError, envFileKeys, writeEnvFile } from './env-file.ts'
+import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from './env-file.ts'
 import { exampleNames } from './example-file.ts'
 import type { InstallFiles } from './files.ts'
 import { type Running, textOf } from './form.ts'
 import { checkForm, checkOf, type Finding, hasPassed, passwordFaults } from './form-checks.ts'
 import { changedConnections, type PlannedSetting, planSettings, settingsOf } from './settings.ts'
 import type { InstallState } from './state.ts'
-import type { Params, Say } from './texts.ts'
+import { StepFailure } from './step-failure.ts'
+import type { Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
 
 export interface ConfigurationParts {
   readonly kernel: Kernel
   readonly configAdmin: ConfigAdmin
-  readonly database: Database
-  /** Absent in a product that cannot use Redis. */
-  readonly redis: RedisProbe | undefined
+  readonly probes: ConnectionProbes
   readonly configCentre: ConfigCentre
   readonly passwords: Passwords
   readonly files: InstallFiles
@@ -47,22 +40,6 @@ export interface ConfigurationPlan {
   readonly allowed: ReadonlySet<string>
   /** The product must start again before the rest can be done. */
   readonly restartRequired: boolean
-}
-
-/** A step that cannot go on, in words for whoever installs. `text` names the message. */
-export class StepFailure extends Error {
-  override readonly name = 'StepFailure'
-  readonly text: string
-  readonly params: Params
-  /** Field of the form that is to be corrected, for example `database.host`; empty for none. */
-  readonly field: string
-
-  constructor(text: string, params: Params = {}, cause?: unknown, field = '') {
-    super(text, cause === undefined ? {} : { cause })
-    this.text = text
-    this.params = params
-    this.field = field
-  }
 }
 
 /** Checks, plans and writes the configuration that a form asks for. */
@@ -146,39 +123,19 @@ export class Configuration {
    * Connects to what the form asks for, where that is not what the product runs on.
    *
    * @returns the settings with what the server has told of itself
-   * @throws StepFailure
+   * @throws StepFailure; BusinessError "429", reason `install.probe-busy`, when too many are being tried
    */
-  async probe({ settings }: ConfigurationPlan): Promise<readonly PlannedSetting[]> {
+  async probe({ settings }: ConfigurationPlan, caller: Pick<Caller, 'isProven'>): Promise<readonly PlannedSetting[]> {
+    const { probes } = this.#parts
     const changed = changedConnections(settings)
-    if (changed.has('cache')) await this.#probeCache(settings)
-    return changed.has('database') ? this.#probeDatabase(settings) : settings
-  }
-
-  async #probeCache(settings: readonly PlannedSetting[]): Promise<void> {
-    const target = redisTarget(settings)
-    if (target === undefined) return
-    try {
-      await this.#parts.redis?.time(target)
-    } catch (error) {
-      throw probeFailure(cacheProblems, error, `${target.host}:${target.port}`)
-    }
-  }
-
-  async #probeDatabase(settings: readonly PlannedSetting[]): Promise<readonly PlannedSetting[]> {
-    const target = probeTarget(settings, this.#parts)
-    try {
-      const { product } = await this.#parts.database.probe(target)
-      const isMariaDb = product === 'MariaDB'
-      return settings.map((setting) =>
-        isMariaDb && setting.key === 'platform.database.type' ? { ...setting, value: 'mariadb' } : setting,
-      )
-    } catch (error) {
-      throw probeFailure(
-        databaseProblems,
-        error,
-        'host' in target ? `${target.host}:${target.port}/${target.name}` : '',
-      )
-    }
+    const cache = redisTarget(settings)
+    if (changed.has('cache') && cache !== undefined) await probes.cache(cache, caller)
+    if (!changed.has('database')) return settings
+    const { product } = await probes.database(probeTarget(settings, this.#parts), caller)
+    const isMariaDb = product === 'MariaDB'
+    return settings.map((setting) =>
+      isMariaDb && setting.key === 'platform.database.type' ? { ...setting, value: 'mariadb' } : setting,
+    )
   }
 
   /**
@@ -190,7 +147,7 @@ export class Configuration {
   async writeFile(settings: readonly PlannedSetting[], allowed: ReadonlySet<string>): Promise<readonly string[]> {
     const { configFile } = this.#parts.files
     try {
-      const present = new Set(envFileKeys(await readFile(configFile, 'utf8').catch(emptyWhenMissing)))
+      const present = new Set(envFileKeys(await readEnvFile(configFile)))
       const changes = settings.flatMap(({ target, entry, value, isChanged }) => {
         const isWritten = target === '.env' && entry !== undefined && (isChanged || present.has(entry.env))
         return isWritten ? [[entry.env, String(value)] as const] : []
@@ -227,31 +184,6 @@ export class Configuration {
       throw new StepFailure('failure.store', { reason: toldReason(error) }, error)
     }
   }
-}
-
-/** What a tried connection met: the message below `failure.`, and the field to look at. */
-interface ProbeProblem {
-  readonly text: string
-  readonly field: string
-}
-type ProbeProblems = Readonly<Record<string, ProbeProblem>> & { readonly other: ProbeProblem }
-
-const databaseProblems: ProbeProblems = {
-  PLINTH_DATABASE_UNREACHABLE: { text: 'database-unreachable', field: 'database.host' },
-  PLINTH_DATABASE_ACCESS_DENIED: { text: 'database-denied', field: 'database.password' },
-  PLINTH_DATABASE_UNKNOWN: { text: 'database-unknown', field: 'database.database' },
-  PLINTH_DATABASE_FILE: { text: 'database-file', field: 'database.type' },
-  other: { text: 'database-unusable', field: 'database.type' },
-}
-const cacheProblems: ProbeProblems = {
-  PLINTH_SHARED_STORE_UNAVAILABLE: { text: 'cache-unreachable', field: 'cache.host' },
-  PLINTH_SHARED_STORE_REFUSED: { text: 'cache-refused', field: 'cache.password' },
-  other: { text: 'cache-unreachable', field: 'cache.host' },
-}
-
-function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
-  const { text, field } = (isPlinthError(error) ? problems[error.code] : undefined) ?? problems.other
-  return new StepFailure(`failure.${text}`, { place, reason: toldReason(error) }, error, field)
 }
 
 /** What speaks against a single setting once the form itself is sound. */
@@ -297,9 +229,4 @@ function probeTarget(settings: readonly PlannedSetting[], { running, kernel }: C
     password: String(value('password')),
     tls,
   }
-}
-
-function emptyWhenMissing(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return ''
-  throw error
 }

@@ -47,7 +47,8 @@ export class EntryDoor {
     try {
       const verdict = await this.#parts.entry.check(caller, token)
       if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
-      return { caller, verdict }
+      const isProven = caller.isProven || verdict.reason === 'install.token.valid'
+      return { caller: { ...caller, isProven }, verdict }
     } catch (error) {
       const seconds = error instanceof BusinessError ? error.data?.['retryAfterSeconds'] : undefined
       if (typeof seconds === 'number') reply.header('retry-after', seconds)

@@ -130,8 +130,7 @@ export function addEntryRoutes({ http, plugin, kernel, door, entry, service, sta
     path: 'config/defaults',
     summary: 'The form, filled from the running configuration',
     response: view.defaultsView,
-    handle: async (_request, { caller, verdict }) =>
-      service.defaults(caller, caller.isLocal || verdict.reason === 'install.token.valid'),
+    handle: async (_request, { caller }) => service.defaults(caller),
   })
   guarded({
     method: 'GET',

@@ -1,8 +1,8 @@
-import { redact } from '@plinth/kernel'
+import { BusinessError, redact } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import { type AuditAction, type AuditTrail, auditActions, type OwnEntry } from './audit.ts'
 import type { Caller } from './caller.ts'
-import { type Configuration, StepFailure } from './configuration.ts'
+import type { Configuration, ConfigurationPlan } from './configuration.ts'
 import type * as view from './contract.ts'
 import { formDefaults } from './defaults.ts'
 import type { Verdict } from './entry-check.ts'
@@ -14,8 +14,10 @@ import { type Journal, limitOf } from './journal.ts'
 import type { InstallLock } from './lock.ts'
 import type { Migration } from './migration.ts'
 import type { Preflight } from './preflight-run.ts'
+import type { PlannedSetting } from './settings.ts'
 import type { InstallState } from './state.ts'
 import type { Status } from './status.ts'
+import { StepFailure } from './step-failure.ts'
 import type { StepOverview } from './step-overview.ts'
 import { builtIn, remarks } from './steps.ts'
 import type { Params, Say } from './texts.ts'
@@ -58,8 +60,8 @@ export class EntryService {
     return this.#audit(caller, { action: auditActions.entryCheck, status: 'passed', summary: { reason } })
   }
 
-  defaults(caller: Caller, showsSecrets: boolean): view.DefaultsView {
-    return formDefaults(this.#parts.running, showsSecrets, caller)
+  defaults(caller: Caller): view.DefaultsView {
+    return formDefaults(this.#parts.running, caller.isProven, caller)
   }
 
   schema({ locale }: Caller): view.SchemaView {
@@ -87,12 +89,17 @@ export class EntryService {
     return { authorized: true, passed, checks: [...checks], entries, restartRequired }
   }
 
-  write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
+  async write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
+    const { configuration } = this.#parts
+    const plan = await configuration.plan(form, caller.locale)
+    const { passed, restartRequired, checks } = plan
+    // Before the turn of this call: a server that keeps silent must not hold up what others write.
+    const probed = passed ? await this.#tryToProbe(plan, form, caller) : undefined
     return this.#oneByOne(async () => {
-      const { configuration } = this.#parts
-      const plan = await configuration.plan(form, caller.locale)
-      const { passed, restartRequired, checks } = plan
-      const failure = passed ? await this.#tryToWrite(plan, form, caller) : undefined
+      const failure =
+        probed === undefined || !('settings' in probed)
+          ? probed
+          : await this.#tryToWrite(plan, probed.settings, form, caller)
       const status = failure === undefined ? outcomeOf(checks) : 'failed'
       const message =
         failure?.message ?? this.#say(caller, `alone.written.${status === 'failed' ? 'failed' : 'passed'}`)
@@ -110,19 +117,32 @@ export class EntryService {
     })
   }
 
-  async #tryToWrite(plan: Awaited<ReturnType<Configuration['plan']>>, form: Form, caller: Caller) {
+  /** @throws BusinessError "429" when too many connections are being tried */
+  async #tryToProbe(plan: ConfigurationPlan, form: Form, caller: Caller) {
+    try {
+      return { settings: await this.#parts.configuration.probe(plan, caller) }
+    } catch (error) {
+      if (error instanceof BusinessError) throw error
+      return this.#failureOf(error, form, caller)
+    }
+  }
+
+  async #tryToWrite(plan: ConfigurationPlan, settings: readonly PlannedSetting[], form: Form, caller: Caller) {
     const { configuration, migration } = this.#parts
     try {
-      const settings = await configuration.probe(plan)
       await configuration.writeFile(settings, plan.allowed)
       // With another connection the rest belongs into another database.
       if (plan.restartRequired || (await migration.isPending())) return undefined
       await configuration.store(settings, { name: caller.operator, traceId: caller.traceId })
       return undefined
     } catch (error) {
-      const field = error instanceof StepFailure ? error.field : ''
-      return { field, message: this.#messageOf(error, caller, form) }
+      return this.#failureOf(error, form, caller)
     }
+  }
+
+  #failureOf(error: unknown, form: Form, caller: Caller) {
+    const field = error instanceof StepFailure ? error.field : ''
+    return { field, message: this.#messageOf(error, caller, form) }
   }
 
   migrate(caller: Caller): Promise<view.MigrateView | undefined> {

@@ -115,9 +115,33 @@ function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFi
   return { changed, added, unchanged, warnings }
 }
 
-/** Unlike `realpath`, finds also where a link points that leads nowhere yet. */
+/**
+ * The text of the file, as its writer would find it.
+ *
+ * @returns empty when there is no file
+ * @throws EnvFileError `env-not-writable` for what is no file, at once; `env-file-malformed`
+ */
+export async function readEnvFile(path: string): Promise<string> {
+  const file = basename(path)
+  return told(file, async () => {
+    const target = await followLinks(path, realOperations)
+    return (await read(target, file, realOperations))?.text ?? ''
+  })
+}
+
+/**
+ * Where the file really is. A link to a file is followed, as containers have them; one that leads nowhere is refused:
+ * nobody knows what would come to be there.
+ */
 async function followLinks(path: string, files: EnvFileOperations): Promise<string> {
-  let target = resolve(path)
+  const start = resolve(path)
+  const target = await endOfLinks(start, files)
+  if (target === start || (await files.lstat(target).catch(nothingWhenMissing)) !== undefined) return target
+  throw new EnvFileError('env-not-writable', { file: basename(path), reason: 'it is a link that leads nowhere' })
+}
+
+async function endOfLinks(path: string, files: EnvFileOperations): Promise<string> {
+  let target = path
   for (let links = 0; links < 40; links += 1) {
     const link = await files.readlink(target).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'EINVAL' || error.code === 'ENOENT' || error.code === 'UNKNOWN') return undefined

@@ -1,7 +1,7 @@
 import { type BoundInstallTask, type DeclaredTasks, type Logger, localize, reasonOf } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import type { Caller } from './caller.ts'
-import { type Configuration, type ConfigurationPlan, StepFailure } from './configuration.ts'
+import type { Configuration, ConfigurationPlan } from './configuration.ts'
 import type { Check, InstallForm, Outcome } from './contract.ts'
 import type { Journal } from './journal.ts'
 import type { InstallLock } from './lock.ts'
@@ -11,6 +11,7 @@ import type { RestartNote } from './restart-note.ts'
 import type { Session, Sessions } from './sessions.ts'
 import type { PlannedSetting } from './settings.ts'
 import type { InstallState } from './state.ts'
+import { StepFailure } from './step-failure.ts'
 import { builtIn } from './steps.ts'
 import type { Params, Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
@@ -110,7 +111,7 @@ export class ExecutionSteps {
   async #write(run: Run): Promise<StepEnd> {
     const { configuration, restartNote } = this.#parts
     const plan = planOf(run)
-    const settings = await configuration.probe(plan)
+    const settings = await configuration.probe(plan, run.caller)
     const written = await configuration.writeFile(settings, plan.allowed)
     run.configWritten = true
     run.fileChanged = written.length > 0

@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
-import { StepFailure } from './configuration.ts'
 import type { InstallState, Reading } from './state.ts'
+import { StepFailure } from './step-failure.ts'
 
 /** Writes the install lock: from then on the installation is closed. */
 export class InstallLock {

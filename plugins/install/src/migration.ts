@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { StepFailure } from './configuration.ts'
+import { StepFailure } from './step-failure.ts'
 import { toldReason } from './told-reason.ts'
 
 export interface MigrationParts {

@@ -8,6 +8,7 @@ import { AuditTrail } from './audit.ts'
 import { commandCaller } from './caller.ts'
 import { keys } from './config.ts'
 import { Configuration } from './configuration.ts'
+import { ConnectionProbes } from './connection-probes.ts'
 import { crossSiteGuard } from './cross-site.ts'
 import { entities } from './entities.ts'
 import { EntryCheck } from './entry-check.ts'
@@ -91,8 +92,8 @@ export default definePlugin({
     const sessions = new Sessions({ database, clock, log })
     const migration = new Migration({ database, redact })
     const configuration = new Configuration({
-      ...{ kernel, configAdmin, database, configCentre, passwords, files, running, allowLite, state, say },
-      redis: services.redis,
+      ...{ kernel, configAdmin, configCentre, passwords, files, running, allowLite, state, say },
+      probes: new ConnectionProbes({ database, redis: services.redis, clock, log }),
     })
     const preflight = new Preflight({
       ...{ kernel, database, files, running, clock, say },
@@ -130,7 +131,7 @@ export default definePlugin({
     provide(installAudit, audit)
     provide(installer, {
       stepCount: execution.stepCount,
-      defaults: () => entryService.defaults(commandCaller('en'), true),
+      defaults: () => entryService.defaults(commandCaller('en')),
       closedBecause: () => entry.closedByState(),
       install: (form, options) =>
         execution.execute({

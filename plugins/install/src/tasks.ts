@@ -2,10 +2,10 @@ import { TableNotFoundException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import type { InstallTask, Kernel } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import { StepFailure } from './configuration.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import type { requires } from './requires.ts'
+import { StepFailure } from './step-failure.ts'
 import { builtIn } from './steps.ts'
 
 type Task = InstallTask<typeof requires, typeof keys>

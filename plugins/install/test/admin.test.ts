@@ -194,6 +194,10 @@ onEachDatabase(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async
   )
   const again = await install('administrator', { body: { ...administrator, username: 'second' } })
   t.match(again.data, { ready: true, created: false, userId: data.userId, username: 'founder' }, 'I-151')
+  const stranger = { body: { ...administrator, username: 'third' }, remoteAddress: '192.0.2.7' }
+  const named = (await install('administrator', stranger)).data
+  t.match(named, { ready: true, created: false, userId: null, username: '' }, 'a stranger learns no name')
+  t.notMatch(JSON.stringify(named), 'founder')
   const login = await call('POST', '/api/v1/auth/login', {
     body: { username: 'founder', password: secrets.administrator },
   })

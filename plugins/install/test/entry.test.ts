@@ -451,7 +451,7 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
 
   const headers = { origin: 'https://evil.example', 'access-control-request-headers': 'x-install-token' }
   const preflight = await server.inject({ method: 'OPTIONS', url: '/api/v1/install/execute', headers })
-  t.equal(preflight.statusCode, 404, 'P39')
+  t.ok([404, 405].includes(preflight.statusCode), 'P39')
   for (const answer of [preflight, await server.inject({ url: '/api/v1/install/status', headers })]) {
     t.notOk(
       Object.keys(answer.headers).some((name) => name.startsWith('access-control-')),

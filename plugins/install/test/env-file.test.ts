@@ -5,7 +5,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
-import { EnvFileError, type EnvFileOperations, writeEnvFile } from '../src/env-file.ts'
+import { EnvFileError, type EnvFileOperations, inspectEnvFile, readEnvFile, writeEnvFile } from '../src/env-file.ts'
 
 const allowed = ['A', 'B', 'C', 'DB_PASSWORD']
 
@@ -82,13 +82,18 @@ t.test('E33 a link stays, its target is changed', async (t) => {
   t.same(await fs.readdir(join(env.directory, 'real')), ['.env'])
 })
 
-t.test('E34 a link that leads nowhere yet', async (t) => {
+t.test('E34 a link that leads nowhere is refused, and what is no file at once', async (t) => {
   const env = await place(t)
   await fs.symlink('link', env.path)
   await fs.symlink('target', join(env.directory, 'link'))
-  await writeEnvFile(env.path, { A: '2' }, { allowed })
-  t.ok((await fs.lstat(env.path)).isSymbolicLink())
-  t.equal(await fs.readFile(join(env.directory, 'target'), 'utf8'), 'A=2\n')
+  const refused = { code: 'env-not-writable', params: { reason: 'it is a link that leads nowhere' } }
+  await t.rejects(writeEnvFile(env.path, { A: '2' }, { allowed }), refused)
+  await t.rejects(inspectEnvFile(env.path), refused)
+  await t.rejects(readEnvFile(env.path), refused)
+  await t.rejects(fs.lstat(join(env.directory, 'target')), { code: 'ENOENT' })
+  await fs.rm(join(env.directory, 'link'))
+  await fs.symlink('/dev/null', join(env.directory, 'link'))
+  await t.rejects(readEnvFile(env.path), { code: 'env-not-writable', params: { reason: 'it is not a file' } })
 })
 
 t.test('E35 a file that cannot be replaced, as in a container, is filled in place', async (t) => {

@@ -1,5 +1,8 @@
 /** What is written where, and what never is. */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
@@ -246,3 +249,106 @@ t.test('what is told of an error names no directory of the server', async (t) =>
   t.equal([...toldReason(new Error('理'.repeat(900)))].length, 500)
   t.equal(toldReason(undefined), 'undefined')
 })
+
+t.test('E34 what is no file is refused by writing and by executing alike, and nobody waits for it', async (t) => {
+  const { install, execute, form, file, root } = await start(t)
+  const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
+  const kinds: [string, () => void][] = [
+    ['a pipe', () => execFileSync('mkfifo', [file])],
+    ['a device', () => symlinkSync('/dev/zero', file)],
+    ['a link that leads nowhere', () => symlinkSync('nowhere', file)],
+  ]
+  for (const [kind, make] of kinds) {
+    make()
+    const written = await install('config/write', { body })
+    const failed = written.data.checks.find(({ status }: { status: string }) => status === 'failed')
+    t.match([written.data.passed, failed], [false, { message: /\.env cannot be written/ }], kind)
+    t.match((await execute({ body })).data, { passed: false, configWritten: false, locked: false }, kind)
+    t.notOk(existsSync(join(root, 'nowhere')), kind)
+    rmSync(file)
+  }
+  execFileSync('mkfifo', [join(root, 'pipe')])
+  rmSync(join(root, '.env.example'))
+  symlinkSync('pipe', join(root, '.env.example'))
+  t.match((await install('config/plan', { body })).code, '200', 'the example file is looked at in the same way')
+})
+
+/** A server that takes connections and says nothing. */
+async function silentServer(t: Test) {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => sockets.add(socket.on('error', () => {})))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  t.teardown(close)
+  return { port: (server.address() as AddressInfo).port, close }
+}
+
+async function closedPort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect === 'postgresql')) {
+  t.test('who knows no token cannot look around in the network with the probe', { skip }, async (t) => {
+    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const { install, form, clock } = await start(t)
+    const silent = await silentServer(t)
+    const stranger = { remoteAddress: '192.168.1.9' }
+    const ask = (database: object, options: object) =>
+      install('config/write', { body: { ...form, database: { ...target, ...database } }, ...options })
+    const places = [
+      { port: await closedPort() },
+      { port: silent.port },
+      { username: 'nobody_here' },
+      { database: 'no_such' },
+    ]
+    const told: unknown[] = []
+    for (const place of places) {
+      const begin = clock.monotonic()
+      let isOver = false
+      const answer = ask(place, stranger).finally(() => {
+        isOver = true
+      })
+      while (!isOver) await clock.advance(100)
+      const { data } = await answer
+      const failed = data.checks.filter(({ status }: { status: string }) => status === 'failed')
+      t.ok(clock.monotonic() - begin >= 5_000, 'all take as long')
+      t.match(failed, [{ field: 'database.type', message: /could not be used/ }])
+      told.push(failed[0].message.replace(/ to \S+ /, ' to PLACE '))
+    }
+    t.equal(new Set(told).size, 1, 'and say the same')
+    silent.close()
+    const operator = await ask({ username: 'nobody_here' }, {})
+    t.match(
+      operator.data.checks.at(-1),
+      { status: 'failed', field: 'database.password' },
+      'whoever sits here learns why',
+    )
+  })
+
+  t.test('connections that are tried in vain hold up nobody', { skip }, async (t) => {
+    const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
+    const { install, form, clock } = await start(t)
+    const silent = await silentServer(t)
+    const body = { ...form, database: { ...target, host: '127.0.0.1', port: silent.port } }
+    const open = Array.from({ length: 10 }, () => install('config/write', { body }))
+    const refused: unknown[] = []
+    for (const answer of open) void answer.then(({ code, data }) => refused.push([code, data?.reason]))
+    while (refused.length < 6) await new Promise((resolve) => setImmediate(resolve))
+    t.same(refused, Array(6).fill(['429', 'install.probe-busy']), 'four are tried, the others are told at once')
+    t.match((await install('config/write', { body: form })).data, { passed: true }, 'others write meanwhile')
+    t.match((await install('administrator', { body: form.administrator })).data, { created: true })
+    await clock.advance(5_000)
+    const answers = (await Promise.all(open)).filter(({ code }) => code === '200')
+    t.equal(answers.length, 4)
+    for (const { data } of answers) t.equal(data.passed, false)
+  })
+}

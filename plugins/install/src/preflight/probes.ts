@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { access, constants, lstat, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { access, constants, lstat, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
 import { type Database, exactInteger } from '@plinth/database'
 import { envFileKeys, inspectEnvFile } from '../env-file.ts'
+import { readExampleFile } from '../example-file.ts'
 import type { Probes, RuntimeFacts } from './context.ts'
 
 /** Finds out by looking at this process and this machine. */
@@ -33,12 +34,8 @@ export const realProbes: Probes = {
   },
   envFile: inspectEnvFile,
   async exampleKeys(path) {
-    try {
-      return envFileKeys(await readFile(path, 'utf8'))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+    const text = await readExampleFile(path)
+    return text === undefined ? undefined : envFileKeys(text)
   },
   async databaseTime(database) {
     const [row] = await database.query<{ now_ms: unknown }>(`select ${nowSql[database.dialect]} as now_ms`)
