@@ -210,6 +210,27 @@ t.test('K-019 lite starts with no database and no cache and answers', async (t) 
   })
 })
 
+t.test('R-018 lite limits logins, in the memory of its one process', async (t) => {
+  const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+  const running = await startForTest(lite, {
+    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const url = running.service(http).url ?? ''
+  const attempt = async (username: string) => {
+    const answer = await fetch(`${url}/api/v1/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password: 'Wrong-guess-1' }),
+    })
+    return ((await answer.json()) as { code: string }).code
+  }
+  const codes: string[] = []
+  for (let guess = 0; guess < 6; guess++) codes.push(await attempt('root'))
+  t.same(codes, ['401', '401', '401', '401', '401', '429'], 'five guesses a minute for one account')
+  t.equal(await attempt('somebody-else'), '401', 'another account has its own')
+})
+
 t.test('K-018 SIGTERM under load: no request is cut, and the product and its supervisor end with 0', async (t) => {
   const settings = {
     'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,

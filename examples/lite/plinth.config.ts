@@ -5,9 +5,11 @@ import iam from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
 
 export default defineProduct({
   name: 'lite',
-  plugins: [database, http, i18n, iam, notification, logChannel],
-  config: { 'platform.log.level': 'warn' },
+  plugins: [database, http, i18n, iam, notification, logChannel, rateLimit, memoryStore],
+  config: { 'platform.log.level': 'warn', 'platform.rate-limit.default-store': 'memory' },
 })
