@@ -15,6 +15,6 @@ export {
 export { inBothLocales, type Localized, localize } from './localize.ts'
 export { nearest } from './nearest.ts'
 export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
-export { longestSecret, longestSecrets, secretLength, tooLongTogether } from './secret-size.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
 export { maskedValue, readText, readValue, type TextReading, type ValueProblem, validateValue } from './value.ts'
+export { longestSecrets, longestValue, tooLongTogether, valueLength } from './value-size.ts'

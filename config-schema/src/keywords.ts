@@ -46,11 +46,32 @@ export interface Keyword {
   rule(operand: unknown): Localized
 }
 
-const patterns = new Map<string, RegExp>()
-function pattern(source: string): RegExp {
-  const compiled = patterns.get(source) ?? new RegExp(source, 'u')
-  patterns.set(source, compiled)
-  return compiled
+/**
+ * Longer texts meet no pattern: an expression may go back to each character of a text, and the author of a pattern thinks of
+ * names and addresses.
+ */
+export const longestMatched = 4096
+
+/** A regular expression that looks at texts of bounded length only. */
+export interface BoundedPattern {
+  test(text: string): boolean
+  /** Another text for each expression: ajv tells patterns apart by it. */
+  toString(): string
+}
+
+const patterns = new Map<string, BoundedPattern>()
+
+/** Throws a SyntaxError for what is no regular expression. */
+export function pattern(source: string): BoundedPattern {
+  const known = patterns.get(source)
+  if (known !== undefined) return known
+  const expression = new RegExp(source, 'u')
+  const bounded: BoundedPattern = {
+    test: (text) => text.length <= longestMatched && expression.test(text),
+    toString: () => String(expression),
+  }
+  patterns.set(source, bounded)
+  return bounded
 }
 function isPattern(source: unknown): boolean {
   try {

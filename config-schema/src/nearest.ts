@@ -35,8 +35,12 @@ function difference(left: readonly string[], right: readonly string[]): number |
   return head > 0 && tail > 0 && shared >= 3 && words <= 3 ? edits + 4 : undefined
 }
 
-/** The candidate that was probably meant: misspelt, spelt with other separators, or with a segment missing or different. Ties go to the first by name. */
+/** Nobody means such a name: comparing it would cost the square of its length for each candidate. */
+const longestName = 200
+
+/** The candidate that was probably meant: misspelt, spelt with other separators, or with a segment missing or different. Ties go to the first by name; a name of more than 200 characters is near to nothing. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
+  if (name.length > longestName) return undefined
   const words = wordsOf(name)
   let best: string | undefined
   let least = Number.POSITIVE_INFINITY

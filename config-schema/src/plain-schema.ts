@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue } from './declaration.ts'
 import { formats } from './formats.ts'
-import { type Keyword, keywords, types } from './keywords.ts'
+import { type Keyword, keywords, longestMatched, types } from './keywords.ts'
 import type { Localized } from './localize.ts'
 
 /*
@@ -144,6 +144,9 @@ const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
 
 /** A violation in the words of the tables. */
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
+  if (keyword === 'pattern' && typeof part === 'string' && part.length > longestMatched) {
+    return violationOf('maxLength', longestMatched, path, part)
+  }
   const type = keyword === 'type' ? types[String(operand)] : undefined
   const format = keyword === 'format' ? formats[String(operand)] : undefined
   const other = { en: `meet "${keyword}"`, 'zh-CN': `符合 "${keyword}"` }

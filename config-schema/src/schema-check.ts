@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import type { JsonSchema, JsonValue } from './declaration.ts'
 import { formats } from './formats.ts'
-import { keywords } from './keywords.ts'
+import { keywords, pattern } from './keywords.ts'
 import {
   isPlain,
   missing,
@@ -66,7 +66,9 @@ function loadAjv(): Ajv2020 {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   // Strict: a misspelt keyword is an error, not a rule that is never applied.
   const strictness = { strict: true, strictRequired: false, allowUnionTypes: true, ownProperties: true }
-  ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true })
+  // Patterns of our own here too: they look at texts of bounded length only.
+  const regExp = Object.assign((source: string) => pattern(source), { code: 'boundedPattern' })
+  ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true, code: { regExp } })
   require('ajv-formats')(ajv)
   for (const [name, { validate, decode }] of Object.entries(formats)) {
     const compare = (a: string, b: string) => (decode?.(a) ?? Number.NaN) - (decode?.(b) ?? Number.NaN)

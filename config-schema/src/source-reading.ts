@@ -1,9 +1,9 @@
 import type { JsonValue, KeyDeclaration } from './declaration.ts'
 import { didYouMean } from './nearest.ts'
 import type { OwnedKey } from './owned-keys.ts'
-import { longestSecrets, secretLength, tooLongTogether } from './secret-size.ts'
 import type { ConfigEntry, ConfigSource, SourceName } from './sources.ts'
 import { readGiven, type TextReading } from './value.ts'
+import { longestSecrets, tooLongTogether, valueLength } from './value-size.ts'
 
 /** A value of a key in one source; it meets the rule of the key. */
 export interface ConfigLayer {
@@ -86,7 +86,7 @@ export function readSource({ name: source, entries, unreadable }: ConfigSource, 
     const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
     let read = isForbidden ? notFromDatabase : readGiven({ ...target.declaration, sensitive }, entry)
     if (read.ok && sensitive) {
-      const together = secretsLength + secretLength(read.value)
+      const together = secretsLength + valueLength(read.value)
       if (together > longestSecrets) read = { ok: false, rule: 'maxLength', message: tooLongTogether }
       else secretsLength = together
     }

@@ -4,7 +4,7 @@ import { types } from './keywords.ts'
 import { type Localized, localize, spaced } from './localize.ts'
 import type { Violation } from './plain-schema.ts'
 import { schemaCheck } from './schema-check.ts'
-import { tooLongSecret } from './secret-size.ts'
+import { tooLongValue } from './value-size.ts'
 
 /** What stands for every value of a sensitive key, whatever its length. */
 export const maskedValue = '******'
@@ -21,6 +21,8 @@ export type TextReading = { readonly ok: true; readonly value: JsonValue } | ({ 
 
 /** JSON of a value in at most 60 characters. */
 function brief(value: JsonValue): string {
+  if (tooLongValue(value) !== undefined)
+    return typeof value === 'string' ? brief(value.slice(0, 100)) : 'too long to be shown'
   let text: string | undefined
   try {
     text = JSON.stringify(value)
@@ -54,14 +56,14 @@ function problemOf(
 }
 
 /**
- * Every rule of the schema that a written value breaks; empty when it is valid. A sensitive value above `longestSecret`
- * breaks that rule alone.
+ * Every rule of the schema that a written value breaks; empty when it is valid. A value above `longestValue` breaks that
+ * rule alone.
  *
  * @param locale of the messages, as for `localize`
  */
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
   // Before any other rule, whose cost may grow with the value.
-  const tooLong = declaration.sensitive ? tooLongSecret(value) : undefined
+  const tooLong = tooLongValue(value)
   const violations = tooLong === undefined ? schemaCheck(declaration.schema).violations(value) : [tooLong]
   return violations.map((violation) => problemOf(declaration, violation, locale))
 }
@@ -129,7 +131,8 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
     const message = `must not be empty: give it a value or remove it${emptyHints[type] ?? ''}`
     return { ok: false, rule: 'empty', message }
   }
-  const value = read(declaration.schema, text)
+  const tooLong = tooLongValue(text)
+  const value = tooLong === undefined ? read(declaration.schema, text) : text
   if (value !== undefined) return { ok: true, value }
   const { rule = { en: 'have a type', 'zh-CN': '有类型' }, example } = types[type] ?? {}
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }

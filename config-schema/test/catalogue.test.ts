@@ -60,6 +60,8 @@ t.test('nearest finds what was meant and stays silent otherwise', async (t) => {
     '': undefined,
   }
   for (const [written, expected] of Object.entries(meant)) t.equal(nearest(written, names), expected, written)
+  const long = `platform.http.${'port'.repeat(100)}`
+  t.equal(nearest(long, [`${long}s`]), undefined, 'nobody means a name of more than 200 characters')
   t.equal(nearest('platform.http.prot', ['platform.http.port', 'platform.http.host']), 'platform.http.port')
   t.equal(nearest('satrt', ['stop', 'start', 'migrate']), 'start', 'also names without dots')
   t.equal(nearest('PLATFORM_RATE_LIMIT_ENABLE', names.map(environmentName)), 'PLATFORM_RATE_LIMIT_ENABLED')

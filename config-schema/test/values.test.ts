@@ -5,12 +5,12 @@ import {
   type JsonValue,
   type KeyDeclaration,
   key,
-  longestSecret,
+  longestValue,
   readText,
   readValue,
-  secretLength,
   validateDeclaration,
   validateValue,
+  valueLength,
 } from '../src/index.ts'
 import { readGiven } from '../src/reading.ts'
 
@@ -339,32 +339,60 @@ t.test('a given value, as text or in its written form, has to meet the whole rul
 })
 
 t.test(
-  'K-009 a sensitive value has a bound, which is checked before any other rule and tells nothing of the value',
+  'K-009 a value has a bound, which is checked before any other rule and tells nothing of a sensitive value',
   async (t) => {
     const text = key.string({ title: 'x', sensitive: true, pattern: '^(a+)+$' })
-    t.same(validateValue(text, 'a'.repeat(longestSecret)), [])
-    for (const value of [`${'a'.repeat(longestSecret)}b`, 'b'.repeat(900_000)]) {
-      t.same(validateValue(text, value), [
-        { rule: 'maxLength', message: 'must have at most 65536 characters, like every sensitive value' },
-      ])
+    const free = key.string({ title: 'x', sensitive: true })
+    t.same(validateValue(free, 'a'.repeat(longestValue)), [])
+    for (const value of [`${'a'.repeat(longestValue)}b`, 'b'.repeat(900_000)]) {
+      t.same(validateValue(text, value), [{ rule: 'maxLength', message: 'must have at most 65536 characters' }])
     }
-    t.match(validateValue(text, 'a'.repeat(longestSecret + 1), 'zh-CN'), [
-      { message: '必须最多有 65536 个字符（敏感值的上限）' },
-    ])
-    t.match(readGiven(text, { text: 'a'.repeat(longestSecret + 1) }), { ok: false, rule: 'maxLength' })
+    t.match(validateValue(text, 'a'.repeat(longestValue + 1), 'zh-CN'), [{ message: '必须最多有 65536 个字符' }])
+    t.match(readGiven(text, { text: 'a'.repeat(longestValue + 1) }), { ok: false, rule: 'maxLength' })
     t.match(validateValue(key.string({ title: 'x', sensitive: true, maxLength: 8 }), 'a'.repeat(9)), [
       { rule: 'maxLength', message: /at most 8 characters/ },
     ])
-    t.same(validateValue(key.string({ title: 'x' }), 'a'.repeat(longestSecret + 1)), [], 'other values have none')
+    const [shown] = validateValue(key.string({ title: 'x' }), 'a'.repeat(900_000))
+    t.match(shown, { rule: 'maxLength', message: /at most 65536 characters; it is "a{56}\.\.\.$/ })
+    for (const schema of [{}, { propertyNames: { minLength: 1 } }]) {
+      const nested = (levels: number): JsonValue => {
+        let value: JsonValue = {}
+        for (let level = 1; level < levels; level++) value = { a: value }
+        return value
+      }
+      const deep = key.object({ title: 'x', schema })
+      t.same(validateValue(deep, nested(64)), [], 'by the tables of the house and by ajv')
+      t.match(validateValue(deep, nested(65)), [{ rule: 'maxLength', message: /at most 64 lists and objects/ }])
+      t.match(validateValue(deep, nested(30_000)), [{ rule: 'maxLength', message: /too long to be shown/ }])
+    }
     t.match(
       validateDeclaration('platform.a.b', key.string({ title: 'x', sensitive: true, default: 'a'.repeat(70_000) })),
       [{ rule: 'default' }],
     )
     const peers = key.object({ title: 'x', sensitive: true, schema: {} })
-    const items = Array.from({ length: longestSecret }, () => 1)
-    for (const value of [{ items }, { [`${'n'.repeat(longestSecret)}`]: 1 }, { a: { b: 'a'.repeat(longestSecret) } }]) {
+    const items = Array.from({ length: longestValue }, () => 1)
+    for (const value of [{ items }, { [`${'n'.repeat(longestValue)}`]: 1 }, { a: { b: 'a'.repeat(longestValue) } }]) {
       t.match(validateValue(peers, value), [{ rule: 'maxLength' }])
     }
-    t.equal(secretLength({ ab: ['cde', 4, null] }), 'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length)
+    t.equal(valueLength({ ab: ['cde', 4, null] }), 'ab'.length + 1 + 3 + 'cde'.length + '4'.length + 'null'.length)
   },
 )
+
+t.test('K-009 a pattern looks at texts of bounded length only', async (t) => {
+  const pattern = '^(?:a|b)+$'
+  const cases: [string, (text: string) => ReturnType<typeof validateValue>][] = [
+    ['the tables of the house', (text) => validateValue(key.string({ title: 'x', pattern }), text)],
+    [
+      'ajv',
+      (text) => {
+        const schema = { properties: { a: { type: 'string', pattern } }, propertyNames: { minLength: 1 } }
+        return validateValue(key.object({ title: 'x', schema }), { a: text })
+      },
+    ],
+  ]
+  for (const [by, check] of cases) {
+    t.same(check('ab'.repeat(2048)), [], by)
+    t.match(check('c'), [{ rule: 'pattern', message: /match the pattern/ }], by)
+    t.match(check('ab'.repeat(2049)), [{ message: /have at most 4096 characters/ }], by)
+  }
+})

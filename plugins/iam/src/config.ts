@@ -23,8 +23,9 @@ export const keys = {
   'platform.iam.password.pattern': key.string({
     title: { en: 'Pattern of the custom policy', 'zh-CN': '自定义策略的密码格式' },
     description: {
-      en: 'ECMAScript regular expression that a password must match somewhere; empty allows all.',
-      'zh-CN': '密码须匹配的 ECMAScript 正则表达式；留空表示不限制。',
+      en: 'Regular expression (RE2) that a password must match somewhere; empty allows all. Conditions such as (?=.*[0-9]) may stand directly after ^; there are no back-references.',
+      'zh-CN':
+        '密码须匹配的正则表达式（RE2 语法）；留空表示不限制。(?=.*[0-9]) 之类的条件可紧跟在 ^ 之后；不支持反向引用。',
     },
     default: '',
     maxLength: 500,

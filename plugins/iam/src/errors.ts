@@ -7,8 +7,8 @@ export const iamErrors = {
     fix: 'List the permission under `permissions` of the plugin that owns the route, or correct its code.',
   },
   PLINTH_IAM_PASSWORD_PATTERN: {
-    text: 'platform.iam.password.pattern is no regular expression: {reason}.',
-    fix: 'Correct the pattern, or leave it empty.',
+    text: 'platform.iam.password.pattern is no regular expression that can be used: {reason}.',
+    fix: 'Correct the pattern, or leave it empty. It is in the syntax of RE2: no back-references, and (?=...) or (?!...) only directly after ^.',
   },
   PLINTH_IAM_MIGRATION_PENDING: {
     text: '{count} change sets are pending.',

@@ -4,6 +4,7 @@ import type { keys } from './config.ts'
 import type { PasswordFault, Passwords } from './contract.ts'
 import { iamError } from './errors.ts'
 import { refusal } from './failures.ts'
+import { passwordPattern } from './password-pattern.ts'
 
 /** Longer ones cost time and memory for nothing. */
 const longest = 128
@@ -33,13 +34,15 @@ const leet: Readonly<Record<string, string>> = {
 /** The policies of decision A28. Every value is read when it is needed, so a change counts at once. */
 export class PasswordPolicy implements Passwords {
   readonly #config: ConfigView<typeof keys>
+  #matches: (password: string) => boolean
 
-  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`; later changes to such a pattern are refused. */
+  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`; such a pattern is neither stored nor taken later. */
   constructor(config: ConfigView<typeof keys>) {
     this.#config = config
-    compiled(config.get('platform.iam.password.pattern'))
+    this.#matches = compiled(config.get('platform.iam.password.pattern'))
+    config.onVerify('platform.iam.password.pattern', (pattern) => void compiled(pattern))
     config.onChange('platform.iam.password.pattern', (pattern) => {
-      compiled(pattern)
+      this.#matches = compiled(pattern)
     })
   }
 
@@ -66,12 +69,12 @@ export class PasswordPolicy implements Passwords {
         message: 'three of: small letters, capital letters, digits, other characters',
       })
     }
-    if (policy === 'high' && isWellKnown(password, username)) {
+    if (policy === 'high' && length <= longest && isWellKnown(password, username)) {
       faults.push({ rule: 'well-known', message: 'not a well-known password or the user name' })
     }
     if (policy === 'custom' && length <= longest) {
       const pattern = this.#config.get('platform.iam.password.pattern')
-      if (!compiled(pattern).test(password)) faults.push({ rule: 'pattern', message: `the pattern ${pattern}` })
+      if (!this.#matches(password)) faults.push({ rule: 'pattern', message: `the pattern ${pattern}` })
     }
     return faults
   }
@@ -86,9 +89,9 @@ export class PasswordPolicy implements Passwords {
 
 const count = (patterns: readonly RegExp[], text: string) => patterns.filter((pattern) => pattern.test(text)).length
 
-function compiled(pattern: string): RegExp {
+function compiled(pattern: string): (password: string) => boolean {
   try {
-    return new RegExp(pattern, 'u')
+    return passwordPattern(pattern)
   } catch (error) {
     throw iamError('PLINTH_IAM_PASSWORD_PATTERN', { reason: reasonOf(error) }, error)
   }

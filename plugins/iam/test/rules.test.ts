@@ -7,6 +7,7 @@ import type { keys } from '../src/config.ts'
 import type { DataScope } from '../src/contract.ts'
 import { covers, type RoleGrant, resolveGrants } from '../src/grants.ts'
 import { PasswordHasher } from '../src/password-hash.ts'
+import { passwordPattern } from '../src/password-pattern.ts'
 import { PasswordPolicy } from '../src/password-policy.ts'
 
 const refusedFor = (reason: string) => ({ reason }) as unknown as Error
@@ -63,12 +64,20 @@ t.test('A28 I-111 I-112 password policies', (t) => {
     'platform.iam.password.pattern': '',
   }
   const listeners: Record<string, (value: never) => unknown> = {}
+  const verifiers: typeof listeners = {}
   const policy = new PasswordPolicy({
     get: (name: string) => values[name],
     onChange: (name: string, listener: (value: never) => unknown) => {
       listeners[name] = listener
     },
+    onVerify: (name: string, verifier: (value: never) => unknown) => {
+      verifiers[name] = verifier
+    },
   } as unknown as ConfigView<typeof keys>)
+  const setPattern = (pattern: string) => {
+    values['platform.iam.password.pattern'] = pattern
+    listeners['platform.iam.password.pattern']?.(pattern as never)
+  }
   const rules = (password: string, username?: string) => policy.check(password, username).map(({ rule }) => rule)
 
   t.same(rules('123456'), [])
@@ -87,11 +96,55 @@ t.test('A28 I-111 I-112 password policies', (t) => {
   }
   t.same(rules('Mia.Miller-77', 'mia.miller'), ['well-known'], 'the own name')
   values['platform.iam.password.policy'] = 'custom'
-  values['platform.iam.password.pattern'] = '^\\p{Lu}'
+  setPattern('^\\p{Lu}')
   t.same(rules('Abcdefgh'), [])
   t.same(rules('abcdefg'), ['too-short', 'pattern'])
   t.throws(() => policy.assertAllowed('abcdefg'), refusedFor('iam.password-refused'))
-  t.throws(() => listeners['platform.iam.password.pattern']?.('(' as never), { code: 'PLINTH_IAM_PASSWORD_PATTERN' })
+  for (const wrong of ['(', '(a)\\1', 'x(?=y)', '^(?=a)b|c', 'a{2000}', '^(?=a)*b']) {
+    for (const asked of [listeners, verifiers]) {
+      const ask = () => asked['platform.iam.password.pattern']?.(wrong as never)
+      t.throws(ask, { code: 'PLINTH_IAM_PASSWORD_PATTERN' }, wrong)
+    }
+  }
+  t.end()
+})
+
+t.test('A28 a password pattern says what ECMAScript says, in a time that no pattern stretches', (t) => {
+  const condition = fc.constantFrom(
+    '',
+    '(?=.*\\d)',
+    '(?=.*[)(|a])',
+    '(?!.*(aa|bb))',
+    '(?=[^\\]]*b)',
+    '(?!(?:a|b)$)',
+    '(?=.*\\p{Lu})',
+  )
+  const start = fc.array(condition, { maxLength: 3 }).map((parts) => `^${parts.join('')}`)
+  const rest = fc.constantFrom('', '.{2,}', 'a.*', '(?:a|b)+$', '[\\w|-]+', '.*\\|', '\\p{L}*', '(a|b){1,3}')
+  const source = fc.oneof(
+    fc.tuple(start, rest).map((parts) => parts.join('')),
+    rest,
+    fc.constant('a|^b'),
+  )
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', 'Ä', '😀', '|', '(', ')', ']', '-'), maxLength: 8 })
+  fc.assert(
+    fc.property(source, text, (pattern, password) => {
+      return passwordPattern(pattern)(password) === new RegExp(pattern, 'u').test(password)
+    }),
+    { numRuns: 3000 },
+  )
+  const before = process.cpuUsage()
+  for (const pattern of [
+    '^(a+)+$',
+    '^(?=(a|a)*b)a',
+    '^(a|a?)+$',
+    '(.*)*x',
+    `^${'a?'.repeat(100)}${'a'.repeat(100)}$`,
+  ]) {
+    passwordPattern(pattern)(`${'a'.repeat(127)}!`)
+  }
+  const { user, system } = process.cpuUsage(before)
+  t.ok(user + system < 2e6, `five patterns that go back in the text cost ${(user + system) / 1000} ms`)
   t.end()
 })
 

@@ -3,15 +3,25 @@ import {
   longestSecrets,
   maskedValue,
   nearest,
-  secretLength,
   tooLongTogether,
   validateValue,
+  valueLength,
 } from '@plinth/kernel'
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, KeyFault } from './contract.ts'
 
+/** Changes of one request at most, more than a product has keys: each is checked, shown and stored by itself. */
+export const mostChanges = 1000
+
+/** Characters of the longest key. */
+export const longestKey = 200
+
+/** Looking for the name that was meant compares with every key, so only the first unknown ones of a request get a hint. */
+const mostHints = 10
+
 /**
- * Everything that speaks against changes, by key.
+ * Everything that speaks against changes, by key. What it costs is bounded: see `mostChanges`, `longestKey`, `mostHints`
+ * and the longest value of any key.
  *
  * @param owner plugin that changes its own state; absent for an operator
  */
@@ -21,13 +31,18 @@ export function faultsOf(
   stored: StoredConfig,
   owner?: string,
 ): readonly KeyFault[] {
+  if (changes.length > mostChanges) {
+    return [{ field: 'changes', rule: 'maxItems', message: `changes must be at most ${mostChanges} in one request` }]
+  }
+  let hints = mostHints
+  const hintFor = (key: string) => (hints-- > 0 ? nearest(key, catalogue.keys()) : undefined)
   const seen = new Set<string>()
   const secrets = new SecretsLength(changes, catalogue, stored)
   return changes.flatMap((change) => {
     const isRepeated = seen.has(change.key)
     seen.add(change.key)
     if (isRepeated) return [fault(change.key, 'duplicate', 'is changed twice in one request')]
-    const faults = faultsOfChange(change, catalogue, stored, owner)
+    const faults = faultsOfChange(change, catalogue, stored, { owner, hintFor })
     return faults.length > 0 || secrets.takes(change) ? faults : [fault(change.key, 'maxLength', tooLongTogether)]
   })
 }
@@ -45,12 +60,12 @@ class SecretsLength {
     const changed = new Set(changes.map(({ key }) => key))
     this.#isSensitive = (key) => catalogue.get(key)?.sensitive === true || values.get(key)?.sensitive === true
     const kept = [...values.values()].filter(({ key }) => !changed.has(key) && this.#isSensitive(key))
-    this.#length = kept.reduce((sum, { value = '' }) => sum + secretLength(value), 0)
+    this.#length = kept.reduce((sum, { value = '' }) => sum + valueLength(value), 0)
   }
 
   takes(change: ConfigChange): boolean {
     if (change.action === 'reset' || !this.#isSensitive(change.key)) return true
-    const length = this.#length + secretLength(change.value)
+    const length = this.#length + valueLength(change.value)
     if (length > longestSecrets) return false
     this.#length = length
     return true
@@ -68,9 +83,12 @@ function faultsOfChange(
   change: ConfigChange,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
-  owner: string | undefined,
+  { owner, hintFor }: { readonly owner: string | undefined; hintFor(key: string): string | undefined },
 ): readonly KeyFault[] {
   const { key } = change
+  if (key.length > longestKey) {
+    return [fault(`${key.slice(0, longestKey)}...`, 'unknown', `has more than ${longestKey} characters, as no key has`)]
+  }
   const declaration = catalogue.get(key)
   if (owner === undefined && isState(key, catalogue, stored)) {
     return [fault(key, 'not-editable', 'is state of a plugin, which alone writes it')]
@@ -80,7 +98,7 @@ function faultsOfChange(
   }
   if (declaration === undefined) {
     if (change.action === 'reset' && stored.values.has(key)) return []
-    const near = nearest(key, catalogue.keys())
+    const near = hintFor(key)
     const hint = near === undefined ? '' : `; did you mean ${near}?`
     return [fault(key, 'unknown', `is not declared by any loaded plugin${hint}`)]
   }

@@ -1,7 +1,8 @@
 import { BusinessError, type JsonValue } from '@plinth/kernel'
 import type { ImportDocument } from './contract.ts'
 
-const notADocument = (why: string) =>
+/** That a document cannot be imported. */
+export const notADocument = (why: string) =>
   new BusinessError('400', `This is no exported configuration: ${why}.`, {
     reason: 'system-config.document-invalid',
     params: { why },

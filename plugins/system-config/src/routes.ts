@@ -67,6 +67,7 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
     { body: schema.previewBody },
     schema.outcome,
     async ({ body }) => previewView(await centre.preview(changesOf(body.changes))),
+    [bulkLimited],
   )
   route(
     'POST changes',
@@ -110,6 +111,7 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
       if (dryRun) return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys)))
       return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
     },
+    [bulkLimited],
   )
   route(
     'GET export',

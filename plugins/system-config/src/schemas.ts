@@ -1,9 +1,10 @@
 import { page, pageQuery } from '@plinth/http'
 import { Type } from 'typebox'
+import { longestKey, mostChanges } from './change-check.ts'
 
 const text = Type.String()
 const moment = Type.String({ format: 'date-time' })
-const keyName = Type.String({ minLength: 1, maxLength: 200, examples: ['platform.rate-limit.default-window'] })
+const keyName = Type.String({ minLength: 1, maxLength: longestKey, examples: ['platform.rate-limit.default-window'] })
 const reason = Type.Optional(Type.String({ maxLength: 200, description: 'Why; goes into the history.' }))
 const dryRun = Type.Optional(
   Type.Boolean({ default: false, description: 'Answers what would happen; changes nothing.' }),
@@ -81,11 +82,11 @@ const change = Type.Object({
   ),
 })
 export const changesBody = Type.Object({
-  changes: Type.Array(change, { minItems: 1, maxItems: 500 }),
+  changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }),
   reason,
   verify,
 })
-export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: 500 }) })
+export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }) })
 
 const effect = Type.Object({
   key: text,
@@ -136,7 +137,7 @@ export const historyPage = page(
 
 export const rollbackBody = Type.Object({
   toVersion: version,
-  keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: 500 })),
+  keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: mostChanges })),
   reason,
   verify,
   dryRun,
@@ -153,7 +154,7 @@ export const document = Type.Object({
 export const importBody = Type.Object({
   document: Type.Object({
     format: Type.Literal('plinth-config/1'),
-    values: Type.Record(Type.String({ maxLength: 200 }), Type.Unknown()),
+    values: Type.Record(Type.String(), Type.Unknown(), { maxProperties: mostChanges }),
   }),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),
   expectedVersion: Type.Optional(

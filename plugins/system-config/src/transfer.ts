@@ -1,7 +1,8 @@
-import { type CatalogueEntry, maskedValue } from '@plinth/kernel'
-import { isState } from './change-check.ts'
+import { type CatalogueEntry, type JsonValue, longestValue, maskedValue, valueLength } from '@plinth/kernel'
+import { isState, mostChanges } from './change-check.ts'
 import type { StoredConfig } from './config-store.ts'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from './contract.ts'
+import { notADocument } from './document-check.ts'
 
 /** Stored values of a version as a document. Values that cannot be decrypted are secrets too. */
 export function exportDocument(
@@ -28,19 +29,26 @@ export function exportDocument(
   }
 }
 
-/** The changes that bring the stored values to those of a document. */
+/**
+ * The changes that bring the stored values to those of a document. A document of too many values is refused before any of
+ * them is looked at.
+ *
+ * @throws BusinessError `400`, reason `system-config.document-invalid`
+ */
 export function importChanges(
   document: ImportDocument,
   mode: ImportMode,
   stored: StoredConfig,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
 ): readonly ConfigChange[] {
+  const given = Object.keys(document.values).length
+  if (given > mostChanges) throw notADocument(`it has ${given} values, and at most ${mostChanges} are taken at once`)
   const expected = (key: string) => stored.values.get(key)?.version ?? 0
   const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
     // A document may be written by hand, with the mask where a secret was.
     if (value === maskedValue && catalogue.get(key)?.sensitive === true) return []
     const isSecret = catalogue.get(key)?.sensitive === true || stored.values.get(key)?.sensitive === true
-    const isStored = !isSecret && JSON.stringify(stored.values.get(key)?.value) === JSON.stringify(value)
+    const isStored = !isSecret && isSame(stored.values.get(key)?.value, value)
     return isStored ? [] : [{ key, action: 'set', value, expectedVersion: expected(key) }]
   })
   if (mode === 'merge') return set
@@ -57,3 +65,7 @@ export function importChanges(
     ...removed.map(({ key, version }): ConfigChange => ({ key, action: 'reset', expectedVersion: version })),
   ]
 }
+
+/** A value that is too long or too deep to be a value at all is never compared: its faults are found when it is checked. */
+const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
+  stored !== undefined && valueLength(given) <= longestValue && JSON.stringify(stored) === JSON.stringify(given)

@@ -41,7 +41,12 @@ async function start(t: Test, set: Record<string, string> = {}) {
     config: { 'platform.http.port': 0, 'platform.http.response-check': true },
     set,
   })
-  const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers: Record<string, string> = {}) => {
+  const call = async (
+    method: 'GET' | 'POST',
+    path: string,
+    payload?: object | string,
+    headers: Record<string, string> = {},
+  ) => {
     const response = await running.service(httpRef).inject({
       method,
       url: `/api/v1/admin/system-config/${path}`,
@@ -55,6 +60,78 @@ async function start(t: Test, set: Record<string, string> = {}) {
 
 const limit = 'platform.sample.limit'
 const secret = 'platform.sample.secret'
+
+/** Milliseconds of CPU that a call costs this process. Generous bounds only: other work runs here as well. */
+async function cpuOf<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly ms: number }> {
+  const before = process.cpuUsage()
+  const result = await work()
+  const { user, system } = process.cpuUsage(before)
+  return { result, ms: (user + system) / 1000 }
+}
+
+const unknownKeys = (count: number) =>
+  Array.from({ length: count }, (_, index) => `platform.sample.${'limti-'.repeat(28)}${index}`)
+
+t.test('what a caller may send decides not how long a preview, a save or an import takes', async (t) => {
+  const { call } = await start(t)
+  const set = (key: string, value: unknown) => ({ key, action: 'set', value })
+
+  const names = ['platform.sample.limti', ...Array.from({ length: 20 }, (_, index) => `platform.sample.limi${index}`)]
+  const named = await call('POST', 'changes/preview', { changes: names.map((key) => set(key, 1)) })
+  const messages: string[] = named.data.errors.map(({ message }: { message: string }) => message)
+  t.equal(messages.length, names.length, 'each unknown key is a fault')
+  t.match(messages[0], /did you mean platform\.sample\.limit\?/)
+  t.equal(
+    messages.filter((message) => message.includes('did you mean')).length,
+    10,
+    'the search is made ten times at most',
+  )
+
+  const many = unknownKeys(900)
+  const warm = await call('POST', 'changes/preview', { changes: [set('platform.none', 1)] })
+  t.equal(warm.code, '200')
+  const preview = await cpuOf(() => call('POST', 'changes/preview', { changes: many.map((key) => set(key, 1)) }))
+  t.equal(preview.result.data.errors.length, many.length)
+  t.ok(preview.ms < 1500, `900 unknown long keys cost ${Math.round(preview.ms)} ms`)
+  const save = await cpuOf(() => call('POST', 'changes', { changes: many.map((key) => set(key, 1)) }))
+  t.match(save.result, { code: '400', data: { reason: 'system-config.invalid' } })
+  t.ok(save.ms < 1500, `to save them ${Math.round(save.ms)} ms`)
+  t.equal((await call('POST', 'changes/preview', { changes: unknownKeys(1001).map((key) => set(key, 1)) })).code, '400')
+  t.equal((await call('POST', 'changes', { changes: [set('k'.repeat(201), 1)] })).code, '400')
+
+  const documentOf = (keys: readonly string[], value: unknown = 1) => ({
+    document: { format: 'plinth-config/1', values: Object.fromEntries(keys.map((key) => [key, value])) },
+    dryRun: true,
+  })
+  const imported = await cpuOf(() => call('POST', 'import', documentOf(many)))
+  t.equal(imported.result.data.errors.length, many.length)
+  t.ok(imported.ms < 1500, `to import them ${Math.round(imported.ms)} ms`)
+  t.equal((await call('POST', 'import', documentOf(unknownKeys(1001)))).code, '400', 'more values than a product has')
+  const [fault] = (await call('POST', 'import', documentOf(['k'.repeat(100_000)]))).data.errors
+  t.match(fault, { rule: 'unknown', message: /more than 200 characters/ })
+  t.ok(JSON.stringify(fault).length < 1000, 'and is not repeated in full')
+
+  const long = 'x'.repeat(900_000)
+  for (const key of [limit, secret, 'platform.sample.window', 'platform.sample.tags']) {
+    const { result, ms } = await cpuOf(() => call('POST', 'changes/preview', { changes: [set(key, long)] }))
+    t.match(result.data.errors, [{ field: key, rule: 'maxLength', message: /at most 65536 characters/ }])
+    t.ok(result.text.length < 2000, 'the text is not sent back')
+    t.ok(ms < 1000, `900,000 characters for ${key} cost ${Math.round(ms)} ms`)
+  }
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+  const text = JSON.stringify(documentOf(['platform.sample.tags'], 'deep')).replace('"deep"', deep)
+  const nested = (await call('POST', 'import', text, { 'content-type': 'application/json' })).data.errors
+  t.match(nested, [{ field: 'platform.sample.tags', rule: 'maxLength', message: /within each other/ }])
+})
+
+t.test('R-106 what looks at or changes many keys has a lower quota than the default', async (t) => {
+  const { running } = await start(t)
+  const limited = running
+    .service(httpRef)
+    .routes.filter(({ annotations }) => annotations.some(({ id }) => id === 'rate-limit.limited'))
+    .map(({ method, path }) => `${method} ${path.replace('/api/v1/admin/system-config/', '')}`)
+  t.same(limited.sort(), ['GET export', 'POST changes/preview', 'POST import', 'POST rollback'])
+})
 
 t.test('C-026 every route is an admin route with a permission of its own', async (t) => {
   const { call, running } = await start(t)

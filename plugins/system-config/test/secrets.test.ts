@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { BusinessError, definePlugin, key, longestSecret, redact } from '@plinth/kernel'
+import { BusinessError, definePlugin, key, longestValue, redact } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -220,13 +220,13 @@ t.test('K-009 sensitive values are bounded, alone and together, before anything 
     config: Object.fromEntries(names.map((name) => [name, declaration])),
   })
   const { centre, running } = await startOn(t, await onSqlite(t), { plugins: [samplePlugin, vault] })
-  const long = put('x'.repeat(longestSecret + 1), names[0])
+  const long = put('x'.repeat(longestValue + 1), names[0])
   const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
   t.match((await centre.preview([long])).faults, [tooLong])
   t.match(await refusal(centre.save([long], by)), { code: '400', data: { errors: [tooLong] } })
   t.match(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
 
-  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(longestSecret), name))
+  const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(longestValue), name))
   const tooMuch = {
     field: names[16],
     rule: 'maxLength',
@@ -240,7 +240,7 @@ t.test('K-009 sensitive values are bounded, alone and together, before anything 
   t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
   const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
   await centre.save(swap, by)
-  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(longestSecret))
+  t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(longestValue))
 })
 
 async function onSqlite(t: Test): Promise<TestDatabase> {
