@@ -1,0 +1,41 @@
+/** What keys of the server do that no other test is about. */
+import { definePlugin, healthCheck } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { startHttp } from './start-http.ts'
+
+t.test('effect of platform.http.host: the address at which it listens', async (t) => {
+  const { server } = await startHttp(t, undefined, { set: { 'platform.http.host': '127.0.0.4' } })
+  t.match(server.url, /^http:\/\/127\.0\.0\.4:\d+$/)
+  t.equal((await fetch(`${server.url}/health/live`)).status, 200)
+})
+
+t.test('effect of platform.http.metrics.allowed-clients: who may read metrics', async (t) => {
+  const { server } = await startHttp(t, undefined, { set: { 'platform.http.metrics.allowed-clients': '192.0.2.0/24' } })
+  const from = async (remoteAddress: string) => (await server.inject({ url: '/metrics', remoteAddress })).statusCode
+  t.same([await from('192.0.2.9'), await from('198.51.100.9'), await from('127.0.0.1')], [200, 404, 404])
+})
+
+t.test('effect of platform.http.readiness-deadline: how long a health check may take', async (t) => {
+  const clock = manualClock()
+  const asked = Promise.withResolvers<AbortSignal>()
+  const stuck = definePlugin({
+    id: 'stuck',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [healthCheck],
+    setup: ({ contribute }) =>
+      contribute(healthCheck, 'stuck', (signal) => {
+        asked.resolve(signal)
+        return new Promise(() => {})
+      }),
+  })
+  const set = { 'platform.http.readiness-deadline': '7s' }
+  const { server } = await startHttp(t, undefined, { clock, set, plugins: [stuck] })
+  const answer = server.inject('/health/ready')
+  const signal = await asked.promise
+  await clock.advance(6999)
+  t.notOk(signal.aborted)
+  await clock.advance(1)
+  t.equal((await answer).statusCode, 503)
+})
