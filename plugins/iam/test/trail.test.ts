@@ -6,6 +6,7 @@ import { userDeleted } from '@plinth/iam'
 import { type AuditEntry, audit, auditCaller, auditTrail, definePlugin, kernel, key, service } from '@plinth/kernel'
 import t from 'tap'
 import { Type } from 'typebox'
+import { changeSets } from '../src/migrations/index.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 interface Shop {
@@ -117,4 +118,37 @@ onEachDatabase(t, 'A9 a deleted user is told of once, and only when the deletion
   t.equal(await remove(mia.id), '404')
   await iam.running.service(events).idle()
   t.same(deleted, [mia.id])
+})
+
+onEachDatabase(t, 'K-006 rows of earlier versions: audits get their user, names their new form', async (t, db) => {
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  const lead = await iam.accounts.create({ username: 'stra\u00dfe', password: 'secret1' }, system)
+  const late = await iam.accounts.create({ username: 'm\u0131a', password: 'secret1' }, system)
+  const store = iam.running.service(database)
+  await iam.call('PUT', `/api/v1/admin/iam/users/${lead.id}`, { token, body: { enabled: true, orgId: 7 } })
+  await store.execute('update iam_audit set actor_user_id = null')
+  await store.execute('update iam_user set username_key = ? where id = ?', ['stra\u00dfe', lead.id])
+  await store.execute('update iam_user set username_key = ? where id = ?', ['m\u0131a', late.id])
+  await iam.accounts.create({ username: 'mia', password: 'secret2' }, system)
+
+  const context = {
+    db: store.fork().getKysely() as never,
+    dialect: store.dialect,
+    newId: () => store.newId(),
+    now: Date.now,
+    signal: new AbortController().signal,
+  }
+  for (const { data } of changeSets.slice(-2)) await data?.(context)
+  const admin = (await iam.accounts.findByUsername('admin'))?.id
+  const audits = await store.query<{ actor: string; user_id: unknown }>(
+    'select actor, actor_user_id as user_id from iam_audit order by id',
+  )
+  t.same(
+    audits.map((row) => [row.actor, Number(row.user_id)]),
+    audits.map(({ actor }) => [actor, actor === `user:${admin}` ? admin : 0]),
+  )
+  t.ok(audits.some(({ actor }) => actor === `user:${admin}`))
+  t.ok(await iam.login('STRASSE', 'secret1'))
+  t.ok(await iam.login('mia', 'secret2'), 'a name that is taken stays its owner\u2019s')
 })

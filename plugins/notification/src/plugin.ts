@@ -1,5 +1,6 @@
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
+import { identity } from '@plinth/iam'
 import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
@@ -21,7 +22,7 @@ export default definePlugin({
   id: 'notification',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, http: optional(http), database: optional(database) },
+  requires: { kernel, http: optional(http), database: optional(database), identity: optional(identity) },
   provides: [notification],
   extensionPoints: [notificationChannel],
   config,
@@ -60,7 +61,7 @@ export default definePlugin({
     })
 
     provide(notification, facade)
-    if (http !== undefined) addRoutes(http, plugin.id, facade)
+    if (http !== undefined) addRoutes(http, plugin.id, facade, services.identity)
     if (http && db && recorder) {
       const sendDeadlineMs = () => settings.sendDeadlineMs
       const retries = new SendLogRetries({ db, clock, log, kernel, facade, recorder, sendDeadlineMs })

@@ -1,4 +1,5 @@
 import type { HttpServer } from '@plinth/http'
+import { type Identity, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { rateLimited } from '@plinth/rate-limit'
 import Type from 'typebox'
@@ -58,20 +59,33 @@ const sendMetadata = Type.Object({
   ),
 })
 
-/** Routes of document 2, "Endpoints", with the permission of decision B41. */
-export function addRoutes(http: HttpServer, plugin: string, notification: Notification): void {
+/**
+ * Routes of document 2, "Endpoints", with the permission of decision B41.
+ *
+ * @param identity judges the data scope of who sends (decision A5); absent where the product has no users
+ */
+export function addRoutes(
+  http: HttpServer,
+  plugin: string,
+  notification: Notification,
+  identity: Pick<Identity, 'assertInScope'> | undefined,
+): void {
   http.route(plugin, {
     method: 'POST',
     path: '/api/v1/notifications/send',
     summary: 'Send a message through one or more channels',
-    description: 'Answers one result per channel. A single channel that fails is answered as a business failure.',
+    description:
+      'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
+      'data scope of the caller refuses the whole before any channel is asked.',
     tags: ['notification'],
     access: { permission: own.messageSend },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 })],
     request: { body: sendBody },
     response: Type.Array(sendResult),
-    async handler({ body, traceId }) {
+    async handler(request) {
+      const { body, traceId } = request
       const { channels = [], recipientUserIds = [], ...draft } = body
+      await identity?.assertInScope(requirePrincipal(request), recipientUserIds)
       const recipients = [...new Set(recipientUserIds)].map((userId) => ({ kind: 'user' as const, userId }))
       const results = await notification.send({ ...draft, recipients, attributes: { traceId } }, { channels })
       const [first] = results

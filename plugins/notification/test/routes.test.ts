@@ -1,5 +1,8 @@
+import database from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
+import iam, { accounts, identity } from '@plinth/iam'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
@@ -177,4 +180,43 @@ t.test('N-139 without a database there is no send log, and sends work', async (t
   ])
   const answer = await running.service(httpRef).inject({ url: '/api/v1/notification-send-logs' })
   t.equal(answer.statusCode, 404)
+})
+
+t.test('N-132 A5 whoever sends reaches users of the own data scope alone', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const running = await startForTest(
+    defineProduct({
+      name: 'notices',
+      plugins: [database, http, i18n, iam, rateLimit, memoryStore, notification, log, memory],
+      config: { ...db.config, 'platform.http.port': 0, 'platform.http.response-check': true },
+    }),
+  )
+  t.teardown(() => running.stop('test ended'))
+  const origin = { clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+  const system = { ...origin, name: 'test' }
+  const users = running.service(accounts)
+  const inject = running.service(httpRef).inject
+  const tokenOf = async (userId: number) => {
+    const attempt = { ...origin, method: 'test', identifier: 'x', setHeader() {} }
+    return (await running.service(identity).openSession(userId, attempt)).accessToken
+  }
+  const post = async (token: string, url: string, payload: object) =>
+    (await inject({ method: 'POST', url, payload, headers: { authorization: `Bearer ${token}` } })).json()
+  const { account } = await users.createAdministrator({ username: 'admin', password: 'a long password 1' }, system)
+  const admin = await tokenOf(account?.id ?? 0)
+  const content = { code: 'sender', name: 'Sender', dataScope: 'org', permissions: ['notification:message:send'] }
+  const roleId = (await post(admin, '/api/v1/admin/iam/roles', content)).data.id
+  const sender = await users.create({ username: 'sender', orgId: 7, roleIds: [roleId] }, system)
+  const mate = await users.create({ username: 'mate', orgId: 7 }, system)
+  const other = await users.create({ username: 'other', orgId: 8 }, system)
+  const send = async (token: string, recipientUserIds: number[]) =>
+    post(token, '/api/v1/notifications/send', { channels: ['memory'], recipientUserIds, content: 'x' })
+
+  const token = await tokenOf(sender.id)
+  t.match(await send(token, [mate.id, other.id]), { code: '403', data: { reason: 'iam.out-of-scope' } })
+  t.match(await send(token, [mate.id, 1]), { code: '403' }, 'nobody')
+  t.same(running.service(sentNotifications).messages, [], 'refused as a whole')
+  t.match(await send(token, [mate.id]), { code: '200' })
+  t.match(await send(admin, [mate.id, other.id]), { code: '200' })
 })
