@@ -150,8 +150,18 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
   t.ok(compared >= 45, 'a table that excuses too much would compare nothing')
 })
 
-t.test('every documented permission is declared, and every permission that guards a route', async (t) => {
+t.test('every documented permission is declared, and every declared one guards a route', async (t) => {
   const declared = product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code))
+  const running = await startForTest(product, { roles: ['cli'] })
+  t.teardown(() => running.stop('test ended'))
+  const guarding = new Set(
+    running.service(http).routes.flatMap(({ access }) => (typeof access === 'object' ? [access.permission] : [])),
+  )
+  t.same(
+    declared.filter((code) => !guarding.has(code)),
+    [],
+    'a permission that guards nothing would be given to roles in vain',
+  )
   for (const { code } of contract.permissions) {
     const isThere = declared.some((candidate) =>
       code.endsWith(':*') ? candidate.startsWith(code.slice(0, -1)) : candidate === code,
