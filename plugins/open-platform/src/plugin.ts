@@ -52,7 +52,7 @@ export default definePlugin({
     identityResolvers.add(({ openCaller }) => openCaller?.appKey)
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
-    http.guard(quotaGuard({ limiter, meter, defaultLimit }))
+    http.guard(quotaGuard({ nonces, limiter, meter, defaultLimit }))
     addOpenRoutes(http, plugin)
     addAppRoutes({ http, plugin, db, clock, applications, scopes })
     addUsageRoutes({ http, plugin, records, clock })

@@ -3,11 +3,14 @@ import { BusinessError } from '@plinth/kernel'
 import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
 import type { CallMeter } from './call-meter.ts'
 import type { GuardedReply } from './contract.ts'
+import type { Nonces } from './nonces.ts'
 import { openApiOf, requireOpenCaller } from './signature-guards.ts'
+import { readSignedHeaders } from './signed-headers.ts'
 
 const windowMs = 60_000
 
 export interface QuotaParts {
+  readonly nonces: Nonces
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
   /** Of applications without a limit of their own; 0 or negative: unlimited. */
@@ -15,10 +18,11 @@ export interface QuotaParts {
 }
 
 /**
- * Takes the quota of the application and records the call when it passes (document 1, "Open-platform limiter"). Runs after
- * validation: bad input costs nothing.
+ * Takes the quota of the application, uses the nonce up and records the call (document 1, "Open-platform limiter"). Runs
+ * after validation: bad input costs nothing. The nonce comes last, right before the handler: of one request that comes many
+ * times at once one is served, and a denied call writes nothing.
  */
-export function quotaGuard({ limiter, meter, defaultLimit }: QuotaParts): RouteGuard {
+export function quotaGuard({ nonces, limiter, meter, defaultLimit }: QuotaParts): RouteGuard {
   return {
     name: 'open-platform.quota',
     stage: 'quota',
@@ -35,6 +39,7 @@ export function quotaGuard({ limiter, meter, defaultLimit }: QuotaParts): RouteG
         const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
         if (!result.allowed) throw tooManyCalls(result)
+        await nonces.use(caller.appKey, readSignedHeaders(request.headers).nonce)
         meter.accept(request, reply, { caller, route: route.path, cost, quotaLimit: result.limit })
       }
     },

@@ -36,8 +36,9 @@ export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
 }
 
 /**
- * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. Only a valid signature uses its
- * nonce up, so that nobody can spoil the requests of others.
+ * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. The nonce is only looked at: it is
+ * used up by the request that is served (`quotaGuard`), so that what is refused leaves nothing in the shared store, and a
+ * replay is refused before it takes the quota of anybody.
  */
 export function signatureGuard({ authenticator, nonces, clock }: SignatureParts): RouteGuard {
   return {
@@ -60,7 +61,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
         })
         if (canonical === undefined) throw refusal('query-malformed')
         const caller = await authenticator.callerOf(sent, canonical)
-        await nonces.use(caller.appKey, sent.nonce)
+        await nonces.assertUnused(caller.appKey, sent.nonce)
         const missing = rule.scopes.filter((scope) => !caller.scopes.has(scope))
         if (missing.length > 0) {
           throw refusal('scope-missing', { params: { scopes: missing.join(', ') }, data: { scopes: missing } })

@@ -1,3 +1,4 @@
+import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
@@ -147,4 +148,45 @@ t.test('R-061 R-063 limits by user tell applications apart', async (t) => {
   const codes = []
   for (const app of [one, one, one, other, other, other]) codes.push((await signed(app, { target })).code)
   t.same(codes, ['200', '200', '429', '200', '200', '429'])
+})
+
+onEachDatabase(t, 'A25 what is refused writes nothing, and a replay takes no quota', async (t, db) => {
+  const clock = manualClock()
+  const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock })
+  const admin = await adminToken()
+  const app = await createApp(admin, { rateLimitPerMinute: 3 })
+  const written = async () => {
+    const rows = await running.service(database).query<{ name: string }>('select name from shared_store_entry')
+    return rows.filter(({ name }) => name.includes('open-platform:nonce:')).length
+  }
+  const refused = [
+    ...Array.from({ length: 5 }, () => signed({ ...app, secret: 'plinth_open_wrong' })),
+    ...Array.from({ length: 5 }, () =>
+      signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":1}' }),
+    ),
+    ...Array.from({ length: 5 }, () =>
+      signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
+    ),
+  ]
+  t.same(new Set((await Promise.all(refused)).map(({ code }) => code)), new Set(['400', '401', '403']))
+  t.equal(await written(), 0, 'neither a wrong signature nor a missing scope nor bad input')
+
+  const first = { nonce: 'nonce-of-the-first-call' }
+  t.equal(outcome(await signed(app, first)), '200')
+  for (let count = 0; count < 10; count++) t.equal(outcome(await signed(app, first)), '401 open-platform.nonce-used')
+  t.same(quotaHeaders(await signed(app)).slice(0, 2), ['3', '1'], 'ten replays took nothing')
+  t.equal(outcome(await signed(app)), '200')
+  const late = { nonce: 'nonce-of-a-throttled-call', timestamp: Math.floor(clock.now() / 1000) }
+  t.equal(outcome(await signed(app, late)), '429 rate-limit.exceeded')
+  const denied = await Promise.all(Array.from({ length: 30 }, () => signed(app)))
+  t.same(new Set(denied.map(outcome)), new Set(['429 rate-limit.exceeded']))
+  t.equal(await written(), 3, 'one for each call that was served')
+
+  // Servers count windows by their own clocks, so the limit moves and not the time.
+  const path = `/api/v1/admin/open-platform/apps/${app.id}`
+  t.equal((await call('PUT', path, admin, { rateLimitPerMinute: 50 })).code, '200')
+  const again = await Promise.all(Array.from({ length: 8 }, () => signed(app, late)))
+  t.equal(again.filter(({ code }) => code === '200').length, 1, 'a denied call may be sent again, and is served once')
+  t.same(new Set(again.map(outcome)), new Set(['200', '401 open-platform.nonce-used']))
+  t.equal(await written(), 4)
 })

@@ -59,7 +59,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     t.same(new Set(answers), new Set(['200', '401 open-platform.nonce-used']))
   })
 
-  await t.test('a refused signature uses no nonce up; one that lacks a scope does', async (t) => {
+  await t.test('what is refused uses no nonce up: a wrong signature, a missing scope', async (t) => {
     const nonce = 'nonce-that-was-guessed'
     const forged = { ...app, secret: 'plinth_open_guess' }
     t.equal(outcome(await signed(forged, { nonce })), '401 open-platform.signature-invalid')
@@ -71,7 +71,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
       code: '403',
       data: { reason: 'open-platform.scope-missing', scopes: [orderScope] },
     })
-    t.equal(outcome(await signed(poor, call)), '401 open-platform.nonce-used')
+    t.equal(outcome(await signed(poor, call)), '403 open-platform.scope-missing')
     const both = { method: 'POST', target: '/api/v1/shop/exports', body: '{"year":2025}' }
     t.same((await signed(app, both)).data.scopes, [exportScope], 'all scopes of a route are needed')
   })

@@ -1,15 +1,17 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { database } from '@plinth/database'
+import { type Database, database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, maskedValue, type RunningProduct, redact } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import { openApi } from '@plinth/open-platform'
+import { openApi, signatureOf } from '@plinth/open-platform'
 import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
+import { Authenticator } from '../src/authenticator.ts'
+import { SecretBox } from '../src/secret-box.ts'
 import { type Answer, outcome, shop, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
@@ -143,3 +145,69 @@ t.test('C-053 without the master key nothing is replaced, and with it everything
   const third = await startOpen(t, db, { clock })
   t.equal(outcome(await third.signed(app)), '200')
 })
+
+onEachDatabase(
+  t,
+  'C-052 an application that does not exist costs the database and the mapper the same work',
+  async (t, db) => {
+    const { adminToken, createApp, running, clock } = await startOpen(t, db)
+    const app = await createApp(await adminToken())
+    const real = running.service(database)
+    let work: unknown[] = []
+    const typesOf = (row: object) =>
+      Object.entries(row).map(([name, value]) => `${name} ${value === null ? null : typeof value}`)
+    const watchedManager = () =>
+      new Proxy(real.fork(), {
+        get(manager, name) {
+          const member = Reflect.get(manager, name)
+          if (typeof member !== 'function') return member
+          return (...given: unknown[]) => {
+            const answer = member.apply(manager, given)
+            const seen = (found: unknown) => work.push([name, found === null ? 'nothing' : 'an entity'])
+            if (answer instanceof Promise) answer.then(seen)
+            else seen(answer)
+            return answer
+          }
+        },
+      })
+    const watched = {
+      ...{ dialect: real.dialect, fork: watchedManager },
+      async query(sql: string, parameters: never) {
+        const rows = await real.query<object>(sql, parameters)
+        work.push(['query', rows.map(typesOf)])
+        return rows
+      },
+    } as unknown as Database
+    const key = Buffer.alloc(32, 7)
+    const log = pino({ level: 'silent' })
+    const box = new SecretBox({ find: async () => key, get: async () => key }, log)
+    const authenticator = new Authenticator({ db: watched, clock, log, box })
+    await real.execute('update open_app set secret_enc = ? where id = ?', [
+      await box.seal(app.appKey, app.secret),
+      app.id,
+    ])
+    const workFor = async (appKey: string) => {
+      work = []
+      const sent = { appKey, timestamp: '1', nonce: 'n'.repeat(16), signature: 'ab'.repeat(32) }
+      const refused = await authenticator.callerOf(sent, 'text').catch((error) => error)
+      t.equal(refused.reason, 'open-platform.signature-invalid')
+      return work
+    }
+    const known = await workFor(app.appKey)
+    t.ok(known.length > 0)
+    t.same(await workFor('app_000000000000000000000000'), known, 'unknown')
+    await real.execute(`update open_app set status = 'disabled' where id = ?`, [app.id])
+    t.same(await workFor(app.appKey), known, 'disabled')
+    const right = {
+      appKey: app.appKey,
+      timestamp: '1',
+      nonce: 'n'.repeat(16),
+      signature: signatureOf(app.secret, 'text'),
+    }
+    await t.rejects(authenticator.callerOf(right, 'text'), { code: '401' }, 'disabled, with the right signature')
+    await real.execute(`update open_app set status = 'active' where id = ?`, [app.id])
+    t.match(await authenticator.callerOf(right, 'text'), { appId: app.id, appKey: app.appKey, name: 'Partner' })
+    const decoy = { ...right, appKey: 'decoy' }
+    await t.rejects(authenticator.callerOf(decoy, 'text'), { code: '401' })
+  },
+)
