@@ -25,8 +25,12 @@ export class Secrets {
    * mask ordinary words.
    */
   add(value: unknown): void {
+    this.#add(value, Number.POSITIVE_INFINITY)
+  }
+
+  #add(value: unknown, longest: number): void {
     for (const text of secretTexts(value)) {
-      if (text.length < shortestIndexed || this.#known.has(text)) continue
+      if (text.length < shortestIndexed || text.length > longest || this.#known.has(text)) continue
       this.#known.add(text)
       for (const form of formsOf(text)) if (form.length >= shortestIndexed) this.#forms.add(form)
     }
@@ -44,7 +48,8 @@ export class Secrets {
       let own: Secrets | undefined
       for (const value of more) {
         own ??= new Secrets()
-        own.add(value)
+        // No written form is shorter than the secret: what is longer than the text cannot be in it.
+        own.#add(value, text.length)
       }
       const places = this.#forms.find(text)
       return masked(text, own === undefined ? places : mergePlaces(places, own.#forms.find(text)))

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type Clock, type InstallAudit, type InstallAuditEntry, type Logger, reasonOf, redact } from '@plinth/kernel'
+import { type Clock, type InstallAudit, type InstallAuditEntry, type Logger, reasonOf } from '@plinth/kernel'
 import type { Caller } from './caller.ts'
 import type { Outcome } from './contract.ts'
 import { AuditRow } from './entities.ts'
@@ -25,7 +25,7 @@ export type AuditAction = (typeof auditActions)[keyof typeof auditActions]
 
 export interface AuditParts {
   readonly database: Database
-  readonly redact: (text: string) => string
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
 }
@@ -113,7 +113,7 @@ export class AuditTrail implements InstallAudit {
     return Object.fromEntries(
       Object.entries(summary).map(([name, value]) => [
         name,
-        typeof value === 'string' ? redact(this.#parts.redact(value), secrets) : value,
+        typeof value === 'string' ? this.#parts.redact(value, secrets) : value,
       ]),
     )
   }

@@ -1,4 +1,4 @@
-import { BusinessError, redact } from '@plinth/kernel'
+import { BusinessError } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import { type AuditAction, type AuditTrail, auditActions, type OwnEntry } from './audit.ts'
 import type { Caller } from './caller.ts'
@@ -36,7 +36,7 @@ export interface EntryServiceParts {
   readonly audit: AuditTrail
   readonly stepOverview: StepOverview
   readonly running: Running
-  readonly redact: (text: string) => string
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly isOpen: () => Promise<boolean>
   readonly signal: AbortSignal
   readonly say: Say
@@ -255,7 +255,7 @@ export class EntryService {
       error instanceof StepFailure
         ? this.#say(caller, error.text, error.params)
         : this.#say(caller, 'failure.step', { reason: toldReason(error) })
-    return redact(this.#parts.redact(text), secretsOf(form))
+    return this.#parts.redact(text, secretsOf(form))
   }
 
   async #noteChecks(caller: Caller, action: AuditAction, stepCode: string, checks: readonly view.Check[]) {

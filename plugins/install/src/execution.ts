@@ -1,4 +1,4 @@
-import { type Logger, reasonOf, redact } from '@plinth/kernel'
+import { type Logger, reasonOf } from '@plinth/kernel'
 import type { Announcements } from './announcements.ts'
 import { type AuditTrail, auditActions } from './audit.ts'
 import type { Caller } from './caller.ts'
@@ -13,7 +13,7 @@ import type { Say } from './texts.ts'
 import { toldReason } from './told-reason.ts'
 
 export interface ExecutionParts {
-  readonly redact: (text: string) => string
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly steps: ExecutionSteps
   readonly runLock: RunLock
   readonly journal: Journal
@@ -55,7 +55,7 @@ export class Execution {
    * @throws BusinessError "409", reason `install.running`
    */
   execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
-    const { runLock, sessions, redact: mask } = this.#parts
+    const { runLock, sessions, redact } = this.#parts
     return runLock.run(async (takeDatabase) => {
       await takeDatabase()
       if (!(await request.isOpen())) return undefined
@@ -65,7 +65,7 @@ export class Execution {
         ...{ form: request.form, caller: request.caller, signal: request.signal, session, takeDatabase },
         ...{ configWritten: false, fileChanged: false, administratorReady: false, locked: false },
         restartRequired: false,
-        mask: (text) => redact(mask(text), secrets),
+        mask: (text) => redact(text, secrets),
       }
       await sessions.store(session)
       await sessions.closeAbandoned(session)

@@ -6,7 +6,6 @@ import {
   type Logger,
   type NotificationMessage,
   reasonOf,
-  redact,
   secretAttributeValues,
   secretsOf,
 } from '@plinth/kernel'
@@ -28,7 +27,7 @@ export interface RecorderParts {
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
   /** Masks what the configuration knows as secrets. */
-  readonly redact: (text: string) => string
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
 /** Rows that may wait for the database; what comes on top is not recorded. */
@@ -111,12 +110,12 @@ export class SendRecorder {
 }
 
 /** No text holds a secret of the message or of the configuration, whatever a provider says. */
-function rowOf({ message, result, idempotencyKey, attempt }: FinishedSend, mask: (text: string) => string) {
+function rowOf({ message, result, idempotencyKey, attempt }: FinishedSend, redact: RecorderParts['redact']) {
   const { recipients, attributes } = message
   const secrets = [...secretsOf(message), ...secretAttributeValues(attributes)]
-  const text = (value: string, length: number) => storable(mask(redact(value, secrets)), length)
+  const text = (value: string, length: number) => storable(redact(value, secrets), length)
   const textOrNull = (value: string | null | undefined, length: number) => (value == null ? null : text(value, length))
-  const payload = result.success ? null : snapshotText({ message, idempotencyKey }, mask)
+  const payload = result.success ? null : snapshotText({ message, idempotencyKey }, redact)
   const { traceId } = attributes
   return {
     channel: storable(result.channel, 64),
