@@ -7,9 +7,10 @@ import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
+import scheduler from '@plinth/scheduler'
 
 export default defineProduct({
   name: 'lite',
-  plugins: [database, http, i18n, iam, notification, logChannel, rateLimit, memoryStore],
+  plugins: [database, http, i18n, iam, notification, logChannel, rateLimit, memoryStore, scheduler],
   config: { 'platform.log.level': 'warn', 'platform.rate-limit.default-store': 'memory' },
 })

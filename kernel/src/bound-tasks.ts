@@ -1,5 +1,5 @@
+import type { BoundInstallTask, BoundScheduledTask } from './contracts/kernel.ts'
 import { orderByDependency } from './dependency-graph.ts'
-import type { BoundInstallTask, BoundScheduledTask } from './kernel-service.ts'
 import type { PluginHost } from './plugin-host.ts'
 
 /** Install tasks of all plugins in the order in which they run: by base order and code, dependencies first. */

@@ -5,6 +5,14 @@
 const table = {
   PLINTH_PLAN_INVALID_PLUGIN: `{reason}
     Export the result of definePlugin({ id, version, kernel, ... }) and list it in the product file.`,
+  PLINTH_PLAN_UNKNOWN_MEMBER: `Declares "{member}", which is no member of a plugin declaration.{nearest}
+    Correct the name, or remove the member: nothing would read it.`,
+  PLINTH_PLAN_PLUGIN_AS_REFERENCE: `It is the plugin "{other}" itself, not a reference to what it offers ({offered}).
+    Import the reference by its name, such as import { {name} } from "{origin}"; the default import is the plugin, for the product file.`,
+  PLINTH_PLAN_NOT_CARRIED_OUT: `Declared by {plugins}, but no loaded plugin carries out {member}.
+    Add the plugin that does to the product file (its declaration says so in \`carriesOut\`), or go without what they declare.`,
+  PLINTH_PLAN_MESSAGES_INCOMPLETE: `{count} text(s) are missing in {locale}, among them {names}.
+    Write them; until then people read another language there.`,
   PLINTH_PLAN_DUPLICATE_PLUGIN: `Plugin id "{id}" is listed more than once.
     List it once, or give one of the two plugins another id.`,
   PLINTH_PLAN_KERNEL_VERSION: `Needs kernel {range}, this is {version}.

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
 import { auditTrail } from './contracts/audit-trail.ts'
 import { healthCheck } from './contracts/health-check.ts'
+import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
-import { configAdmin, declaredTasks, kernel } from './kernel-service.ts'
 import { definePlugin } from './plugin.ts'
 
 const manifest: { version: string } = createRequire(import.meta.url)('../package.json')

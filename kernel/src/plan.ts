@@ -6,7 +6,8 @@ import { orderByDependency } from './dependency-graph.ts'
 import { type Problem, problem } from './errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
-import { isPlugin, type Plugin, type Role } from './plugin.ts'
+import { findOmissions } from './plan-omissions.ts'
+import { carriedOut, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
 import type { Requirements } from './refs.ts'
 
 /** Why one plugin comes before another. */
@@ -33,7 +34,15 @@ export interface Plan {
   /** What each active plugin waits for. */
   readonly dependencies: ReadonlyMap<string, readonly Dependency[]>
   readonly problems: readonly Problem[]
+  /** Things to mend that do not stop the product. */
+  readonly warnings: readonly Problem[]
 }
+
+/** Members that the kernel reads, and those of the brand, which are no strings. */
+const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
+  ...(['id', 'version', 'kernel', 'roles', 'early', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
+  ...(['config', 'commands', 'carriesOut', 'setupDeadlineMs', 'setup', ...carriedOut] as const),
+])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 
@@ -57,6 +66,8 @@ export function planProduct(
   const dependencies = findDependencies(active, providers, owners, options.roles, report)
   const keys = keysBy(declaring, report)
   checkDeclarations(declaring, report)
+  const warnings: Problem[] = []
+  findOmissions(declaring, (code, place, details, plugin) => warnings.push(problem(code, place, details, plugin)))
 
   const earlyFirst = active.toSorted((a, b) => Number(b.early ?? false) - Number(a.early ?? false))
   const needsOf = (id: string) => (dependencies.get(id) ?? []).map(({ on }) => on)
@@ -76,6 +87,7 @@ export function planProduct(
     owners,
     dependencies,
     problems,
+    warnings,
   }
 }
 
@@ -102,8 +114,15 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
       else if (satisfies(kernelVersion, range)) fitting.add(range)
       else report('PLINTH_PLAN_KERNEL_VERSION', 'kernel', { range, version: kernelVersion }, id)
     }
+    for (const member of Object.keys(candidate)) {
+      if (knownMembers.has(member)) continue
+      report('PLINTH_PLAN_UNKNOWN_MEMBER', member, { member, nearest: didYouMean(member, knownMembers) }, id)
+    }
     const broken = brokenReferences(candidate)
-    for (const place of broken) invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
+    for (const [place, value] of broken) {
+      if (isPlugin(value)) report('PLINTH_PLAN_PLUGIN_AS_REFERENCE', place, offerOf(value), id)
+      else invalid(place, 'It is not a reference made by service() or extensionPoint().', id)
+    }
     if (plugins.has(id)) report('PLINTH_PLAN_DUPLICATE_PLUGIN', listedAt, { id }, id)
     else if (broken.length === 0) plugins.set(id, candidate)
   }
@@ -111,17 +130,23 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
 }
 
 /** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
-function brokenReferences({ requires = {}, provides = [], extensionPoints = [], contributes = [] }: Plugin): string[] {
-  const isBroken = (ref: { readonly kind: string } | undefined, kind: string) => ref?.kind !== kind
-  const required = Object.entries(requires as Requirements)
-    .filter(([, need]) => isBroken(need?.kind === 'optional' ? need.ref : need, 'service'))
-    .map(([name]) => `requires.${name}`)
-  return [
-    ...required,
-    ...provides.filter((ref) => isBroken(ref, 'service')).map(() => 'provides'),
-    ...extensionPoints.filter((point) => isBroken(point, 'extension-point')).map(() => 'extensionPoints'),
-    ...contributes.filter((point) => isBroken(point, 'extension-point')).map(() => 'contributes'),
-  ]
+function brokenReferences(plugin: Plugin) {
+  type Given = readonly [place: string, ref: { readonly kind?: string } | undefined, kind: string]
+  const required = Object.entries((plugin.requires ?? {}) as Requirements).map(
+    ([name, need]): Given => [`requires.${name}`, need?.kind === 'optional' ? need.ref : need, 'service'],
+  )
+  const listed = (['provides', 'extensionPoints', 'contributes'] as const).flatMap((member) =>
+    (plugin[member] ?? []).map((ref): Given => [member, ref, member === 'provides' ? 'service' : 'extension-point']),
+  )
+  return [...required, ...listed].filter(([, ref, kind]) => ref?.kind !== kind)
+}
+
+/** What an author may have meant who wrote a plugin where one of its references belongs. */
+function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
+  const offered = [...provides, ...extensionPoints]
+  const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())
+  const origin = offered.find(({ from }) => from !== undefined)?.from ?? 'its package'
+  return { other: id, name, origin, offered: offered.map((ref) => ref.id).join(', ') || 'nothing' }
 }
 
 function findDependencies(

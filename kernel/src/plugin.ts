@@ -81,6 +81,17 @@ export interface ChangeSetDeclaration {
   readonly id: string
 }
 
+/** Members of declarations that another plugin carries out. */
+export const carriedOut = [
+  'entities',
+  'migrations',
+  'messages',
+  'permissions',
+  'installTasks',
+  'scheduledTasks',
+] as const
+export type CarriedOut = (typeof carriedOut)[number]
+
 /** Nested texts by locale; leaves may hold `{{placeholder}}`. */
 export interface MessageTree {
   readonly [name: string]: string | MessageTree
@@ -121,6 +132,11 @@ export interface PluginDeclaration<R extends Requirements = Requirements, K exte
   readonly installTasks?: readonly InstallTask<NoInfer<R>, NoInfer<K>>[]
   readonly scheduledTasks?: readonly ScheduledTask<NoInfer<R>, NoInfer<K>>[]
   readonly commands?: readonly CommandDeclaration<NoInfer<R>, NoInfer<K>>[]
+  /**
+   * What it carries out of the declarations of all plugins: a scheduler `scheduledTasks`, a database `entities` and
+   * `migrations`. The planner warns of declarations that no loaded plugin carries out.
+   */
+  readonly carriesOut?: readonly CarriedOut[]
   /** Milliseconds that set-up may take; `platform.kernel.setup-deadline` when absent. */
   readonly setupDeadlineMs?: number
   setup?(context: PluginContext<R, K>): void | Promise<void>

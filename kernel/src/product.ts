@@ -58,6 +58,7 @@ export interface PreparedProduct {
   readonly config: ConfigValues
   /** Of the plan and of the configuration together. */
   readonly problems: readonly Problem[]
+  readonly warnings: readonly Problem[]
 }
 
 /** Plans and configures a product. Runs no code of any plugin; every problem is in one list. */
@@ -65,5 +66,6 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
   const config = new ConfigValues(plan.keys, sourcesOf({ ...product, ...options }))
-  return { product, roles, plan, config, problems: [...plan.problems, ...config.problems] }
+  const problems = [...plan.problems, ...config.problems]
+  return { product, roles, plan, config, problems, warnings: [...plan.warnings, ...config.warnings] }
 }

@@ -1,12 +1,8 @@
 import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
-import { captureOutput } from './captured-output.ts'
 import { type Clock, systemClock } from './clock.ts'
 import type { ConfigValues } from './config-values.ts'
-import { withinDeadline } from './deadline.ts'
-import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
-import { kernelPlugin } from './kernel-plugin.ts'
 import {
   type ConfigAdmin,
   configAdmin,
@@ -16,8 +12,12 @@ import {
   kernel,
   type ProductState,
   type TimelineEntry,
-} from './kernel-service.ts'
-import { createLogger } from './logger.ts'
+} from './contracts/kernel.ts'
+import { withinDeadline } from './deadline.ts'
+import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
+import { kernelPlugin } from './kernel-plugin.ts'
+import { captureOutput } from './logging/captured-output.ts'
+import { createLogger } from './logging/logger.ts'
 import type { Plan } from './plan.ts'
 import { type Hook, PluginHost } from './plugin-host.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
@@ -93,7 +93,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly #releaseOutput: () => void
   #state: ProductState = 'starting'
 
-  constructor({ product, plan, config, roles }: PreparedProduct, options: StartOptions) {
+  constructor({ product, plan, config, roles, warnings }: PreparedProduct, options: StartOptions) {
     const { name, version, root } = product
     this.product = Object.freeze({ name, version, root })
     this.plan = plan
@@ -108,20 +108,16 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.#onRestartRequest = options.onRestartRequest
     this.log = options.logger ?? createLogger(config, this.#isCommand)
     this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}
+    for (const { code, place, message } of warnings) this.log.warn({ code, place }, message)
     const registry = this.#registry
     const shared = { config, registry, log: this.log, clock: this.#clock, roles: new Set(roles), root }
     this.#hosts = plan.plugins.map((plugin) => new PluginHost(plugin, shared))
-    const installTasks = bindInstallTasks(this.#hosts)
-    const scheduledTasks = bindScheduledTasks(this.#hosts)
-    this.installTasks = installTasks
-    this.scheduledTasks = scheduledTasks
-    registry.provide(
-      kernelPlugin.id,
-      kernel,
-      facade(this, kernelMembers, { contributions: kernelContributions(registry) }),
-    )
+    this.installTasks = Object.freeze(bindInstallTasks(this.#hosts))
+    this.scheduledTasks = Object.freeze(bindScheduledTasks(this.#hosts))
+    const contributions = kernelContributions(registry)
+    registry.provide(kernelPlugin.id, kernel, facade(this, kernelMembers, { contributions }))
     registry.provide(kernelPlugin.id, configAdmin, this.config)
-    registry.provide(kernelPlugin.id, declaredTasks, Object.freeze({ installTasks, scheduledTasks }))
+    registry.provide(kernelPlugin.id, declaredTasks, facade(this, ['installTasks', 'scheduledTasks'], {}))
     config.onChange(kernelPlugin.id, 'platform.log.level', (level) => {
       if (!this.#isCommand) this.log.level = level as string
     })
@@ -161,7 +157,6 @@ export class RunningProduct implements Kernel, DeclaredTasks {
 
   /** Used by `startProduct` once. */
   async start(signal: AbortSignal | undefined): Promise<void> {
-    for (const { code, place, message } of this.#values.warnings) this.log.warn({ code, place }, message)
     const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
     if (signal?.aborted) giveUp()
     signal?.addEventListener('abort', giveUp)

@@ -530,3 +530,100 @@ t.test('a reader that leaves early is no failure', async (t) => {
   t.equal(code, 0)
   t.notMatch(complaint, 'EPIPE')
 })
+
+/** A product whose one plugin fails in set-up as an author's mistake does, with a secret in what is thrown. */
+const mistaken = (thrown: string) =>
+  product(`import { key } from '@plinth/kernel'
+const plugin = definePlugin({
+  id: 'acme.till', version: '1.0.0', kernel: '^1.0.0',
+  config: { 'platform.acme.secret': key.string({ title: 'Secret', default: 'open sesame', sensitive: true }) },
+  setup({ config }) { openTill(config.get('platform.acme.secret')) },
+})
+function openTill(secret: string) {
+  ${thrown}
+}
+export default defineProduct({ name: 'till', plugins: [plugin] })`)
+
+t.test(
+  'C-002 K-009 an author sees the stack with its causes, masked; an operator with advice is spared it',
+  async (t) => {
+    const directory = t.testdir({
+      mistake: mistaken("throw new TypeError('no drawer for ' + secret, { cause: new Error(secret + ' is jammed') })"),
+      advice: mistaken(
+        "throw Object.assign(new Error('The till is locked.'), { name: 'PlinthError', code: 'ACME_LOCKED', fix: 'Unlock it.' })",
+      ),
+    })
+    const inside = { directory: join(directory, 'mistake'), environment: {} }
+    const stack =
+      /TypeError: no drawer for \*{6}\n\s+at openTill \(.*plinth\.config\.ts:\d+:\d+\)[\s\S]*\nCaused by: Error: \*{6} is jammed\n\s+at openTill/
+    const start = await plinth(['start'], inside)
+    t.match(start, { code: 1, stderr: stack })
+    t.match(start.stderr, /^PLINTH_START_FAILED: Plugin "acme\.till" failed in setup: no drawer for \*{6}\.\nFix: /)
+    t.notMatch(start.stderr, 'node:internal')
+    const json = await answerOf(t, ['start'], inside)
+    t.match(json, { code: 1, answer: { error: { code: 'PLINTH_START_FAILED', stack } } })
+    const doctor = await plinth(['doctor'], inside)
+    t.match(doctor, { code: 1, stdout: stack })
+    const findings = await answerOf(t, ['doctor'], inside)
+    t.match(findings.answer.findings.at(-1), { check: 'set-up', outcome: 'failed', stack })
+    for (const text of [start.stderr, doctor.stdout, JSON.stringify([json, findings])]) t.notMatch(text, 'open sesame')
+
+    const advised = await plinth(['start'], { directory: join(directory, 'advice'), environment: {} })
+    t.match(advised, { code: 1, stderr: /ACME_LOCKED: The till is locked\.\nFix: Unlock it\.\n$/ })
+  },
+)
+
+t.test('C-002 a mistake in the syntax of a product or plugin file is shown with file, line and code', async (t) => {
+  const broken = "export default definePlugin({ id: 'acme.till',, version: '1.0.0' })\n"
+  const listing = (file: string) =>
+    product(`import till from './${file}'\nexport default defineProduct({ plugins: [till] })`)
+  const directory = t.testdir({
+    typescript: { ...listing('till.ts'), 'till.ts': broken },
+    javascript: { ...listing('till.mjs'), 'till.mjs': `\n${broken}` },
+    itself: { 'plinth.config.js': `const a = 1\n\nexport default { a: ]\n`, 'package.json': '{"type":"module"}' },
+    export: product("import { nothing } from 'node:path'\nexport default nothing"),
+  })
+  const cases = [
+    ['typescript', 'till.ts:1', "definePlugin({ id: 'acme.till',, version"],
+    ['javascript', 'till.mjs:2', "definePlugin({ id: 'acme.till',, version"],
+    ['itself', 'plinth.config.js:3', 'export default { a: ]'],
+    ['export', 'plinth.config.ts:2', "import { nothing } from 'node:path'"],
+  ] as const
+  for (const [name, place, code] of cases) {
+    const inside = { directory: join(directory, name), environment: {} }
+    const { code: exit, stderr } = await plinth(['start'], inside)
+    t.equal(exit, 3, name)
+    const [first = '', ...rest] = stderr.split('\n')
+    t.match(first, /^PLINTH_PRODUCT_INVALID: /)
+    t.ok(first.includes(`${join(directory, name, place)})`), `${name}: ${first}`)
+    t.match(
+      rest.join('\n'),
+      new RegExp(`${place.replace('.', '\\.')}\\n.*${code.replace(/[{}()[\]]/g, '\\$&')}.*\\n\\s*\\^`),
+    )
+    const { answer } = await answerOf(t, ['doctor'], inside)
+    t.ok(answer.error.stack.includes(code), `${name} in JSON`)
+  }
+})
+
+t.test('C-002 what is declared and comes to nothing is a warning of start, doctor and plugins list', async (t) => {
+  const directory = t.testdir(
+    product(`const half = definePlugin({
+  id: 'acme.half', version: '1.0.0', kernel: '^1.0.0',
+  permissions: [{ code: 'acme:read', displayName: 'Read' }],
+  messages: { en: { acme: { one: '1', two: '2' } }, 'zh-CN': { acme: { one: '1', three: '3' } } },
+})
+export default defineProduct({ name: 'half', plugins: [half] })`),
+  )
+  const inside = { directory, environment: {} }
+  const { code, answer } = await answerOf(t, ['doctor'], inside)
+  t.equal(code, 0, 'nothing of it stops the product')
+  const warnings = answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'warning')
+  t.match(warnings, [
+    { check: 'messages', detail: 'Declared by acme.half, but no loaded plugin carries out messages.' },
+    { check: 'permissions', detail: 'Declared by acme.half, but no loaded plugin carries out permissions.' },
+    { check: 'messages["zh-CN"]', detail: '1 text(s) are missing in zh-CN, among them acme.two.' },
+    { check: 'messages["en"]', detail: '1 text(s) are missing in en, among them acme.three.' },
+  ])
+  t.equal(warnings.length, 4)
+  t.match((await plinth(['plugins', 'list'], inside)).stderr, 'no loaded plugin carries out permissions')
+})

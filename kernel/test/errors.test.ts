@@ -31,8 +31,8 @@ const prepared =
   (plugins: readonly Members[], options: Parameters<typeof prepareProduct>[1] = {}): Producer =>
   async () => {
     const product = productOf(plugins.map((members, index) => plugin(`p${index}`, members)))
-    const { problems, config } = prepareProduct(product, { envFile: false, ...options })
-    return [...problems, ...config.warnings]
+    const { problems, warnings } = prepareProduct(product, { envFile: false, ...options })
+    return [...problems, ...warnings]
   }
 
 /** The error that a start ends with, and its causes. */
@@ -63,6 +63,12 @@ const commandLine =
 /** How each error comes about. A code that is missing here does not compile. */
 const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PLAN_INVALID_PLUGIN: prepared([{ version: 'one' }]),
+  PLINTH_PLAN_UNKNOWN_MEMBER: prepared([{ require: {} } as Members]),
+  PLINTH_PLAN_PLUGIN_AS_REFERENCE: prepared([
+    { requires: { other: plugin('other', { provides: [missing] }) as never } },
+  ]),
+  PLINTH_PLAN_NOT_CARRIED_OUT: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
+  PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
   PLINTH_PLAN_DUPLICATE_PLUGIN: prepared([{}, { id: 'p0' }]),
   PLINTH_PLAN_KERNEL_VERSION: prepared([{ kernel: '^99.0.0' }]),
   PLINTH_PLAN_MISSING_SERVICE: prepared([{ requires: { missing } }]),

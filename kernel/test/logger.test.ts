@@ -5,7 +5,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t from 'tap'
-import { maskedLine } from '../src/logger.ts'
+import { maskedLine } from '../src/logging/logger.ts'
 import { plugin, productOf } from './sample-plugin.ts'
 
 const secretKeys = { 'platform.a.password': key.string({ title: 'x', sensitive: true, required: true }) }

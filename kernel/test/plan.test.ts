@@ -9,6 +9,7 @@ import {
   optional,
   type Plan,
   type Plugin,
+  type PluginDeclaration,
   planProduct,
   prepareProduct,
   type Role,
@@ -449,4 +450,78 @@ t.test('K-019 a product without a plugin starts, and its root is where it is', a
   t.strictSame(running.product, { name: 'empty', version: '0.0.0', root: process.cwd() })
   await running.stop('test ended')
   t.equal(running.state, 'stopped')
+})
+
+t.test(
+  'C-002 a plugin where a reference belongs, and a member that nobody reads, are named with what was meant',
+  async (t) => {
+    const http = plugin('http', {
+      provides: [service('http', { from: '@plinth/http' }), service('http.metrics')],
+      extensionPoints: [extensionPoint('http.guard')],
+    })
+    const wrong = { http: http as never, maybe: { kind: 'optional', ref: http } as never, none: undefined as never }
+    const offer = {
+      code: 'PLINTH_PLAN_PLUGIN_AS_REFERENCE',
+      plugin: 'shop',
+      message: 'It is the plugin "http" itself, not a reference to what it offers (http, http.metrics, http.guard).',
+      fix: 'Import the reference by its name, such as import { http } from "@plinth/http"; the default import is the plugin',
+    }
+    const { problems } = prepareProduct(
+      productOf([http, plugin('shop', { requires: wrong, contributes: [http as never] })]),
+      { envFile: false },
+    )
+    t.match(problems, [
+      { ...offer, place: 'requires.http' },
+      { ...offer, place: 'requires.maybe' },
+      {
+        code: 'PLINTH_PLAN_INVALID_PLUGIN',
+        place: 'requires.none',
+        message: 'It is not a reference made by service()',
+      },
+      { ...offer, place: 'contributes' },
+    ])
+    t.equal(problems.length, 4)
+
+    const misspelt = {
+      require: 'requires',
+      extensionpoints: 'extensionPoints',
+      contribute: 'contributes',
+      installTask: 'installTasks',
+      setUp: 'setup',
+      migration: 'migrations',
+    }
+    for (const [member, meant] of Object.entries(misspelt)) {
+      t.match(prepareProduct(productOf([plugin('shop', { [member]: [] })]), { envFile: false }).problems, [
+        {
+          code: 'PLINTH_PLAN_UNKNOWN_MEMBER',
+          plugin: 'shop',
+          place: member,
+          message: `Declares "${member}", which is no member of a plugin declaration. Did you mean "${meant}"?`,
+        },
+      ])
+    }
+    const every: Required<PluginDeclaration> = {
+      ...{ id: 'every', version: '1.0.0', kernel: '^1.0.0', roles: ['web'], early: true, requires: {}, provides: [] },
+      ...{ extensionPoints: [], contributes: [], config: {}, permissions: [], migrations: [], entities: [] },
+      ...{
+        messages: { en: {}, 'zh-CN': {} },
+        installTasks: [],
+        scheduledTasks: [],
+        commands: [],
+        carriesOut: ['messages'],
+      },
+      ...{ setupDeadlineMs: 1, setup() {} },
+    }
+    const { problems: none, warnings } = prepareProduct(productOf([plugin('every', every)]), { envFile: false })
+    t.strictSame([...none, ...warnings], [], 'every member of the type is known')
+  },
+)
+
+t.test('C-002 what a loaded plugin carries out is no warning, whatever it is called', async (t) => {
+  const run = { name: 'a', displayName: 'x', fixedDelay: 1, autoStartup: false, run() {} }
+  const declaring = plugin('declaring', { scheduledTasks: [run], migrations: [{ id: '0001-a' }], entities: [{}] })
+  const warningsWith = (...plugins: Plugin[]) =>
+    prepareProduct(productOf([declaring, ...plugins]), { envFile: false }).warnings.map(({ place }) => place)
+  t.strictSame(warningsWith(), ['entities', 'migrations', 'scheduledTasks'])
+  t.strictSame(warningsWith(plugin('clockwork', { carriesOut: ['scheduledTasks'] })), ['entities', 'migrations'])
 })

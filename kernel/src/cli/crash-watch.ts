@@ -1,7 +1,8 @@
+import { errorLine } from '../logging/error-line.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { Output } from './output.ts'
-import { pluginOf, stackOf } from './stack.ts'
+import { pluginOf } from './stack.ts'
 
 /** Crashes of one process that are reported: what fails while the product stops must not fill the log. */
 const mostReported = 10
@@ -48,12 +49,8 @@ export class CrashWatch {
       this.#output.failure(error)
       return
     }
-    const stack = stackOf(error)
+    const { message, stack = '' } = errorLine(error)
     const plugin = pluginOf(stack, running.plugins)
-    const message = error instanceof Error ? error.message : String(error)
-    running.log.fatal(
-      { ...(plugin === undefined ? {} : { plugin }), origin, stack: running.redact(stack) },
-      `crashed: ${running.redact(message)}`,
-    )
+    running.log.fatal({ ...(plugin === undefined ? {} : { plugin }), origin, err: error }, `crashed: ${message}`)
   }
 }

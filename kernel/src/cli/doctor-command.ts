@@ -9,11 +9,14 @@ import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
 import { table } from './output.ts'
 import type { CommandScope } from './scope.ts'
+import { authorStack } from './stack.ts'
 
 interface Finding {
   readonly check: string
   readonly outcome: 'ok' | 'warning' | 'failed'
   readonly detail: string
+  /** Where an error without advice of its own was thrown. */
+  readonly stack?: string
 }
 
 /** How long one health check may take here. */
@@ -27,18 +30,20 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
       const findings = await interruptible((signal) => examine(scope, signal))
       const isHealthy = findings.every(({ outcome }) => outcome !== 'failed')
       const rows = findings.map(({ check, outcome, detail }) => [outcome, check, detail])
-      scope.output.result({ healthy: isHealthy, findings }, table([['OUTCOME', 'CHECK', 'DETAIL'], ...rows]))
+      const stacks = findings.flatMap(({ check, stack }) => (stack === undefined ? [] : [`\n${check}:\n${stack}`]))
+      const text = [table([['OUTCOME', 'CHECK', 'DETAIL'], ...rows]), ...stacks].join('\n')
+      scope.output.result({ healthy: isHealthy, findings }, text)
       scope.exit(isHealthy ? exitCodes.ok : exitCodes.failed)
     })
 }
 
 async function examine(scope: CommandScope, signal: AbortSignal): Promise<Finding[]> {
   const options = { ...scope.options(), roles: ['cli'] as const, signal }
-  const { problems, config, plan } = prepareProduct(scope.product(), options)
+  const { problems, warnings, plan } = prepareProduct(scope.product(), options)
   const findings: Finding[] = [
     { check: 'Node.js', outcome: 'ok', detail: process.version },
     { check: 'plan', outcome: 'ok', detail: `${plan.plugins.length} plugins, ${plan.keys.size} keys` },
-    ...config.warnings.map(({ place, message, fix }): Finding => {
+    ...warnings.map(({ place, message, fix }): Finding => {
       return { check: place, outcome: 'warning', detail: `${message} ${fix}` }
     }),
     ...problems.map((found): Finding => {
@@ -53,7 +58,12 @@ async function examine(scope: CommandScope, signal: AbortSignal): Promise<Findin
       const verdict = await judge(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
       )
-      findings.push({ ...verdict, detail: running.redact(verdict.detail) })
+      const { detail, stack } = verdict
+      const masked = {
+        detail: running.redact(detail),
+        ...(stack === undefined ? {} : { stack: running.redact(stack) }),
+      }
+      findings.push({ ...verdict, ...masked })
     }
     findings.push(await judge('stop', () => running.stop('doctor ended')))
   } catch (error) {
@@ -68,6 +78,7 @@ async function judge(check: string, work: () => Promise<void>): Promise<Finding>
     return { check, outcome: 'ok', detail: '' }
   } catch (error) {
     const fix = isPlinthError(error) ? ` ${error.fix}` : ''
-    return { check, outcome: 'failed', detail: `${reasonOf(error)}${fix}` }
+    const stack = authorStack(error)
+    return { check, outcome: 'failed', detail: `${reasonOf(error)}${fix}`, ...(stack === undefined ? {} : { stack }) }
   }
 }

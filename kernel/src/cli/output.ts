@@ -1,6 +1,6 @@
-import type { BusinessError } from '../contracts/business-error.ts'
 import type { CommandOutput } from '../contracts/command.ts'
 import { isPlinthError, kernelError, type PlinthError, reasonOf, StartRefusedError } from '../errors.ts'
+import { authorStack, isBusinessError } from './stack.ts'
 
 export interface Streams {
   readonly stdout: { write(text: string): unknown }
@@ -34,13 +34,15 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
 function failureOf(error: unknown): object {
   const { code, message, fix } = explained(error)
   if (error instanceof StartRefusedError) return { code, message, fix, problems: error.problems }
-  return isBusinessError(error) ? { code, message, fix, reason: error.reason } : { code, message, fix }
+  if (isBusinessError(error)) return { code, message, fix, reason: error.reason }
+  const stack = authorStack(error)
+  return { code, message, fix, ...(stack === undefined ? {} : { stack }) }
 }
 
 function describe(error: unknown): string {
   const { code, message, fix } = explained(error)
-  const stack = code === 'PLINTH_UNEXPECTED' && error instanceof Error ? `\n${error.stack}` : ''
-  return `${code}: ${message}\nFix: ${fix}${stack}`
+  const stack = authorStack(error)
+  return `${code}: ${message}\nFix: ${fix}${stack === undefined ? '' : `\n${stack}`}`
 }
 
 /** Every error with a code and a fix: a business error is an answer, anything else without them a defect. */
@@ -50,10 +52,6 @@ function explained(error: unknown): PlinthError {
     reason: reasonOf(error),
   })
 }
-
-/** By name, because another copy of the kernel may have made it. */
-const isBusinessError = (error: unknown): error is BusinessError =>
-  error instanceof Error && error.name === 'BusinessError'
 
 /** Rows in aligned columns, the first row being the heading. */
 export function table(rows: readonly (readonly string[])[]): string {

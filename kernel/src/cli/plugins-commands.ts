@@ -19,7 +19,8 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
     command.option('--role <roles>', 'plan for these roles', parseRoles(roles), defaultRoles)
   const prepare = (role: readonly Role[]): PreparedProduct => {
     const prepared = prepareProduct(scope.product(), { ...scope.options(), roles: role })
-    for (const { place, message } of prepared.plan.problems) scope.output.progress(`${place}: ${message}`)
+    for (const { place, message } of [...prepared.plan.problems, ...prepared.plan.warnings])
+      scope.output.progress(`${place}: ${message}`)
     return prepared
   }
 

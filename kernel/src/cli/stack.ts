@@ -1,18 +1,32 @@
 import { fileURLToPath } from 'node:url'
+import type { BusinessError } from '../contracts/business-error.ts'
+import { isPlinthError } from '../errors.ts'
+import { type ErrorLine, errorLine } from '../logging/error-line.ts'
 import { originOf, type Plugin } from '../plugin.ts'
 
-/** Causes of causes that are shown. */
-const deepest = 8
+/** Errors that say where something failed; what failed is their cause. */
+const wrappers: ReadonlySet<string> = new Set(['PLINTH_START_FAILED', 'PLINTH_PRODUCT_INVALID'])
 
-/** The stack of an error and of everything that caused it, as text for the author; secrets are not masked yet. */
-export function stackOf(error: unknown, depth = 0): string {
-  if (!(error instanceof Error)) return String(error)
-  const own = error.stack?.includes(error.message)
-    ? error.stack
-    : `${error.name}: ${error.message}\n${error.stack ?? ''}`
-  const parts = [error.cause, ...((error as Partial<AggregateError>).errors ?? [])].filter((part) => part !== undefined)
-  if (depth === deepest) return own
-  return [own, ...parts.map((part) => `Caused by: ${stackOf(part, depth + 1)}`)].join('\n')
+/** By name, because another copy of the kernel may have made it. */
+export const isBusinessError = (error: unknown): error is BusinessError =>
+  error instanceof Error && error.name === 'BusinessError'
+
+/**
+ * The stack with its causes that an author needs to find a mistake; none for an error that brings its own advice, because
+ * that one is for the operator. Bounded; masked as far as the error is.
+ */
+export function authorStack(error: unknown): string | undefined {
+  if (!(error instanceof Error) || isBusinessError(error)) return undefined
+  if (!isPlinthError(error)) return stackOf(errorLine(error))
+  return wrappers.has(error.code) ? authorStack(error.cause) : undefined
+}
+
+/** Frames inside of Node.js help nobody to find a mistake. */
+const nodeFrame = /^\s+at .*node:internal.*\n?/gm
+
+function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors = [] }: ErrorLine): string {
+  const parts = [...(cause === undefined ? [] : [cause]), ...errors]
+  return [stack.replace(nodeFrame, '').trimEnd(), ...parts.map((part) => `Caused by: ${stackOf(part)}`)].join('\n')
 }
 
 /** Files that the frames of a stack stand in, the innermost first. */

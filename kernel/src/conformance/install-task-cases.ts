@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { BoundInstallTask } from '../kernel-service.ts'
+import type { BoundInstallTask } from '../contracts/kernel.ts'
 import {
   type CaseBodies,
   type ConformanceCase,

@@ -1,5 +1,5 @@
-import type { Kernel } from '../kernel-service.ts'
 import { extensionPoint } from '../refs.ts'
+import type { Kernel } from './kernel.ts'
 
 /** Facts about what was done: names, codes, counts, switches. Never secrets. */
 export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>

@@ -13,6 +13,7 @@ export default definePlugin({
   id: 'database',
   version: '1.0.0',
   kernel: '^1.0.0',
+  carriesOut: ['entities', 'migrations'],
   requires: { kernel },
   provides: [database, databaseSecret],
   contributes: [healthCheck],

@@ -37,6 +37,7 @@ export default definePlugin({
   id: 'iam',
   version: '1.0.0',
   kernel: '^1.0.0',
+  carriesOut: ['permissions'],
   requires: {
     kernel,
     http,

@@ -49,6 +49,7 @@ export default definePlugin({
   id: 'install',
   version: '1.0.0',
   kernel: '^1.0.0',
+  carriesOut: ['installTasks'],
   requires,
   provides: [installAudit, installer],
   contributes: [healthCheck],

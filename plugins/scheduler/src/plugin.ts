@@ -30,6 +30,7 @@ export default definePlugin({
   id: 'scheduler',
   version: '1.0.0',
   kernel: '^1.0.0',
+  carriesOut: ['scheduledTasks'],
   requires: {
     kernel,
     declaredTasks,

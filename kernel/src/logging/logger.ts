@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import type PinoPretty from 'pino-pretty'
-import type { ConfigValues } from './config-values.ts'
+import type { ConfigValues } from '../config-values.ts'
+import { kernelPlugin } from '../kernel-plugin.ts'
 import { errorLine } from './error-line.ts'
-import { kernelPlugin } from './kernel-plugin.ts'
 
 /**
  * The product's logger: pino JSON lines, every known secret masked. A command answers on standard output; only what needs

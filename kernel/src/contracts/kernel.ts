@@ -1,8 +1,8 @@
-import type { ConfigValues } from './config-values.ts'
-import type { InstallTask } from './contracts/install-task.ts'
-import type { ScheduledTask } from './contracts/scheduled-task.ts'
-import type { Plugin } from './plugin.ts'
-import { type ExtensionPoint, service } from './refs.ts'
+import type { ConfigValues } from '../config-values.ts'
+import type { Plugin } from '../plugin.ts'
+import { type ExtensionPoint, service } from '../refs.ts'
+import type { InstallTask } from './install-task.ts'
+import type { ScheduledTask } from './scheduled-task.ts'
 
 /** `starting` -> `ready` -> `draining` -> `stopped`. */
 export type ProductState = 'starting' | 'ready' | 'draining' | 'stopped'

@@ -1,0 +1,32 @@
+import type { Report } from './plan-declarations.ts'
+import { carriedOut, type MessageTree, type Plugin } from './plugin.ts'
+
+/** Texts of a catalogue that are named when they have no counterpart. */
+const mostNamed = 5
+
+/** Finds what would silently come to nothing: declarations that nobody carries out, and texts in one language only. */
+export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
+  for (const member of carriedOut) {
+    const declaring = plugins.filter((plugin) => {
+      const declared: object = plugin[member] ?? []
+      return Object.keys(declared).length > 0
+    })
+    if (declaring.length === 0 || plugins.some(({ carriesOut = [] }) => carriesOut.includes(member))) continue
+    warn('PLINTH_PLAN_NOT_CARRIED_OUT', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
+  }
+  for (const { id, messages } of plugins) {
+    for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
+      const present = new Set(textsIn(messages?.[locale]))
+      const missing = textsIn(messages?.[other]).filter((name) => !present.has(name))
+      if (missing.length === 0) continue
+      const details = { count: missing.length, locale, names: missing.slice(0, mostNamed).join(', ') }
+      warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
+    }
+  }
+}
+
+function textsIn(tree: MessageTree | undefined, path = ''): string[] {
+  return Object.entries(tree ?? {}).flatMap(([name, node]) =>
+    typeof node === 'string' ? [path + name] : textsIn(node, `${path}${name}.`),
+  )
+}
