@@ -8,6 +8,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
+import { watchTurns } from './event-loop-turns.ts'
 import type { CallerReport, CallerSettings, TokenRequest } from './fuzz/caller.ts'
 import type { ApiDescription, Role } from './fuzz/requests.ts'
 import { dataDirectory } from './product-process.ts'
@@ -53,21 +54,6 @@ async function startProduct(t: Test, config: Readonly<Record<string, string>>) {
   })
   t.teardown(() => running.stop('test ended'))
   return { running, lines }
-}
-
-/** Watches the turns of this thread's event loop, where the product runs; the answer ends it with the longest one. */
-function watchTurns() {
-  let longest = 0
-  let last = process.threadCpuUsage()
-  const timer = setInterval(() => {
-    const { user, system } = process.threadCpuUsage(last)
-    longest = Math.max(longest, (user + system) / 1_000)
-    last = process.threadCpuUsage()
-  }, 5)
-  return () => {
-    clearInterval(timer)
-    return longest
-  }
 }
 
 /** Calls the product from another thread and holds every answer against the rules. */

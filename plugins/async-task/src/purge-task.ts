@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { database } from '@plinth/database'
 import { reasonOf, type ScheduledTask } from '@plinth/kernel'
 import type { storage } from '@plinth/storage'
@@ -8,7 +9,7 @@ import { TaskRow } from './entities.ts'
 type Requires = { readonly database: typeof database; readonly storage: typeof storage }
 
 /** Small enough not to hold up others that write. */
-const batch = 200
+const batch = 50
 
 /** Removes finished tasks past their retention, the files first: a task whose files cannot be removed stays. */
 export const purgeTask: ScheduledTask<Requires, typeof keys> = {
@@ -39,6 +40,7 @@ export const purgeTask: ScheduledTask<Requires, typeof keys> = {
       }
       if (removed.length > 0) await em.nativeDelete(TaskRow, { id: { $in: removed } })
       found = old.length
+      await nextTurn()
     }
   },
 }

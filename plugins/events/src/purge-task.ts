@@ -1,10 +1,10 @@
-import type { database } from '@plinth/database'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type database, purgeOldRows } from '@plinth/database'
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import { OutboxDelivery, OutboxEvent } from './entities.ts'
 
-/** Small enough not to hold up others that write. */
-const batch = 500
+/** Keys that one step looks at. */
+const batch = 50
 
 /** Removes delivered and skipped events past their retention, and keys without events. */
 export const purgeTask: ScheduledTask<{ readonly database: typeof database }, typeof keys> = {
@@ -14,19 +14,18 @@ export const purgeTask: ScheduledTask<{ readonly database: typeof database }, ty
   autoStartup: 'platform.events.purge.auto-startup',
   async run({ services: { database: db }, config, clock, signal }) {
     const before = new Date(clock.now() - config.get('platform.events.retention'))
-    let found = batch
-    while (found === batch && !signal.aborted) {
-      found = await db.transactional(async (em) => {
-        const where = { status: { $in: ['delivered', 'skipped'] as const }, finishedAt: { $lt: before } }
-        const old = await em.find(OutboxEvent, where, { fields: ['id'], orderBy: { finishedAt: 'asc' }, limit: batch })
-        const ids = old.map(({ id }) => id)
-        if (ids.length === 0) return 0
-        await em.nativeDelete(OutboxDelivery, { eventId: { $in: ids } })
-        await em.nativeDelete(OutboxEvent, { id: { $in: ids } })
-        return ids.length
-      })
+    // One status at a time: the index gives both together in no order.
+    for (const status of ['delivered', 'skipped']) {
+      const rows = {
+        table: 'outbox_event',
+        where: 'status = ? and finished_at < ?',
+        parameters: [status, before],
+        orderBy: 'finished_at',
+        dependents: [{ table: 'outbox_delivery', column: 'event_id' }],
+      }
+      await purgeOldRows(db, rows, { signal })
     }
-    found = batch
+    let found = batch
     while (found === batch && !signal.aborted) {
       const unused = await db.query<{ stream_key: string; last_position: number | string }>(
         `select s.stream_key, s.last_position from outbox_stream s where s.updated_at < ?
@@ -42,6 +41,7 @@ export const purgeTask: ScheduledTask<{ readonly database: typeof database }, ty
         ])
       }
       found = unused.length
+      await nextTurn()
     }
   },
 }

@@ -10,9 +10,10 @@ import {
   superAdminRole,
 } from './contract.ts'
 import { userInScope } from './data-scope.ts'
-import { ExternalIdentity, Role, User, UserRole } from './entities.ts'
+import { ExternalIdentity, Role, User } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
+import { holdsRole } from './role-holders.ts'
 import type { UserParts, Users } from './users.ts'
 
 /** Attempts to find a free generated name: of 2^32 names, one attempt is nearly always enough. */
@@ -48,9 +49,8 @@ export class AccountService implements Accounts {
   async findByRole(roleCode: string): Promise<readonly Account[]> {
     const em = this.#parts.db.fork()
     const role = await em.findOne(Role, { code: roleCode })
-    const held = role === null ? [] : await em.find(UserRole, { roleId: role.id })
-    if (held.length === 0) return []
-    const where = { id: { $in: held.map(({ userId }) => userId) }, enabled: true }
+    if (role === null) return []
+    const where = { $and: [{ enabled: true }, holdsRole(role.id)] }
     return (await em.find(User, where, { orderBy: { id: 'asc' } })).map(knownAccount)
   }
 

@@ -86,7 +86,12 @@ export const Token = defineEntity({
   name: 'IamToken',
   tableName: 'iam_token',
   uniques: [{ properties: ['tokenHash'] }],
-  indexes: [{ properties: ['userId'] }, { properties: ['expiresAt'] }],
+  indexes: [
+    { properties: ['userId'] },
+    { properties: ['expiresAt'] },
+    { properties: ['revokedAt'] },
+    { properties: ['lastSeenAt'] },
+  ],
   properties: {
     id: column.primaryKey(),
     userId: column.id(),
@@ -106,7 +111,12 @@ export type Token = InferEntity<typeof Token>
 export const LoginAudit = defineEntity({
   name: 'IamLoginAudit',
   tableName: 'iam_login_audit',
-  indexes: [{ properties: ['occurredAt'] }, { properties: ['userId'] }],
+  indexes: [
+    { properties: ['occurredAt'] },
+    { properties: ['userId'] },
+    { properties: ['clientIp', 'id'] },
+    { properties: ['success', 'id'] },
+  ],
   properties: {
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
@@ -135,6 +145,8 @@ export const Audit = defineEntity({
     { properties: ['actorUserId'] },
     { properties: ['targetType', 'targetId'] },
     { properties: ['targetType', 'targetName'] },
+    { properties: ['actor', 'id'] },
+    { properties: ['action', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),

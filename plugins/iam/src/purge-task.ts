@@ -1,4 +1,4 @@
-import type { database } from '@plinth/database'
+import { type database, purgeOldRows } from '@plinth/database'
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 
@@ -16,16 +16,16 @@ export const purgeTask: ScheduledTask<{ readonly database: typeof database }, ty
     const ended = new Date(now - keptAfterEndMs)
     const idle = new Date(now - keptAfterEndMs - config.get('platform.iam.token.idle-timeout'))
     const old = new Date(now - config.get('platform.iam.audit.retention'))
-    const statements = [
-      ['delete from iam_token where expires_at < ?', ended],
-      ['delete from iam_token where revoked_at < ?', ended],
-      ['delete from iam_token where last_seen_at < ?', idle],
-      ['delete from iam_login_audit where occurred_at < ?', old],
-      ['delete from iam_audit where occurred_at < ?', old],
+    const ends = [
+      ['iam_token', 'expires_at', ended],
+      ['iam_token', 'revoked_at', ended],
+      ['iam_token', 'last_seen_at', idle],
+      ['iam_login_audit', 'occurred_at', old],
+      ['iam_audit', 'occurred_at', old],
     ] as const
-    for (const [statement, before] of statements) {
-      if (signal.aborted) return
-      await database.execute(statement, [before])
+    for (const [table, column, before] of ends) {
+      const rows = { table, where: `${column} < ?`, parameters: [before], orderBy: column }
+      await purgeOldRows(database, rows, { signal })
     }
   },
 }

@@ -4,7 +4,7 @@ import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
 import { Type } from 'typebox'
 import { requirePrincipal } from './access-guard.ts'
 import { userInScope, usersInScope } from './data-scope.ts'
-import { User, UserRole } from './entities.ts'
+import { User } from './entities.ts'
 import { refusal } from './failures.ts'
 import {
   actorOf,
@@ -20,6 +20,7 @@ import {
   versionQuery,
 } from './inputs.ts'
 import { own } from './permissions.ts'
+import { holdsRole } from './role-holders.ts'
 import type { Sessions } from './sessions.ts'
 import { holdsText } from './text-search.ts'
 import type { Users } from './users.ts'
@@ -68,13 +69,11 @@ export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): vo
     handler: async (request) => {
       const { page, size, keyword, enabled, roleId } = request.query
       const em = db.fork()
-      const holders =
-        roleId === undefined ? undefined : (await em.find(UserRole, { roleId })).map(({ userId }) => userId)
       const conditions = [
         usersInScope(requirePrincipal(request)),
         ...(keyword ? [holdsText(db, ['username', 'email', 'mobile'], keyword)] : []),
         ...(enabled === undefined ? [] : [{ enabled }]),
-        ...(holders === undefined ? [] : [{ id: { $in: holders } }]),
+        ...(roleId === undefined ? [] : [holdsRole(roleId)]),
       ]
       const orderBy = [...sort.parse(request.query.sort), { property: 'id', direction: 'asc' } as const]
       const [found, total] = await em.findAndCount(

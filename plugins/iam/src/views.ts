@@ -93,6 +93,8 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
   const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
   const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
   const roles = roleIds.length === 0 ? [] : await em.find(Role, { id: { $in: roleIds } }, { orderBy: { id: 'asc' } })
+  const byId = new Map(roles.map(({ id, code, name }) => [id, { id, code, name }]))
+  const rolesOf = Map.groupBy(held, ({ userId }) => userId)
   return users.map((user) => ({
     id: user.id,
     username: user.username,
@@ -101,9 +103,9 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
     mobile: user.mobile ?? null,
     enabled: user.enabled,
     orgId: user.orgId ?? null,
-    roles: roles
-      .filter((role) => held.some(({ userId, roleId }) => userId === user.id && roleId === role.id))
-      .map(({ id, code, name }) => ({ id, code, name })),
+    roles: (rolesOf.get(user.id) ?? [])
+      .flatMap(({ roleId }) => byId.get(roleId) ?? [])
+      .sort((one, other) => one.id - other.id),
     version: user.version,
     createdAt: user.createdAt.toISOString(),
     updatedAt: user.updatedAt.toISOString(),
@@ -115,13 +117,11 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
 export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
+  const byRole = Map.groupBy(held, ({ roleId }) => roleId)
   return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
     ...role,
     description: description ?? null,
-    permissions: held
-      .filter(({ roleId }) => roleId === role.id)
-      .map(({ permissionCode }) => permissionCode)
-      .sort(),
+    permissions: (byRole.get(role.id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   }))

@@ -1,11 +1,7 @@
-import type { Database } from '@plinth/database'
+import { type Database, purgeOldRows } from '@plinth/database'
 import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
 import type { config } from './config.ts'
-import { SendLog } from './entities.ts'
 import { releaseInterrupted } from './send-log-retries.ts'
-
-/** Small enough not to hold up others that write. */
-const batch = 500
 
 /** Removes rows past their retention, the oldest first, and gives back those whose retry was cut off. */
 export const purgeTask: ScheduledTask<{ readonly database: OptionalRef<Database> }, typeof config> = {
@@ -18,12 +14,13 @@ export const purgeTask: ScheduledTask<{ readonly database: OptionalRef<Database>
     await releaseInterrupted(db, clock)
     const retention = config.get('platform.notification.send-log.retention')
     if (retention === 0) return
-    const old = { createdAt: { $lt: new Date(clock.now() - retention) } }
-    let found = batch
-    while (found === batch && !signal.aborted) {
-      const rows = await db.fork().find(SendLog, old, { fields: ['id'], orderBy: { createdAt: 'asc' }, limit: batch })
-      found = rows.length
-      if (found > 0) await db.fork().nativeDelete(SendLog, { id: { $in: rows.map(({ id }) => id) } })
+    const before = new Date(clock.now() - retention)
+    const rows = {
+      table: 'notification_send_log',
+      where: 'created_at < ?',
+      parameters: [before],
+      orderBy: 'created_at',
     }
+    await purgeOldRows(db, rows, { signal })
   },
 }

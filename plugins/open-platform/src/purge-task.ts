@@ -1,14 +1,8 @@
-import type { Database } from '@plinth/database'
+import { type Database, purgeOldRows } from '@plinth/database'
 import type { Clock, ScheduledTask } from '@plinth/kernel'
 import { dayOf } from './call-records.ts'
 import type { keys } from './config.ts'
 import type { requires } from './requires.ts'
-
-/** Records removed by one statement, so that the table is not locked for long. */
-const batchSize = 1000
-/** Through a table of its own: MySQL deletes nothing from what it selects from. */
-const removeCalls = `delete from open_call where id in
-  (select id from (select id from open_call where day < ? limit ${batchSize}) as olds)`
 
 /** Removes records past their retention, and secrets past their grace period. */
 export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
@@ -19,7 +13,8 @@ export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
   async run({ services: { database }, config, clock, signal }) {
     await forgetOldSecrets(database, clock)
     const oldest = dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
-    while (!signal.aborted && (await database.execute(removeCalls, [oldest])) === batchSize);
+    const rows = { table: 'open_call', where: 'day < ?', parameters: [oldest], orderBy: 'day' }
+    await purgeOldRows(database, rows, { signal })
   },
 }
 

@@ -4,5 +4,14 @@ import { seedAuthority } from './0003-seed-authority.ts'
 import { nameAuditTargets } from './0004-name-audit-targets.ts'
 import { scopeAudits } from './0005-scope-audits.ts'
 import { refoldNames } from './0006-refold-names.ts'
+import { indexEnds } from './0007-index-ends.ts'
 
-export const changeSets = [createIdentity, createSessions, seedAuthority, nameAuditTargets, scopeAudits, refoldNames]
+export const changeSets = [
+  createIdentity,
+  createSessions,
+  seedAuthority,
+  nameAuditTargets,
+  scopeAudits,
+  refoldNames,
+  indexEnds,
+]

@@ -1,0 +1,67 @@
+import { performance } from 'node:perf_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Parameter } from './bound-parameters.ts'
+import type { Database } from './contract.ts'
+
+/** Rows of a table that are past their time. */
+export interface OldRows {
+  /** In snake_case; its primary key is `id`. */
+  readonly table: string
+  /** Condition on one column, with `?` for its parameters; an index must answer it. Rows only ever leave the old ones, never join. */
+  readonly where: string
+  readonly parameters: readonly Parameter[]
+  /** Columns in the order of that index, so that no step sorts what is left. */
+  readonly orderBy: string
+  /** Tables whose rows go with them, by the column that holds the id. */
+  readonly dependents?: readonly { readonly table: string; readonly column: string }[]
+}
+
+export interface PurgeOptions {
+  /** Ends the purge between two steps. */
+  readonly signal: AbortSignal
+  /** Milliseconds after which it ends; the next run goes on. Ten minutes when absent. */
+  readonly budgetMs?: number
+}
+
+/** Rows of the first step. A step takes as many as the last one would have removed in `targetMs`. */
+const firstStep = 50
+const smallestStep = 10
+/** SQLite answers without leaving the event loop, so a step holds up every request; on a server it only locks its rows. */
+const pace = { sqlite: { targetMs: 5, largestStep: 500 }, server: { targetMs: 25, largestStep: 2_000 } } as const
+const defaultBudgetMs = 600_000
+
+/**
+ * Removes rows that are past their time: the one way to do so. It works in small steps, each a transaction of its own, with
+ * a turn of the event loop between; the size of a step follows from how long the last one took. What is left when the
+ * signal aborts or the time is over is removed by the next run.
+ *
+ * @returns rows removed from `table`
+ * @throws what `Database.execute` throws; the steps before stay done
+ */
+export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOptions): Promise<number> {
+  const { table, where, parameters, orderBy, dependents = [] } = old
+  const { targetMs, largestStep } = db.dialect === 'sqlite' ? pace.sqlite : pace.server
+  const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
+  // Through a table of its own: MySQL deletes nothing from what it selects from.
+  const ids = `select id from (select id from ${table} where ${where} order by ${orderBy} limit ?) as old_rows`
+  let size = firstStep
+  let removed = 0
+  while (!options.signal.aborted && performance.now() < end) {
+    const start = performance.now()
+    const bound = [...parameters, size]
+    const count =
+      dependents.length === 0
+        ? await db.execute(`delete from ${table} where id in (${ids})`, bound)
+        : await db.transactional(async () => {
+            for (const of of dependents)
+              await db.execute(`delete from ${of.table} where ${of.column} in (${ids})`, bound)
+            return db.execute(`delete from ${table} where id in (${ids})`, bound)
+          })
+    removed += count
+    if (count < size) break
+    const took = Math.max(performance.now() - start, 0.1)
+    size = Math.round(Math.min(largestStep, size * 2, Math.max(smallestStep, (size * targetMs) / took)))
+    await nextTurn()
+  }
+  return removed
+}

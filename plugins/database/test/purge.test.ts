@@ -1,0 +1,88 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import databasePlugin, { database, purgeOldRows } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import { defineChangeSet } from '@plinth/migrations'
+import t from 'tap'
+
+const records = definePlugin({
+  id: 'records',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database },
+  migrations: [
+    defineChangeSet({
+      id: '0001-create-records',
+      up: ({ schema, type }) => [
+        schema
+          .createTable('record')
+          .addColumn('id', type.id, (c) => c.primaryKey())
+          .addColumn('age', type.integer, (c) => c.notNull()),
+        schema.createIndex('record_age_index').on('record').column('age'),
+        schema
+          .createTable('record_part')
+          .addColumn('id', type.id, (c) => c.primaryKey())
+          .addColumn('record_id', type.id, (c) => c.notNull()),
+        schema.createIndex('record_part_record_id_index').on('record_part').column('record_id'),
+      ],
+    }),
+  ],
+})
+
+onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop between', async (t, at) => {
+  const product = defineProduct({ name: 'test', plugins: [databasePlugin, records], config: at.config })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  const db = running.service(database)
+  const rows = 2_000
+  const fill = async () => {
+    await db.execute('delete from record')
+    await db.execute('delete from record_part')
+    await db.transactional(async () => {
+      for (let start = 1; start <= rows; start += 100) {
+        const ids = Array.from({ length: 100 }, (_, index) => start + index)
+        await db.execute(`insert into record (id, age) values ${ids.map((id) => `(${id}, ${id})`).join(', ')}`)
+        await db.execute(
+          `insert into record_part (id, record_id) values ${ids.map((id) => `(${id}, ${id})`).join(', ')}`,
+        )
+      }
+    })
+  }
+  const count = async (table: string) =>
+    Number((await db.query<{ n: unknown }>(`select count(*) as n from ${table}`))[0]?.n)
+  const old = {
+    table: 'record',
+    where: 'age <= ?',
+    parameters: [1_500],
+    orderBy: 'age',
+    dependents: [{ table: 'record_part', column: 'record_id' }],
+  }
+  const { signal } = new AbortController()
+
+  await fill()
+  let turns = 0
+  let isOver = false
+  const others = (async () => {
+    for (; !isOver; turns++) await nextTurn()
+  })()
+  t.equal(await purgeOldRows(db, old, { signal }), 1_500)
+  isOver = true
+  await others
+  t.ok(turns >= 4, `others had ${turns} turns meanwhile`)
+  t.equal(await count('record'), 500, 'what is not old stays')
+  t.equal(await count('record_part'), 500, 'with its parts')
+  const [youngest] = await db.query<{ age: number }>('select min(age) as age from record')
+  t.equal(Number(youngest?.age), 1_501)
+  t.equal(await purgeOldRows(db, old, { signal }), 0, 'again there is nothing left')
+
+  await fill()
+  t.equal(await purgeOldRows(db, old, { signal: AbortSignal.abort() }), 0, 'nothing is begun on the way to a stop')
+  const stop = new AbortController()
+  setImmediate(() => stop.abort())
+  const part = await purgeOldRows(db, { ...old, dependents: [] }, { signal: stop.signal })
+  t.ok(part < 1_500, `an abort ends it after a step: ${part}`)
+  t.equal(await count('record'), rows - part, 'whose rows are gone')
+  t.equal(await purgeOldRows(db, { ...old, dependents: [] }, { signal, budgetMs: 0 }), 0, 'no time, no step')
+  t.equal(await purgeOldRows(db, { ...old, dependents: [] }, { signal }), 1_500 - part, 'the next run goes on')
+})

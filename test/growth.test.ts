@@ -1,0 +1,127 @@
+import { type Database, database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import type { Product } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { watchTurns } from './event-loop-turns.ts'
+import { dataDirectory } from './product-process.ts'
+
+const many = 20_000
+/** Milliseconds of CPU: far above what a step or a page takes, far below what all the rows take. */
+const longestTurnMs = 80
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+const longAgo = Date.UTC(2001, 0, 1)
+
+/** Rows by SQL alone, as many as `many`: `columns` by expression, in which `n` counts from 1. */
+async function fill(db: Database, table: string, columns: Readonly<Record<string, string>>, count = many) {
+  const numbers = `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})`
+  const names = Object.keys(columns).join(', ')
+  await db.execute(
+    `insert into ${table} (${names}) ${numbers} select ${Object.values(columns).join(', ')} from numbers`,
+  )
+}
+
+async function startFilled(teardown: (end: () => Promise<void>) => void) {
+  const root = await dataDirectory(teardown)
+  const running = await startForTest({ ...product, root } as Product, {
+    set: {
+      'platform.http.port': '0',
+      'platform.database.sqlite.file': `${root}/plinth.sqlite`,
+      'platform.database.sqlite.synchronous': 'normal',
+      'platform.install.installed': 'true',
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': '1',
+    },
+  })
+  teardown(() => running.stop('test ended'))
+  const administrator = { username: 'root', password: 'Correct-horse-7' }
+  await running.service(accounts).createAdministrator(administrator, origin)
+  const server = running.service(http)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
+  const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
+  const get = async (url: string) => (await server.inject({ url, headers })).json()
+  return { running, db: running.service(database), get }
+}
+
+t.test('no purge holds the event loop, whatever lies in its table', { timeout: 240_000 }, async (t) => {
+  const { running, db } = await startFilled(t.teardown)
+  const time = String(longAgo)
+  const columnsOf = async (table: string) =>
+    (
+      await db.query<{ name: string; type: string; notnull: number }>(
+        `select name, type, "notnull" from pragma_table_info('${table}')`,
+      )
+    )
+      .filter(({ notnull }) => notnull === 1)
+      .map(({ name, type }) => [name, /int|num|dec/i.test(type) ? '0' : "'x'"] as const)
+  const old = async (table: string, own: Readonly<Record<string, string>>) =>
+    fill(db, table, { ...Object.fromEntries(await columnsOf(table)), id: '1000000 + n', ...own })
+  await old('notification_send_log', { created_at: time, message_id: "'m' || n" })
+  await old('iam_login_audit', { occurred_at: time })
+  await old('iam_audit', { occurred_at: time })
+  await old('iam_token', { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time })
+  await old('outbox_event', {
+    status: "'delivered'",
+    finished_at: time,
+    created_at: time,
+    next_at: time,
+    payload: "'{}'",
+  })
+  await old('open_call', { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time })
+  const left = async (table: string) =>
+    Number(
+      (
+        await db.query<{ n: number }>(
+          `select count(*) as n from ${table} where id > 1000000 and id <= ${1_000_000 + many}`,
+        )
+      )[0]?.n,
+    )
+
+  const tables: Readonly<Record<string, readonly string[]>> = {
+    'notification.send-log.purge': ['notification_send_log'],
+    'iam.purge': ['iam_login_audit', 'iam_audit', 'iam_token'],
+    'events.purge': ['outbox_event'],
+    'open-platform.purge': ['open_call'],
+  }
+  for (const [name, filled] of Object.entries(tables)) {
+    for (const table of filled) t.equal(await left(table), many, `${table} is filled`)
+    const endWatch = watchTurns()
+    await running.scheduledTasks.find((task) => task.name === name)?.run(new AbortController().signal)
+    const longest = endWatch()
+    t.ok(longest < longestTurnMs, `${name}: the longest turn took ${longest.toFixed(0)} ms of CPU`)
+    for (const table of filled) t.equal(await left(table), 0, `${table} is empty`)
+  }
+})
+
+t.test('a page of users costs the same, however many hold the role', { timeout: 240_000 }, async (t) => {
+  const { db, get } = await startFilled(t.teardown)
+  const moment = String(longAgo)
+  const [first, roleCount] = [1_000_000, 40]
+  const times = { created_at: moment, updated_at: moment, version: '1' }
+  await fill(db, 'iam_user', {
+    ...{ id: `${first} + n`, username: "'user' || n", username_key: "'user' || n", enabled: '1' },
+    ...times,
+  })
+  const role = { code: "'role' || n", name: "'Role ' || n", data_scope: "'self'", built_in: '0', ...times }
+  await fill(db, 'iam_role', { id: `${first} + n`, ...role }, roleCount)
+  await fill(db, 'iam_user_role', { id: `${first} + n`, user_id: `${first} + n`, role_id: `${first} + 1` })
+  await fill(
+    db,
+    'iam_user_role',
+    { id: `${2 * first} + n`, user_id: `${first} + 1 + n % 200`, role_id: `${first} + 2 + n / 200` },
+    200 * (roleCount - 2),
+  )
+  const path = '/api/v1/admin/iam/users'
+  await get(`${path}?size=1`)
+  for (const query of [`roleId=${first + 1}`, 'size=200&sort=username']) {
+    const before = process.threadCpuUsage()
+    const answer = await get(`${path}?${query}`)
+    const { user, system } = process.threadCpuUsage(before)
+    t.equal(answer.code, '200')
+    t.ok(answer.data.total >= many, `${query}: of ${answer.data.total}`)
+    const spent = (user + system) / 1_000
+    t.ok(spent < 150, `${query} took ${spent.toFixed(0)} ms of CPU`)
+  }
+})
