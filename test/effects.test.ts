@@ -1,6 +1,6 @@
 /**
- * Every key of the product does something. A test that changes a value and observes what follows says so in a title or in the
- * text of an assertion: "effect of" and the key, or "effects of" and several, with braces for what differs (`a.{b,c}`). Here the
+ * Every key of the product does something. A test that changes a value and observes what follows says so, in a title, in the text
+ * of an assertion or in a comment where the value is changed: "effect of" and the key, or "effects of" and several, with braces for what differs (`a.{b,c}`). Here the
  * keys are compared with that.
  */
 import { globSync, readFileSync } from 'node:fs'

@@ -16,6 +16,7 @@ const clients = 8
 async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string, JsonValue>>) {
   const config = {
     ...db.config,
+    // effect of platform.scheduler.lease
     'platform.scheduler.lease': '3s',
     'platform.events.dispatcher.lease': '3s',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),

@@ -45,6 +45,7 @@ import pager from './pager.js'
 export default defineProduct({
   name: 'elsewhere',
   plugins: [database, http, i18n, iam, notification, pager],
+  // effect of platform.notification.default-channel
   config: { 'platform.notification.default-channel': 'pager' },
 })
 `

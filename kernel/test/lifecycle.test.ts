@@ -269,6 +269,7 @@ t.test(
     t.match(await start, {
       code: 'PLINTH_DEADLINE_PASSED',
       message: 'Plugin "slow" did not finish setup within 30000 ms.',
+      // effect of platform.kernel.setup-deadline
       fix: 'platform.kernel.setup-deadline',
     })
     t.match(aborted, { code: 'PLINTH_DEADLINE_PASSED' })

@@ -93,6 +93,7 @@ t.test('K-008 the log level changes while the product runs, also for plugins', a
   const running = await startForTest(productOf([talker]), { logger })
   t.match(lines.splice(0), [{ msg: 'started', plugins: 1 }])
   own?.debug('not yet')
+  // effect of platform.log.level
   const row = { name: 'platform.log.level', by: 'key', written: 'debug', place: 'row 1' } as const
   await running.config.apply([row])
   own?.debug('now')

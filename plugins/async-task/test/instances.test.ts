@@ -82,7 +82,9 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
       }),
   })
   const clock = manualClock()
-  const config = { ...engine, 'platform.async-task.lease': `${leaseSeconds}s` }
+  // effect of platform.async-task.max-attempts
+  const limits = { 'platform.async-task.max-attempts': 2 }
+  const config = { ...engine, ...limits, 'platform.async-task.lease': `${leaseSeconds}s` }
   const web = await startTasks(t, db, {
     clock,
     config,
@@ -95,7 +97,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
     await web.tasks.submit(report, { rows: 3 }, owner),
   ]
   await abandon(web, retried.id)
-  await abandon(web, exhausted.id, { attempts: 3 })
+  await abandon(web, exhausted.id, { attempts: 2 })
   await abandon(web, unwanted.id, { cancelRequested: true })
   await web.storage.put('local', `async-task/${exhausted.id}/1.csv`, 'of the dead instance')
 
@@ -115,7 +117,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   }
   await until(() => isOver(exhausted.id), 'the exhausted one is taken away')
   t.match(await web.reaches(exhausted.id, 'failed'), {
-    failure: { reason: 'async-task.lost', params: { attempts: 3 } },
+    failure: { reason: 'async-task.lost', params: { attempts: 2 } },
   })
   t.match(await web.reaches(unwanted.id, 'cancelled'), { failure: null })
   await one.passed()
@@ -131,12 +133,13 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
   await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
   await one.events.idle()
-  t.match(told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 3 }])
+  t.match(told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
 })
 
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
+  // effect of platform.async-task.engine
   const refused = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
   await t.rejects(refused, {
     cause: { code: 'PLINTH_ASYNC_TASK_NO_REDIS' },

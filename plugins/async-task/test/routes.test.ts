@@ -29,6 +29,8 @@ async function startShop(t: Test, db: TestDatabase) {
     plugins: [httpPlugin, i18nPlugin, iamPlugin, texts],
     config: {
       'platform.http.port': 0,
+      // effect of platform.async-task.download-url.lifetime
+      'platform.async-task.download-url.lifetime': '4m',
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
@@ -107,13 +109,13 @@ onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async 
   t.equal((await raw('ann', `${root}/${id}/artifact`, 'HEAD')).headers['content-length'], '22')
 
   const { data: link } = await call('ann', `${root}/${id}/download-url`)
-  t.equal(link.expiresAt, new Date(clock.now() + 300_000).toISOString())
+  t.equal(link.expiresAt, new Date(clock.now() + 240_000).toISOString())
   const fetched = await raw('nobody', link.url)
   t.equal(fetched.body, file.body, 'whoever has the address has the file')
   t.match(fetched.headers['content-disposition'], /%E6%8A%A5%E8%A1%A8.csv$/)
-  clock.shiftWallClock(300_000)
+  clock.shiftWallClock(240_000)
   t.match((await raw('nobody', link.url)).json(), { code: '403', data: { reason: 'storage.url-expired' } })
-  clock.shiftWallClock(-300_000)
+  clock.shiftWallClock(-240_000)
 
   for (const path of ['', '/artifact', '/download-url']) {
     const url = `${root}/${id}${path}`

@@ -269,7 +269,7 @@ onEachDatabase(t, 'a task that runs for too long fails, whether its handler obey
   await passed()
   t.notOk(run.signal.aborted)
   await clock.advance(1)
-  t.match(run.signal.reason, { message: 'The task ran for too long.' })
+  t.match(run.signal.reason, { message: 'The task ran for too long.' }, 'effect of platform.async-task.deadline')
   run.end.resolve()
   t.match(await reaches(obedient.id, 'failed'), { failure: { reason: 'async-task.deadline' } })
   t.equal((await tasks.get(stubborn.id)).status, 'running')
@@ -293,16 +293,24 @@ onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, d
   const run = await probe.begun(1)
   await submit(1)
   await submit(1)
-  await t.rejects(submit(1), { code: '429', reason: 'async-task.owner-limit', message: /3 unfinished/ })
+  await t.rejects(
+    submit(1),
+    { code: '429', reason: 'async-task.owner-limit', message: /3 unfinished/ },
+    'effect of platform.async-task.queue.per-owner',
+  )
   await submit(2)
   await submit(2)
-  await t.rejects(submit(2), { code: '429', reason: 'async-task.queue-full' })
+  await t.rejects(
+    submit(2),
+    { code: '429', reason: 'async-task.queue-full' },
+    'effect of platform.async-task.queue.capacity',
+  )
   t.equal((await tasks.list({ page: 1, size: 10 })).total, 5, 'what was refused is not there')
   run.end.resolve()
   await reaches(first.id, 'succeeded')
   await probe.begun(2)
   await submit(2)
-  t.equal(probe.mostAtOnce, 1, 'one at a time')
+  t.equal(probe.mostAtOnce, 1, 'effect of platform.async-task.concurrency: one at a time')
   probe.release()
 })
 
@@ -371,5 +379,5 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
     items.map(({ id }) => id),
     [young.id],
   )
-  t.same(await paths(), [`async-task/${young.id}/1.csv`])
+  t.same(await paths(), [`async-task/${young.id}/1.csv`], 'effect of platform.async-task.retention')
 })

@@ -137,6 +137,7 @@ const refusals = async (t: Test, db: TestDatabase) => {
   await assertRefused(t, missing, expected, /127\.0\.0\.1/)
   await assertRefused(
     t,
+    // effect of platform.database.password
     { ...missing, 'platform.database.password': '' },
     'PLINTH_DATABASE_UNKNOWN',
     /plinth_no_such_database/,

@@ -165,3 +165,16 @@ t.test('how long SQLite waits for another process that writes', async (t) => {
   await once(other, 'exit')
   t.equal(await db.execute('insert into note values (1)'), 1)
 })
+
+t.test('how long a connection may take', async (t) => {
+  const silent = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as { port: number }
+  const config = { 'platform.database.type': 'postgresql', 'platform.database.port': port }
+  const begunAt = performance.now()
+  const refused = startForTest(productOf({ ...config, 'platform.database.connect-timeout': '150ms' }))
+  await t.rejects(refused, { message: /PLINTH_DATABASE_UNREACHABLE/ })
+  const waited = performance.now() - begunAt
+  t.ok(waited < 4_500, `effect of platform.database.connect-timeout: ${Math.round(waited)} ms instead of 5 s`)
+})

@@ -220,6 +220,7 @@ async function migrateCommand(
 t.test('with migrate-at-start off the product changes nothing; the installer can still migrate', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
+  // effect of platform.database.migrate-at-start
   const set = { 'platform.database.migrate-at-start': 'false' }
   const running = await startForTest(productOn(db, samplePlugin), { set })
   const service: Database = running.service(database)

@@ -101,6 +101,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     'old events are purged with the keys that have none left; failed ones and their keys stay',
     async (t) => {
       const { running, db, events, clock } = await startEvents(t, at, {
+        // effect of platform.events.retention
         config: { 'platform.events.retry.max-attempts': 1, 'platform.events.retention': '1d' },
         handlers: (events) =>
           events.on(loose, 'test.fail', ({ payload }) => {

@@ -46,6 +46,7 @@ onEachDatabase(t, 'K-013 two processes, one of them killed under load', async (t
 
   const config = {
     ...at.config,
+    // effect of platform.events.dispatcher.lease
     'platform.events.dispatcher.lease': `${leaseMs}ms`,
     'platform.events.dispatcher.poll-interval': '20ms',
     'platform.events.retry.initial-delay': '10ms',

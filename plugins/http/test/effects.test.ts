@@ -2,6 +2,7 @@
 import { definePlugin, healthCheck } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
+import { Type } from 'typebox'
 import { startHttp } from './start-http.ts'
 
 t.test('effect of platform.http.host: the address at which it listens', async (t) => {
@@ -38,4 +39,33 @@ t.test('effect of platform.http.readiness-deadline: how long a health check may 
   t.notOk(signal.aborted)
   await clock.advance(1)
   t.equal((await answer).statusCode, 503)
+})
+
+t.test('whose address counts', async (t) => {
+  // effects of platform.rate-limit.annotation.client-ip.{headers,ipv6-prefix,trust-forwarded-headers,trusted-proxies}
+  const root = 'platform.rate-limit.annotation.client-ip'
+  const seen = async (set: Record<string, string>) => {
+    const { server } = await startHttp(
+      t,
+      (http) =>
+        http.route('shop', {
+          method: 'GET',
+          path: '/api/v1/shop/me',
+          summary: 'Who calls',
+          access: 'public',
+          response: Type.Object({ ip: Type.String(), network: Type.String() }),
+          handler: ({ clientIp }) => ({ ip: clientIp, network: http.networkOf('2001:db8:1:2:3::4') }),
+        }),
+      { set: Object.fromEntries(Object.entries(set).map(([name, value]) => [`${root}.${name}`, value])) },
+    )
+    const headers = { 'x-forwarded-for': '198.51.100.1', 'x-real-ip': '198.51.100.2' }
+    const answer = await server.inject({ url: '/api/v1/shop/me', remoteAddress: '192.0.2.1', headers })
+    return answer.json().data
+  }
+  const proxy = { 'trusted-proxies': '["192.0.2.0/24"]' }
+  t.equal((await seen({})).ip, '192.0.2.1')
+  t.equal((await seen(proxy)).ip, '198.51.100.1')
+  t.equal((await seen({ ...proxy, headers: '["X-Real-IP"]' })).ip, '198.51.100.2')
+  t.equal((await seen({ ...proxy, 'trust-forwarded-headers': 'false' })).ip, '192.0.2.1')
+  t.not((await seen({ 'ipv6-prefix': '48' })).network, (await seen({})).network)
 })

@@ -179,6 +179,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
         response: Type.Null(),
         handler: () => null,
       }),
+    // effect of platform.http.body-limit
     { set: { 'platform.http.body-limit': '100' } },
   )
   const post = (body: string, type = 'application/json') =>

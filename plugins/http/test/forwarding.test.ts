@@ -60,6 +60,7 @@ t.test('P33 Strict-Transport-Security goes with pages over HTTPS alone, RFC 6797
 })
 
 t.test('I-193 a configured context path is taken off, whether a proxy has done so or not', async (t) => {
+  // effect of platform.http.context-path
   const { call } = await startHttp(t, facts, { set: { 'platform.http.context-path': '/shop' } })
   for (const url of [path, `/shop${path}`, `/shop${path}?x=1`]) {
     t.equal((await call(url)).body.data.contextPath, '/shop', url)

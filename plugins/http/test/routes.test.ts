@@ -477,6 +477,7 @@ t.test('D6 the response check turns a lost member into a failure', async (t) => 
     answer('deep', { id: 1, inner: { name: 'x', jumpId: 7 }, list: [{ n: 1 }, { n: 2, extra: true }] })
     answer('changed', { id: '1', inner: { name: 5 }, list: [] })
   }
+  // effect of platform.http.response-check
   const checked = await startHttp(t, add, { set: { 'platform.http.response-check': 'true' } })
   t.equal((await checked.call('/api/v1/shop/exact')).body.code, '200')
   const lost = async (name: string) => (await checked.call(`/api/v1/shop/${name}`)).body

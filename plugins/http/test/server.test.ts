@@ -180,6 +180,7 @@ t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
 
 t.test('the drain delay gives a load balancer time to notice', async (t) => {
   const clock = manualClock()
+  // effect of platform.http.drain-delay
   const { running, call, port } = await startHttp(t, undefined, { clock, set: { 'platform.http.drain-delay': '5s' } })
   const listening = port()
   const stopping = running.stop('SIGTERM')
@@ -283,6 +284,7 @@ t.test('A24 metrics count requests by route pattern and envelope code', async (t
   t.match(await call('/metrics', asStranger), { status: 404, body: { data: { reason: 'http.route-unknown' } } })
   t.match(await call('/health/ready', asStranger), { status: 200 })
 
+  // effect of platform.http.metrics.enabled
   const off = await startHttp(t, undefined, { set: { 'platform.http.metrics.enabled': 'false' } })
   t.equal((await off.call('/metrics')).status, 404)
   t.same(await off.running.service(metrics).getMetricsAsJSON(), [], 'the registry is there for others, empty')
@@ -295,6 +297,7 @@ t.test('the access log is a live key and holds no query', async (t) => {
   const logged = () => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request')
   await call('/health/live')
   t.equal(logged().length, 0, 'off by default')
+  // effect of platform.http.access-log
   await running.config.apply([{ name: 'platform.http.access-log', by: 'key', written: true, place: 'row 1' }])
   await call('/nothing?token=secret', { headers: { 'x-trace-id': 'abc-1' } })
   t.match(logged(), [
@@ -324,6 +327,7 @@ t.test('A29 the reference is a page that loads nothing from elsewhere and runs n
   }
   t.notMatch((await call('/docs/static/swagger-ui.css')).text, /url\(["']?https?:/)
   t.match((await call('/docs/static/swagger-initializer.js')).text, /"layout":"BaseLayout"/)
+  // effect of platform.http.docs.enabled
   const off = await startHttp(t, undefined, { set: { 'platform.http.docs.enabled': 'false' } })
   for (const path of ['/docs/', '/docs/openapi.json']) t.equal((await off.call(path)).status, 404)
   t.match(await off.server.openapi(), { openapi: '3.1.1' })
@@ -331,6 +335,7 @@ t.test('A29 the reference is a page that loads nothing from elsewhere and runs n
 
 t.test('it listens in the role web; a worker serves probes alone; a command never listens', async (t) => {
   const add = (http: HttpServer) => get(http, 'item', () => {})
+  // effect of platform.http.worker-port
   const worker = await startHttp(t, add, { roles: ['worker'], set: { 'platform.http.worker-port': '0' } })
   t.equal((await worker.call('/health/ready')).status, 200)
   t.equal((await worker.call('/metrics')).status, 200)
@@ -349,6 +354,7 @@ t.test('it listens in the role web; a worker serves probes alone; a command neve
 
 t.test('a port that is taken refuses the start with what to do', async (t) => {
   const { port } = await startHttp(t)
+  // effect of platform.http.port
   await t.rejects(startHttp(t, undefined, { set: { 'platform.http.port': String(port()) } }), {
     code: 'PLINTH_START_FAILED',
     fix: /platform\.http\.port/,
@@ -361,6 +367,7 @@ t.test('headers have a minute at most, and never longer than the whole request',
     ['5m', 60_000],
     ['1s', 1000],
   ] as const) {
+    // effect of platform.http.request-timeout
     const { call } = await startHttp(t, undefined, { set: { 'platform.http.request-timeout': requestTimeout } })
     const served: Server[] = []
     const note = (message: unknown) => served.push((message as { server: Server }).server)

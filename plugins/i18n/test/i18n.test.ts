@@ -100,6 +100,7 @@ t.test('C-019 values go into texts as they are', async (t) => {
 t.test('the site default is a key that takes effect while running', async (t) => {
   const { running, translator } = await translatorFor(t)
   t.equal(translator.negotiate('fr'), 'en')
+  // effect of platform.i18n.default-locale
   await running.config.apply([{ name: 'platform.i18n.default-locale', by: 'key', written: 'zh-CN', place: 'row 1' }])
   t.equal(translator.negotiate('fr'), 'zh-CN')
   t.equal(translator.negotiate('en'), 'en')

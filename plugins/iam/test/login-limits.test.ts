@@ -123,6 +123,7 @@ t.test('R-065 R-075 R-101 a denial, its audit, its end, and the switches', async
   await set('password.identifier-max-attempts', 2)
   t.equal(await attempt('mia', '203.0.113.1'), '401', 'the second of two')
   t.equal(await attempt('mia', '203.0.113.1'), '429', 'a changed limit counts at once')
+  // effects of platform.iam.auth.login.rate-limit.{enabled,password.enabled}
   await set('password.enabled', false)
   t.equal(await attempt('mia', '203.0.113.1'), '401')
   await set('password.enabled', true)

@@ -58,6 +58,7 @@ t.test('who covers another can do all that the other can, and adding a role neve
 })
 
 t.test('A28 I-111 I-112 password policies', (t) => {
+  // effects of platform.iam.password.{policy,pattern}
   const values: Record<string, unknown> = {
     'platform.iam.password.policy': 'low',
     'platform.iam.password.min-length': 8,

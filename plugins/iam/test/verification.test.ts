@@ -298,11 +298,64 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
     t.match(await send('sms', '13800000001'), { code: '400', data: { field: 'mobile' } }, 'of which country?')
     await set({ 'sms.default-country': 'DE', 'sms.mobile-max-attempts': 3 })
     await send('sms', '0170 1234567')
-    t.equal(outbox.messages.at(-1)?.recipient, '+491701234567')
+    const german = '+491701234567'
+    t.equal(
+      outbox.messages.at(-1)?.recipient,
+      german,
+      'effect of platform.iam.auth.login.verification.sms.default-country',
+    )
     await set({ 'sms.code-length': 4 })
     await send('sms', phone)
     t.match(outbox.last(), /^\d{4}$/)
   })
+})
+
+t.test('what each key of a limit does', async (t) => {
+  const kinds = {
+    sms: ['ip', 'mobile', 'verify-ip', 'verify-mobile'],
+    email: ['ip', 'email', 'verify-ip', 'verify-email'],
+  }
+  // effects of platform.iam.auth.login.verification.{sms,email}.{ip-max-attempts,ip-window,verify-ip-max-attempts,verify-ip-window}
+  // effects of platform.iam.auth.login.verification.sms.{mobile-max-attempts,mobile-window,verify-mobile-max-attempts,verify-mobile-window}
+  // effects of platform.iam.auth.login.verification.email.{email-max-attempts,email-window,verify-email-max-attempts,verify-email-window}
+  for (const channel of ['sms', 'email'] as const) {
+    for (const kind of kinds[channel]) {
+      const db = await createDatabase('sqlite')
+      t.teardown(() => db.drop())
+      const off = kinds[channel].map((name) => [`${root}.${channel}.${name}-max-attempts`, 0])
+      const own = { [`${root}.${channel}.${kind}-max-attempts`]: 2, [`${root}.${channel}.${kind}-window`]: '7m' }
+      const it = await start(t, db, { senders: [sink().plugin], config: { ...Object.fromEntries(off), ...own } })
+      const recipient = (index: number) =>
+        channel === 'sms' ? `+86139000000${10 + index}` : `user${index}@example.com`
+      const again = (index: number) => {
+        const [to, from] = kind.endsWith('ip')
+          ? [recipient(index), '203.0.113.1']
+          : [recipient(0), `203.0.113.${10 + index}`]
+        return kind.startsWith('verify') ? it.check(channel, to, '123456', from) : it.send(channel, to, from)
+      }
+      for (const index of [0, 1]) t.not((await again(index)).code, '429')
+      t.match(await again(2), { code: '429', data: { retryAfter: 420 } }, `${channel} ${kind}`)
+      await it.running.stop('next')
+    }
+  }
+})
+
+t.test('switches, times, lengths, scenes, prefixes and the key of each channel', async (t) => {
+  // effects of platform.iam.auth.login.verification.{sms,email}.{enabled,ttl,code-length,default-scene,key-prefix}
+  for (const channel of ['sms', 'email'] as const) {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const outbox = sink()
+    const own = { ttl: '7m', 'code-length': 9, 'default-scene': 'sign-up', 'key-prefix': 'own:codes' }
+    const config = Object.fromEntries(Object.entries(own).map(([name, value]) => [`${root}.${channel}.${name}`, value]))
+    const it = await start(t, db, { store: 'shared-window', senders: [outbox.plugin], config })
+    t.equal((await it.send(channel, address[channel])).code, '200')
+    t.match(outbox.messages, [{ ttlMs: 420_000, code: /^\d{9}$/, scene: 'sign-up' }])
+    const rows = await it.running.service(database).query('select name from shared_store_entry')
+    t.match(JSON.stringify(rows), /own:codes:code:sign-up/)
+    const off = await start(t, db, { senders: [outbox.plugin], config: { [`${root}.${channel}.enabled`]: false } })
+    t.match(await off.send(channel, address[channel]), { data: { reason: 'verification.disabled' } })
+  }
 })
 
 t.test('R-080 B20 a code length out of range stops the start', async (t) => {
@@ -320,6 +373,8 @@ t.test('R-080 B20 a code length out of range stops the start', async (t) => {
 })
 
 t.test('R-088 R-089 what is configured for the message goes along with it', async (t) => {
+  // effects of platform.iam.auth.login.verification.sms.{template,template-code,sign-name,provider}
+  // effects of platform.iam.auth.login.verification.email.{template,subject}
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const outbox = sink()
@@ -467,7 +522,11 @@ t.test('R-090 who has the database has no code: its hash cannot be found by tryi
     data: { reason: 'verification.code-invalid' },
   })
   t.match(await stolen.send('sms', phone), { code: '503', data: { reason: 'verification.store-unavailable' } })
-  t.equal((await again.check('sms', phone, outbox.last())).code, '200', 'the key was not replaced')
+  t.equal(
+    (await again.check('sms', phone, outbox.last())).code,
+    '200',
+    'effect of platform.iam.auth.login.verification.secret-key: it was not replaced',
+  )
 })
 
 t.test('a mobile number has one form, however it is written', async () => {
@@ -499,6 +558,7 @@ t.test('a mobile number has one form, however it is written', async () => {
 })
 
 t.test('senders: one of another plugin, a named one, none, several', async (t) => {
+  // effects of platform.iam.auth.login.verification.{sms.sender,email.sender,file-sender.directory}
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let log = ''

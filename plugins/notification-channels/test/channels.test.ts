@@ -129,6 +129,7 @@ t.test('N-005 memory keeps 1000 messages by default and drops the oldest', async
   sent.clear()
   t.same(sent.messages, [])
 
+  // effect of platform.notification.channels.memory.capacity
   const small = await load(memory, 'memory', { 'platform.notification.channels.memory.capacity': '2' })
   t.teardown(small.stop)
   for (const id of ['a', 'b', 'c']) await small.channel.send(message({ id }), context(id))

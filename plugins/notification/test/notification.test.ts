@@ -266,6 +266,7 @@ t.test('the caller and the deadline end a send; the idempotency key reaches the 
     await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
     return { outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' }
   })
+  // effect of platform.notification.send-deadline
   const { facade, clock, stop } = await start([patient], { 'platform.notification.send-deadline': '2s' })
   t.teardown(stop)
   const caller = new AbortController()

@@ -259,6 +259,7 @@ onEachDatabase(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
 
 onEachDatabase(t, 'A11 rows past their retention are removed, in portions', async (t, at) => {
   const { facade, pager, running, clock, list, summary } = await startSendLog(t, at)
+  // effect of platform.notification.send-log.retention
   const retention = 'platform.notification.send-log.retention'
   const purge = async (signal = new AbortController().signal) =>
     running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)

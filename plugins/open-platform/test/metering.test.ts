@@ -96,7 +96,9 @@ onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on 
 
 onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => {
   const clock = manualClock(Date.UTC(2026, 0, 30, 23, 59))
-  const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock })
+  // effect of platform.open-platform.metering.retention
+  const config = { 'platform.open-platform.metering.retention': '30d' }
+  const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock, config })
   const admin = await adminToken()
   const [one, other] = [await createApp(admin, { scopes: [orderScope, exportScope] }), await createApp(admin)]
   for (const id of [1, 2, 3]) await signed(one, { target: `/api/v1/shop/orders/${id}` })
@@ -149,7 +151,7 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
     await clock.advance(60_000)
     await purge?.run(signal)
     t.equal(await previous(), null)
-    clock.shiftWallClock(399 * day)
+    clock.shiftWallClock(29 * day)
     await purge?.run(signal)
     t.equal(await count(running, 'open_call'), 6)
     clock.shiftWallClock(day)

@@ -72,6 +72,7 @@ t.test('R-097 R-098 R-099 limits of applications (Redis)', { skip: skipRedis }, 
 })
 
 t.test('R-097 R-098 the default comes from the configuration', async (t) => {
+  // effect of platform.open-platform.security.default-rate-limit-per-minute
   const key = 'platform.open-platform.security.default-rate-limit-per-minute'
   for (const [value, expected] of [
     [2, '2'],

@@ -72,6 +72,7 @@ onEachDatabase(
       await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
     ]
     t.equal(answers[1]?.code, '500')
+    // effect of platform.open-platform.security.secret-key
     const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
     t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
     await running.stop('so that everything is written')
@@ -133,6 +134,7 @@ t.test('C-053 without the master key nothing is replaced, and with it everything
   const app = await first.createApp(await first.adminToken())
   await first.running.stop('test')
 
+  // effect of platform.system-config.master-key-file
   const lost = { 'platform.system-config.master-key-file': `${db.directory}/other.key` }
   const second = await startOpen(t, db, { clock, config: lost })
   const admin = await second.login()

@@ -250,6 +250,7 @@ onEachDatabase(t, 'I-002 two runs at once remove once', async (t: Test, db) => {
 })
 
 onEachDatabase(t, 'I-015 I-182 the switch', async (t: Test, db) => {
+  // effect of platform.install.quickstart-cleanup.enabled
   const config = { 'platform.install.quickstart-cleanup.enabled': false }
   const { call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {} }, config })
   const calls = [['GET'], ['GET', '/forum'], ['GET', '/nothing'], ['POST', '', { confirmation: allPhrase }]] as const

@@ -58,6 +58,7 @@ t.test('R-024 R-040 R-045 R-051 the default key is route pattern and hashed addr
 })
 
 t.test('R-024 the prefix of declarative keys can be changed', async (t) => {
+  // effect of platform.rate-limit.annotation.key-prefix
   const prefix = { 'platform.rate-limit.annotation.key-prefix': 'shop-front' }
   const { call, keys, running } = await startRoutes(t, { limits: { things: {} }, config: prefix })
   await call('things')
@@ -112,6 +113,8 @@ t.test('R-041 R-042 R-044 R-046 zero means the default; the first declaration of
       plain: { maxAttempts: 0, windowSeconds: -1, store: '' },
       nearest: [{ maxAttempts: 7 }, { maxAttempts: 100 }],
     },
+    // effect of platform.rate-limit.default-max-attempts
+    // effect of platform.rate-limit.default-window
     set: { 'platform.rate-limit.default-max-attempts': '3', 'platform.rate-limit.default-window': '5s' },
   })
   const { headers } = await call('plain')
@@ -130,7 +133,9 @@ t.test('R-103 input that fails validation burns no quota', async (t) => {
 t.test('R-020 R-022 R-023 unlimited and switched off write no headers and deny nothing', async (t) => {
   for (const set of [
     { 'platform.rate-limit.default-max-attempts': '0' },
+    // effect of platform.rate-limit.enabled
     { 'platform.rate-limit.enabled': 'false' },
+    // effect of platform.rate-limit.annotation.enabled
     { 'platform.rate-limit.annotation.enabled': 'false' },
   ] as const) {
     const limit = 'platform.rate-limit.default-max-attempts' in set ? {} : { maxAttempts: 1 }

@@ -100,6 +100,7 @@ t.test('the fields of the IETF draft are an option', async (t) => {
   const limits = { things: { maxAttempts: 2, windowSeconds: 30 }, plain: {} }
   const off = await startRoutes(t, { limits })
   t.notOk('ratelimit' in (await off.call('things')).headers)
+  // effect of platform.rate-limit.annotation.draft-headers
   const set = { 'platform.rate-limit.annotation.draft-headers': 'true' }
   const { call, clock } = await startRoutes(t, { limits, set })
   t.match((await call('things')).headers, {

@@ -36,6 +36,7 @@ t.test('the policy of a limit, and the default, say what becomes of calls', asyn
     ['open', false],
     ['open', true],
   ] as const) {
+    // effect of platform.rate-limit.failure-policy
     const { consume, limiter, remote, counted } = await startRemote(t, byDefault ? { 'failure-policy': policy } : {})
     const own: { failurePolicy?: FailurePolicy } = byDefault ? {} : { failurePolicy: policy }
     remote.become('failing')

@@ -119,6 +119,7 @@ t.test('R-014 R-018 R-019 R-020 R-044 R-100 the manager fills in defaults and pi
   t.equal(spy.asked.length + other.asked.length, 2, 'an empty store name means the default')
   await running.stop('done')
 
+  // effect of platform.rate-limit.default-store
   const set = { 'default-store': 'spy', 'default-window': '5m', 'default-max-attempts': 7, 'key-prefix': 'p' }
   const changed = await startLimiter(t, [spy.plugin], set)
   await changed.limiter.consume({ key: 'd' })

@@ -47,6 +47,7 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
       'platform.http.port': 0,
       'platform.http.response-check': true,
       'platform.scheduler.lease': '1h',
+      // effect of platform.scheduler.history.size
       'platform.scheduler.history.size': 10,
     },
   })

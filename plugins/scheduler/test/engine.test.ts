@@ -399,6 +399,7 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
+  // effect of platform.scheduler.engine
   const refused = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })
   await t.rejects(refused, {
     cause: { code: 'PLINTH_SCHEDULER_NO_REDIS' },

@@ -13,6 +13,7 @@ import { ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 const bodyOf = async (answer: Response) => (await answer.json()) as { code: string; data: { reason: string } }
 
 t.test('N-102 an address follows the configuration of the moment', async (t) => {
+  // effect of platform.storage.base-url
   const config = { 'platform.storage.base-url': '/shop' }
   const { storage } = await startStorage(t, { config })
   t.equal(await storage.resolveUrl('public', 'a b/ü#.png'), '/shop/storage/a%20b/%C3%BC%23.png')
@@ -28,6 +29,7 @@ t.test('N-102 an address follows the configuration of the moment', async (t) => 
   const whole = await startStorage(t, {
     config: {
       'platform.storage.base-url': 'https://api.example.com/shop',
+      // effect of platform.storage.disks.public.base-url
       'platform.storage.disks.public.base-url': 'https://cdn.example.com',
     },
   })
@@ -207,6 +209,7 @@ t.test('addresses outlive a change of the key as long as the old one is kept', a
   const root = ownDirectory(t)
   const [first, second] = ['first-key-'.repeat(4), 'second-key-'.repeat(4)]
   const clock = manualClock()
+  // effect of platform.storage.signing-key
   const start = (key: string) => startStorage(t, { root, clock, config: { 'platform.storage.signing-key': key } })
   const old = await start(first)
   await old.storage.put('local', 'a', 'content')
@@ -235,6 +238,7 @@ t.test('instances on one directory share its key, which is made once', async (t)
   t.match(readFileSync(join(root, 'signing.key'), 'utf8'), /^[A-Za-z0-9+/]{43}=\n$/)
 
   writeFileSync(join(root, 'signing.key'), 'short\n')
+  // effect of platform.storage.root
   const product = defineProduct({ name: 'test', plugins: [storagePlugin], config: { 'platform.storage.root': root } })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))

@@ -89,6 +89,7 @@ t.test('a file is written whole or not at all', async (t) => {
 })
 
 t.test('files that are too large are refused and leave nothing', async (t) => {
+  // effect of platform.storage.max-file-size
   const { storage, root } = await startStorage(t, { config: { 'platform.storage.max-file-size': '1KiB' } })
   await storage.put('local', 'a', Buffer.alloc(1024))
   const tooLarge = { code: '400', reason: 'storage.file-too-large', message: /1024 bytes/ }
@@ -168,6 +169,7 @@ t.test('disks can be switched off, and unknown ones are refused', async (t) => {
 
 t.test('disks of others take part under their names', async (t) => {
   const disk = memoryDisk('private')
+  // effect of platform.storage.local-disk
   const settings = { 'platform.storage.local-disk': 'memory' }
   const { storage, get } = await startStorage(t, { plugins: [diskPlugin('memory', disk)], config: settings })
   t.equal(storage.localDisk, 'memory')
@@ -195,6 +197,7 @@ t.test('disks of others take part under their names', async (t) => {
 t.test('a start with disks that cannot be is refused with what to do', async (t) => {
   const start = (name: string, visibility: Disk['visibility'], config: Record<string, string>) =>
     startStorage(t, { plugins: [diskPlugin(name, memoryDisk(visibility))], config })
+  // effect of platform.storage.public-disk
   const publicDisk = 'platform.storage.public-disk'
   await t.rejects(start('s3', 'public', { [publicDisk]: 's4' }), {
     cause: { code: 'PLINTH_STORAGE_DISK_UNKNOWN' },
