@@ -100,6 +100,10 @@ t.test('A28 I-111 I-112 password policies', (t) => {
   setPattern('^\\p{Lu}')
   t.same(rules('Abcdefgh'), [])
   t.same(rules('abcdefg'), ['too-short', 'pattern'])
+  values['platform.iam.password.min-length'] = 10
+  t.same(rules('Abcdefgh'), ['too-short'], 'effect of platform.iam.password.min-length')
+  t.same(rules('Abcdefghij'), [])
+  values['platform.iam.password.min-length'] = 8
   t.throws(() => policy.assertAllowed('abcdefg'), refusedFor('iam.password-refused'))
   for (const wrong of ['(', '(a)\\1', 'x(?=y)', '^(?=a)b|c', 'a{2000}', '^(?=a)*b']) {
     for (const asked of [listeners, verifiers]) {

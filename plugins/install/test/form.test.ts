@@ -207,6 +207,7 @@ t.test('I-112 I-152 the password policy of the product counts', async (t) => {
 })
 
 t.test('I-028 the embedded database can be forbidden', async (t) => {
+  // effect of platform.install.allow-lite
   const { install, form } = await start(t, { config: { 'platform.install.allow-lite': false } })
   const { data } = await install('config/validate', { body: form })
   t.match(
