@@ -14,7 +14,7 @@ import t, { type Test } from 'tap'
 import { markerTask } from './fixtures/marker-task.ts'
 import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
 import { startScheduler, steps, until } from './fixtures/products.ts'
-import { ownRedisKeys } from './fixtures/redis.ts'
+import { offerRun, ownRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
@@ -282,6 +282,17 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   await one.clock.advance(6000)
   await until(() => probe.signals[0]?.aborted, 'the signal aborts')
   t.match(probe.signals[0]?.reason, { message: 'The lease of the task was lost.' })
+
+  // Its row becomes free and it is due, but the run that lost its lease still goes on here.
+  await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
+  for (let second = 0; second < 3; second++) {
+    await one.clock.advance(1000)
+    await one.passed()
+  }
+  // With BullMQ another instance that sees it due makes a job, and this one may be given it.
+  if (engine['platform.scheduler.engine'] === 'bullmq') await offerRun(engine, task)
+  t.equal(probe.begun.length, 1, 'a task does not overlap itself on one instance')
+  await one.db.execute('update scheduler_task set holder = ?, beat = beat + 1 where name = ?', ['thief:1', task])
   probe.end()
   await one.passed()
   const row = await one.db.query('select holder from scheduler_task where ended_at is null')
@@ -295,17 +306,6 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   for (let second = 0; second < 18; second++) await one.clock.advance(1000)
   await until(() => probe.signals[1]?.aborted, 'the holder gives up before others may take over')
   await one.db.execute('alter table hidden_task rename to scheduler_task')
-
-  // Its row is free and it is due, but the run that lost its lease goes on here.
-  await one.db.execute(
-    'update scheduler_task set holder = null, run_id = null, requested = ?, beat = beat + 1 where name = ?',
-    [true, task],
-  )
-  for (let second = 0; second < 3; second++) {
-    await one.clock.advance(1000)
-    await one.passed()
-  }
-  t.equal(probe.mostAtOnce, 1, 'a task does not overlap itself on one instance')
   probe.end()
   await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
 })
