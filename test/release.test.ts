@@ -12,11 +12,13 @@ import { frozenApi } from './release-freeze.ts'
 const root = join(import.meta.dirname, '..')
 const run = promisify(execFile)
 
-const release = (...words: string[]) =>
-  run(process.execPath, [join(root, 'scripts', 'release.ts'), 'api-compat', ...words]).then(
+const prepare = (...words: string[]) =>
+  run(process.execPath, [join(root, 'scripts', 'release.ts'), ...words]).then(
     ({ stdout }) => ({ code: 0, stdout }),
     (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
   )
+
+const release = (...words: string[]) => prepare('api-compat', ...words)
 
 /** A repository with built packages, and their previous release. */
 async function repository(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
@@ -127,4 +129,30 @@ t.test('C-047 before a release plinth doctor compiles every schema of the produc
   t.match(JSON.parse(stdout).findings, [{ check: 'Node.js' }])
   const schemas = JSON.parse(stdout).findings.find(({ check }: { check: string }) => check === 'health of http.schemas')
   t.match(schemas, { outcome: 'ok' })
+})
+
+t.test('npm run audit stops a release for known weaknesses, and for a report that proves nothing', async (t) => {
+  const weakness = (severity: string) => ({
+    ...{ severity, range: '<2.0.0' },
+    via: [{ title: 'Prototype pollution', url: 'https://advisories.example/1' }, 'other'],
+  })
+  const judged = async (report: unknown) => {
+    const text = typeof report === 'string' ? report : JSON.stringify(report)
+    const file = join(t.testdir({ report: text }), 'report')
+    return prepare('audit', '--report', file)
+  }
+  const of = (...severities: string[]) => ({
+    vulnerabilities: Object.fromEntries(severities.map((severity, index) => [`package-${index}`, weakness(severity)])),
+  })
+  t.same(await judged(of()), { code: 0, stdout: '0 packages with known weaknesses, 0 of them moderate or worse\n' })
+  t.match(await judged(of('low', 'info')), { code: 0, stdout: /^low: package-0 <2\.0\.0: Prototype pollution/ })
+  for (const severity of ['moderate', 'high', 'critical', 'unheard-of']) {
+    const answer = await judged(of('low', severity))
+    t.match(answer, { code: 1, stdout: new RegExp(`^${severity}: package-1 .*through other\n`) })
+    t.match(answer.stdout, /2 packages with known weaknesses, 1 of them/)
+  }
+  t.match(await judged({ message: 'request to the registry failed' }), { code: 1, stdout: /no report: request to/ })
+  t.match(await judged('<html>'), { code: 1, stdout: /no report/ })
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.equal(scripts.audit, 'node scripts/release.ts audit')
 })

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { kernelVersion } from '@plinth/kernel'
@@ -138,6 +138,62 @@ t.test('K-008 K-009 config shows what an early plugin has stored, and says when 
     'a product with problems is not set up',
   )
 })
+
+t.test(
+  'K-008 --set takes a value from a file or from standard input, and warns of a secret that everybody sees',
+  async (t) => {
+    const key = 'platform.shop.password'
+    const open = await onShop('config', 'get', key, '--set', `${key}=hunter2 and more`)
+    t.match(open, { code: 0, stderr: `--set ${key}: the list of processes shows this secret`, stdout: /^\S+\n$/ })
+    t.notMatch(open.stdout + open.stderr, /hunter2/)
+    t.notMatch((await onShop('config', 'list', '--set', 'platform.log.level=warn')).stderr, 'list of processes')
+
+    const directory = t.testdir({
+      secret: 'hunter2 of a file\n',
+      windows: 'two\nlines\r\n',
+      huge: 'x'.repeat(1024 * 1024 + 1),
+      folder: {},
+    })
+    const value = async (given: string, name = 'platform.shop.greeting') => {
+      const words = ['--product', shop, 'config', 'get', name, '--set', `${name}=${given}`]
+      const { code, stdout, stderr } = await plinth(words, { directory })
+      return code === 0 ? stdout.slice(0, -1) : stderr
+    }
+    const fromFile = await plinth(['--product', shop, 'config', 'get', key, '--set', `${key}=@secret`], { directory })
+    t.match(fromFile, { code: 0, stderr: /^$/ }, 'nothing to warn of')
+    t.notMatch(fromFile.stdout, /hunter2/)
+    t.equal(await value('@secret'), 'hunter2 of a file')
+    t.equal(await value('@windows'), 'two\nlines')
+    t.equal(await value('@@secret'), '@secret', 'a value that begins so itself')
+    t.equal(await value('a@b'), 'a@b')
+    if (process.platform !== 'win32') execFileSync('mkfifo', [join(directory, 'pipe')])
+    for (const [given, said] of [
+      ['@none', /PLINTH_CLI_USAGE: .*The file for "platform\.shop\.greeting" cannot be read \(ENOENT\): \/.*none\./],
+      ['@folder', /is none: /],
+      ['@', /is none: /],
+      ['@huge', /has more than 1048576 bytes/],
+      ...(process.platform === 'win32' ? [] : [['@pipe', /is none: /] as const]),
+    ] as const) {
+      t.match(await value(given), said, given)
+    }
+
+    const main = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
+    const reading = (...words: string[]) => {
+      const given = {
+        env: { PATH: process.env['PATH'], ...environment },
+        encoding: 'utf8',
+        input: 'of the input\n',
+      } as const
+      return spawnSync(process.execPath, [main, '--product', shop, ...words], given)
+    }
+    t.match(reading('config', 'get', 'platform.shop.greeting', '--set', 'platform.shop.greeting=-'), {
+      status: 0,
+      stdout: 'of the input\n',
+    })
+    const both = reading('config', 'list', '--set', 'platform.shop.greeting=-', '--set', `${key}=-`)
+    t.match(both, { status: 2, stderr: /"platform\.shop\.greeting" reads standard input already/ })
+  },
+)
 
 t.test('K-008 --settings-file is looked up from the directory of the program, and must exist', async (t) => {
   const directory = t.testdir({ 'staging.env': 'PLATFORM_SHOP_GREETING=from staging' })

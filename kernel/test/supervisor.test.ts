@@ -21,15 +21,16 @@ interface Greeting {
 }
 
 /** `plinth start` of the greeter as a process of its own, with a `.env` that the test may rewrite. */
-function started(t: Test, words: readonly string[] = [], fault = 'none', product = greeter) {
+function started(t: Test, words: readonly string[] = [], fault = 'none', product = greeter, input?: string) {
   const directory = t.testdir({ '.env': product === greeter ? 'PLATFORM_GREETER_GREETING=Hello\n' : '' })
   const settings = ['--settings-file', join(directory, '.env'), '--set', 'platform.log.format=json']
   const faults = product === greeter ? ['--set', `platform.greeter.fault=${fault}`] : []
   const all = [...settings, '--product', product, 'start', ...words, ...faults]
   const child: ChildProcess = spawn(process.execPath, [program, ...all], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   })
+  child.stdin?.end(input)
   t.teardown(() => child.kill('SIGKILL'))
   let output = ''
   let listener = () => {}
@@ -85,6 +86,17 @@ t.test('K-018 a restart drains, stops and comes back with the new configuration'
     ...['open', 'started', 'stopping', 'draining', 'closed'],
   ])
   t.match(output, '"reason":"SIGTERM received","msg":"stopping"')
+})
+
+t.test('K-018 a value from standard input counts for every start', async (t) => {
+  const words = ['--set', 'platform.greeter.greeting=-']
+  const { child, ended, opened } = started(t, words, 'none', greeter, 'Grüezi\n')
+  const first = await opened(1)
+  t.match(await ask(first), { greeting: 'Grüezi', supervised: 'plinth' })
+  await ask(`${first}/restart`)
+  t.match(await ask(await opened(2)), { greeting: 'Grüezi' })
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0 })
 })
 
 t.test('K-018 kill -9 of the supervisor lets the product drain and stop', async (t) => {

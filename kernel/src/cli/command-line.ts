@@ -6,3 +6,7 @@ export function serves(words: readonly string[]): boolean {
   const command = words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
   return command === 'start'
 }
+
+/** Whether a command line takes a value from standard input (`--set key=-`). */
+export const readsInput = (words: readonly string[]): boolean =>
+  words.some((word, index) => (words[index - 1] === '--set' && /^[^=]+=-$/.test(word)) || /^--set=[^=]+=-$/.test(word))

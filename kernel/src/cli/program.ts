@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { redactError } from '@plinth/config-schema/reading'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/command.ts'
 import { isPlinthError, kernelError, type PlinthError } from '../errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
@@ -14,9 +14,10 @@ import { addDoctorCommand } from './doctor-command.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
 import { loadProduct } from './load-product.ts'
-import { createOutput, type Streams } from './output.ts'
+import { createOutput } from './output.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
+import { noSettings, type Settings, settingReader, shownSecrets } from './set-option.ts'
 import { addStartCommand } from './start-command.ts'
 
 const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs']
@@ -50,6 +51,9 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
       for (const command of plugin.commands ?? []) addContributedCommand(program, plugin.id, command, scope)
     }
+    program.hook('preAction', () => {
+      for (const warning of shownSecrets(program.opts<{ set: Settings }>().set, found.product)) output.progress(warning)
+    })
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
@@ -97,15 +101,18 @@ async function findProduct(
   }
 }
 
-function createProgram({ stdout, stderr }: Streams): Command {
+function createProgram({ stdout, stderr, directory }: ProgramEnvironment): Command {
   return new Command('plinth')
     .description('Runs and inspects a Plinth product.')
     .version(kernelVersion)
     .addOption(new Option('--product <file>', 'product file (default: plinth.config.ts in this directory)'))
     .addOption(
-      new Option('--set <key=value>', 'configuration value for this run only; may be repeated')
-        .argParser(parseSetting)
-        .default({}, 'none'),
+      new Option(
+        '--set <key=value>',
+        'configuration value for this run only, key=@file or key=- (standard input) for secrets; may be repeated',
+      )
+        .argParser(settingReader(directory))
+        .default(noSettings, 'none'),
     )
     .addOption(new Option('--settings-file <file>', 'instead of .env beside the product file'))
     .addOption(new Option('--json', 'answer with one JSON document'))
@@ -118,15 +125,13 @@ function createProgram({ stdout, stderr }: Streams): Command {
     .exitOverride()
 }
 
-function parseSetting(text: string, previous: Record<string, string>): Record<string, string> {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('Write it as key=value.')
-  return { ...previous, [text.slice(0, at)]: text.slice(at + 1) }
-}
-
 function prepareOptions(program: Command, { environment, directory }: ProgramEnvironment): PrepareOptions {
-  const { set, settingsFile } = program.opts<{ set: Record<string, string>; settingsFile?: string }>()
-  return { environment, set, ...(settingsFile === undefined ? {} : { envFile: resolve(directory, settingsFile) }) }
+  const { set, settingsFile } = program.opts<{ set: Settings; settingsFile?: string }>()
+  return {
+    environment,
+    set: set.values,
+    ...(settingsFile === undefined ? {} : { envFile: resolve(directory, settingsFile) }),
+  }
 }
 
 /** The group of that name: one of the kernel, or one that the first command in it brings about. */

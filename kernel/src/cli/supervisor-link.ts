@@ -46,5 +46,7 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
     })
   }
   const isReady: ReadyMessage = { ready: true }
-  return { signal: end.signal, ready: () => void (process.connected && process.send?.(isReady)) }
+  // It may go away at this very moment; the channel says so by itself.
+  const ready = () => void (process.connected && process.send?.(isReady, () => {}))
+  return { signal: end.signal, ready }
 }

@@ -1,7 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { type Clock, systemClock } from '../clock.ts'
+import { readsInput } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
 import { markedEnvironment, type ReadyMessage, type StopMessage } from './supervisor-link.ts'
 
@@ -33,12 +35,14 @@ function recentCount(windowMs: number): (now: number) => number {
  * the exit code `restart`, and after a growing pause when it crashed after it had been ready once. SIGTERM and SIGINT are
  * passed on once, and end a pause; a second signal kills. The child sees by its channel when this process is gone.
  *
+ * @param input what each child finds on its standard input; absent: that of this process
  * @throws PlinthError `PLINTH_RESTART_LOOP`, `PLINTH_CRASH_LOOP`
  */
 export async function supervise(
   program: string,
   words: readonly string[],
   clock: Clock = systemClock,
+  input?: Buffer,
 ): Promise<number> {
   const restarts = recentCount(restartWindowMs)
   const crashes = recentCount(crashWindowMs)
@@ -56,7 +60,12 @@ export async function supervise(
   process.on('SIGINT', onSignal)
   try {
     for (;;) {
-      child = fork(program, words, { env: markedEnvironment(process.env) })
+      child = fork(program, words, {
+        env: markedEnvironment(process.env),
+        ...(input === undefined ? {} : { stdio: ['pipe', 'inherit', 'inherit', 'ipc'] }),
+      })
+      // A child that ends without reading it says why by itself.
+      child.stdin?.on('error', () => {}).end(input)
       child.on('message', (_message: ReadyMessage) => {
         wasReady = true
       })
@@ -104,7 +113,9 @@ async function crashLoop(): Promise<Error> {
 /** This process as the supervisor of its own program. */
 export async function superviseProcess(words: readonly string[]): Promise<void> {
   try {
-    process.exitCode = await supervise(process.argv[1] ?? '', words)
+    // Standard input can be read once, and the product may be started many times.
+    const input = readsInput(words) ? readFileSync(0) : undefined
+    process.exitCode = await supervise(process.argv[1] ?? '', words, systemClock, input)
   } catch (error) {
     const { createOutput } = await import('./output.ts')
     createOutput(process, words.includes('--json')).failure(error)

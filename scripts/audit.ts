@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process'
+
+const severities = ['info', 'low', 'moderate', 'high', 'critical'] as const
+type Severity = (typeof severities)[number]
+
+/** Below this a known weakness is reported and stops no release. */
+const stopsFrom: Severity = 'moderate'
+
+interface Vulnerability {
+  readonly severity: Severity
+  readonly range: string
+  readonly via: readonly (string | { readonly title: string; readonly url: string })[]
+}
+
+export interface AuditResult {
+  readonly lines: readonly string[]
+  /** True when a release must not be made. */
+  readonly isBroken: boolean
+}
+
+/** What `npm audit --json` knows about the packages that a release brings along; development tools are left out. */
+export function fetchReport(root: string): string {
+  const { stdout, error } = spawnSync('npm', ['audit', '--json', '--omit=dev'], { cwd: root, encoding: 'utf8' })
+  if (error !== undefined) throw error
+  return stdout
+}
+
+/** Judges a report. One that cannot be read, or that says that the registry did not answer, proves nothing. */
+export function judgeReport(text: string): AuditResult {
+  let report: { vulnerabilities?: Readonly<Record<string, Vulnerability>>; message?: string }
+  try {
+    report = JSON.parse(text)
+  } catch {
+    return { lines: ['npm audit gave no report'], isBroken: true }
+  }
+  const { vulnerabilities } = report
+  if (vulnerabilities === undefined) {
+    return { lines: [`npm audit gave no report: ${report.message ?? 'unknown reason'}`], isBroken: true }
+  }
+  const found = Object.entries(vulnerabilities).sort(([, a], [, b]) => rank(b.severity) - rank(a.severity))
+  const lines = found.map(
+    ([name, { severity, range, via }]) => `${severity}: ${name} ${range}: ${via.map(described).join('; ')}`,
+  )
+  const stopping = found.filter(([, { severity }]) => rank(severity) >= rank(stopsFrom))
+  const total = `${found.length} packages with known weaknesses, ${stopping.length} of them ${stopsFrom} or worse`
+  return { lines: [...lines, total], isBroken: stopping.length > 0 }
+}
+
+/** A severity that is not known is the worst. */
+const rank = (severity: Severity) => (severities.includes(severity) ? severities.indexOf(severity) : severities.length)
+
+const described = (via: Vulnerability['via'][number]) =>
+  typeof via === 'string' ? `through ${via}` : `${via.title} (${via.url})`
