@@ -371,6 +371,7 @@ t.test('E6 a proxy that an operator has named, and a token, open it under any ho
   t.match((await withToken.install('token/verify', { body: { token }, headers })).data, { valid: true })
   const later = await start(t)
   t.match((await later.look('steps', { headers })).code, '403')
+  // effect of platform.site.url
   await later.centre.save([{ key: 'platform.site.url', action: 'set', value: 'https://shop.example.com' }], {
     actor: { name: 'test', traceId: '' },
   })
