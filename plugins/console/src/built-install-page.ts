@@ -1,4 +1,5 @@
 import type { InstallPage } from './contract.ts'
+import { branded } from './page-brand.ts'
 import type { PageBuild } from './page-build.ts'
 import { PageFiles } from './page-files.ts'
 import { noncePlaceholder } from './page-source.ts'
@@ -14,10 +15,11 @@ export function builtInstallPage(directory: string, build: PageBuild): InstallPa
     return files
   }
   return {
-    async html({ nonce, locale }) {
+    async html({ nonce, locale, siteTitle = '' }) {
       await build.settled(patienceMs)
-      if (build.isRunning) return waitingPage({ nonce, locale })
-      return (await current())?.html('install')?.replaceAll(noncePlaceholder, nonce)
+      if (build.isRunning) return waitingPage({ nonce, locale, siteTitle })
+      const page = (await current())?.html('install')?.replaceAll(noncePlaceholder, nonce)
+      return page === undefined || siteTitle === '' ? page : branded(page, siteTitle)
     },
     async asset(path, encodings) {
       return (await current())?.asset(path, encodings)

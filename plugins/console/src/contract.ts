@@ -10,10 +10,19 @@ export interface PageAsset {
   readonly immutable: boolean
 }
 
+/** One response that shows the page. */
+export interface PageRequest {
+  /** Scripts and styles of the response run under it. */
+  readonly nonce: string
+  readonly locale: string
+  /** What the site calls itself; empty or absent while it has no name. */
+  readonly siteTitle?: string
+}
+
 /** The page at `/install/`, as the plugin `install` serves it: routes, headers and policy are its own. */
 export interface InstallPage {
   /** The HTML for one response; `undefined` when there is no page. */
-  html(page: { readonly nonce: string; readonly locale: string }): Promise<string | undefined>
+  html(page: PageRequest): Promise<string | undefined>
   /**
    * A file below `/install/`.
    *

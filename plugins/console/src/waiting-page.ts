@@ -1,10 +1,13 @@
+import type { PageRequest } from './contract.ts'
+import { escaped } from './page-brand.ts'
+
 const texts = {
   en: { title: 'One moment', message: 'The page is being prepared for its first use. It opens by itself.' },
   'zh-CN': { title: '请稍候', message: '页面正在为首次使用做准备，完成后会自动打开。' },
 } as const
 
 /** What is shown while the pages are being built: it asks again by itself, without a script. */
-export function waitingPage({ nonce, locale }: { readonly nonce: string; readonly locale: string }): string {
+export function waitingPage({ nonce, locale, siteTitle = '' }: PageRequest): string {
   const language = locale.startsWith('zh') ? 'zh-CN' : 'en'
   const { title, message } = texts[language]
   return `<!doctype html>
@@ -13,7 +16,7 @@ export function waitingPage({ nonce, locale }: { readonly nonce: string; readonl
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta http-equiv="refresh" content="2">
-    <title>${title}</title>
+    <title>${siteTitle === '' ? title : `${title} · ${escaped(siteTitle)}`}</title>
     <!-- None, so that the browser asks for none. -->
     <link rel="icon" href="data:,">
     <style nonce="${nonce}">

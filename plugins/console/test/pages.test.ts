@@ -165,7 +165,11 @@ t.test(
       html,
       /<html lang="zh-CN">[\s\S]*http-equiv="refresh"[\s\S]*<link rel="icon" href="data:,">[\s\S]*<style nonce="w">[\s\S]*<h1>请稍候<\/h1>/,
     )
-    t.match(lines.at(-1), 'still building the pages (5 s)')
+    const named = page.html({ nonce: 'w', locale: 'en', siteTitle: 'Acme <shop>' })
+    while (clock.sleepers < 2) await new Promise(setImmediate)
+    await clock.advance(5_000)
+    t.match(await named, '<title>One moment · Acme &lt;shop&gt;</title>', 'E11')
+    t.match(lines.filter((line) => line.startsWith('still')).at(0), 'still building the pages (5 s)')
     await build.stop()
     t.notOk(build.isRunning)
   },

@@ -50,6 +50,15 @@ t.test(
     t.ok(nonces.length >= 3)
     t.same(new Set(nonces), new Set([nonceOf(index)]))
 
+    t.match(index.body, '<title>Plinth</title>')
+    const set = (written: string) =>
+      running.config.apply([{ name: 'platform.site.name', by: 'key', written, place: 'row 1' }])
+    await set('Acme "$&" <shop>')
+    const named = (await get('/install/')).body
+    t.match(named, '<title>Acme &quot;$&amp;&quot; &lt;shop&gt;</title>', 'E11')
+    t.match(named, '<meta name="application-name" content="Acme &quot;$&amp;&quot; &lt;shop&gt;">', 'E11 for its brand')
+    await set('')
+
     const assets = [...index.body.matchAll(/(?:src|href)="\.\/([^"]+)"/g)].map(([, path = '']) => path)
     const types: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
     for (const path of assets) {

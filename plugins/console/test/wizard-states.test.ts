@@ -62,10 +62,10 @@ const wellBehaved: Script = {
   execute: () => finished,
 }
 
-async function open(t: Test, script: Script, path = '') {
+async function open(t: Test, script: Script, path = '', locale = 'en') {
   const server = await scriptedServer(install, { ...wellBehaved, ...script })
   t.teardown(() => server.close())
-  const watched = await openPage(t.teardown, `${server.url}${path}`, { locale: 'en' })
+  const watched = await openPage(t.teardown, `${server.url}${path}`, { locale })
   return { server, ...watched, wizard: new Wizard(watched.page) }
 }
 
@@ -101,6 +101,34 @@ t.test('I-011 I-090 P46 an entry that is closed says why, and looks again on dem
   await page.getByRole('button', { name: 'Try again' }).click()
   await wizard.heading('Environment check').waitFor()
   t.same(complaints, [])
+})
+
+t.test('I-201 E6 what stops a reader is said in Chinese too, with no key of a text', { skip, timeout }, async (t) => {
+  const verified = (answer: object) => ({ 'token/verify': () => data({ valid: false, installed: false, ...answer }) })
+  const closed = { reason: 'install.token.not-allowed' }
+  const check = {
+    code: 'disk',
+    group: 'files',
+    field: '',
+    status: 'failed',
+    message: '空间不足。',
+    fix: '请清理磁盘。',
+  }
+  const states: [Script, string, string][] = [
+    [verified(closed), '安装入口已关闭', 'platform.install.allowed-cidrs'],
+    [verified({ ...closed, hint: '只能通过 localhost 访问' }), '安装入口已关闭', '只能通过 localhost 访问'],
+    [verified({ ...closed, installed: true }), '已经安装', '无需任何操作'],
+    [verified({ reason: 'install.token.invalid' }), '安装令牌', 'PLATFORM_INSTALL_TOKEN'],
+    [{ 'token/verify': () => undefined }, '无法连接服务器', '请确认产品正在运行'],
+    [{ preflight: () => data({ passed: false, checks: [check] }) }, '环境检查', '请清理磁盘。'],
+    [{ preflight: () => ({ code: '500', data: null }) }, '环境检查', 'refused'],
+  ]
+  for (const [script, heading, text] of states) {
+    const { page, wizard } = await open(t, script, '', 'zh-CN')
+    await wizard.heading(heading).waitFor()
+    await page.getByText(text).first().waitFor()
+    t.same(await barriers(page), [], heading)
+  }
 })
 
 t.test(

@@ -2,6 +2,7 @@ import { key } from '@plinth/kernel'
 import { usualIpv6Prefix } from './address-network.ts'
 import { clientHeaders } from './client-ip.ts'
 import { contextPathPattern } from './forwarding.ts'
+import { siteKeys } from './site.ts'
 
 /** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
 const ownNetworks = [
@@ -16,6 +17,7 @@ const ownNetworks = [
 ] as const
 
 export const keys = {
+  ...siteKeys,
   'platform.http.host': key.host({
     title: { en: 'Address to listen on', 'zh-CN': '监听地址' },
     description: {

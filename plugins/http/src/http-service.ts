@@ -5,10 +5,11 @@ import type { HttpServer, RawRouteDeclaration } from './contract.ts'
 import { DeferredSchemas } from './deferred-schemas.ts'
 import { runInTurn } from './guards.ts'
 import { createInputCompiler } from './input-validation.ts'
-import { openapiDocument } from './openapi.ts'
+import { ofSite, openapiDocument } from './openapi.ts'
 import { addPages } from './pages.ts'
 import { RouteBook } from './route-book.ts'
 import { addEnvelopeRoutes } from './routes.ts'
+import type { Site } from './site.ts'
 
 export interface ServiceSettings extends AppSettings {
   readonly product: { readonly name: string; readonly version: string }
@@ -16,6 +17,7 @@ export interface ServiceSettings extends AppSettings {
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
   readonly hasDocs: boolean
+  readonly site: Site
 }
 
 /** The service `http` and what its plugin needs to run it. */
@@ -55,7 +57,11 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
     const app = createApp(settings, schemas)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
-    await addPages(app, from, from === book && settings.hasDocs ? describe() : undefined)
+    await addPages(
+      app,
+      from,
+      from === book && settings.hasDocs ? { document: describe(), site: settings.site } : undefined,
+    )
     await app.ready()
     if (settings.isResponseChecked) schemas.compileAll()
     return app
@@ -79,7 +85,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
       get routes() {
         return book.routes.map(({ info }) => info)
       },
-      openapi: async () => describe(),
+      openapi: async () => ofSite(describe(), settings.site),
       get url() {
         return url()
       },

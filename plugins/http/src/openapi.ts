@@ -3,6 +3,7 @@ import type { RouteGuard, RouteInfo, RouteSecurity } from './contract.ts'
 import { envelopeType, failureSchema, successSchema } from './envelope.ts'
 import { SchemaWriter } from './openapi-schema.ts'
 import type { BookedRoute } from './route-book.ts'
+import type { Site } from './site.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -51,6 +52,13 @@ export function openapiDocument(
     },
   }
 }
+
+/** The document under the name and the address that the site has now. */
+export const ofSite = (document: object, { title, url }: Pick<Site, 'title' | 'url'>): object => ({
+  ...document,
+  info: { ...(document as { readonly info?: object }).info, title },
+  servers: [{ url: url || '/' }],
+})
 
 const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
 

@@ -2,8 +2,10 @@ import helmet from '@fastify/helmet'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { ofSite } from './openapi.ts'
 import type { RouteBook } from './route-book.ts'
 import { addRawRoutes } from './routes.ts'
+import type { Site } from './site.ts'
 
 const docsPath = '/docs'
 
@@ -30,11 +32,21 @@ const contentSecurityPolicy = {
 /** A year, with all subdomains. */
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
+/** The API description, and whose it is. */
+interface Description {
+  readonly document: object
+  readonly site: Site
+}
+
 /**
  * Everything that is no envelope: raw routes, pages, the Fastify plugins of others and the API reference. They live in a
  * context of their own, because the security headers of pages cost more than a whole envelope route.
  */
-export async function addPages(app: FastifyInstance, book: RouteBook, description: object | undefined): Promise<void> {
+export async function addPages(
+  app: FastifyInstance,
+  book: RouteBook,
+  description: Description | undefined,
+): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
     // Helmet would send it on plain HTTP too, which RFC 6797, section 7.2, forbids.
@@ -49,18 +61,21 @@ export async function addPages(app: FastifyInstance, book: RouteBook, descriptio
 }
 
 /** A browsable reference whose assets we serve ourselves. */
-async function addReference(pages: FastifyInstance, description: object): Promise<void> {
+async function addReference(pages: FastifyInstance, { document, site }: Description): Promise<void> {
   await pages.register(async (docs) => {
-    await docs.register(swagger, { mode: 'static', specification: { document: description as never } })
+    await docs.register(swagger, { mode: 'static', specification: { document: document as never } })
     await docs.register(swaggerUi, {
       routePrefix: docsPath,
       logo: null as never,
       theme: { title: 'API reference' },
       // Without the bar that loads descriptions from anywhere.
       uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false },
+      // Its name and address may change while it runs.
+      transformSpecification: (shown) => ofSite(shown, site) as Record<string, unknown>,
+      transformSpecificationClone: false,
       // The reference writes style attributes.
       transformStaticCSP: (policy) => policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
     })
-    docs.get(`${docsPath}/openapi.json`, async () => description)
+    docs.get(`${docsPath}/openapi.json`, async () => ofSite(document, site))
   })
 }

@@ -12,6 +12,7 @@ import { Listener } from './listener.ts'
 import { probeRoutes } from './probes.ts'
 import { createRequestDurations } from './request-durations.ts'
 import { requires } from './requires.ts'
+import { createSite, site } from './site.ts'
 import { createSay, messages } from './texts.ts'
 
 /**
@@ -23,7 +24,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires,
-  provides: [http, metrics],
+  provides: [http, metrics, site],
   contributes: [healthCheck],
   config: keys,
   messages,
@@ -57,7 +58,10 @@ export default definePlugin({
       registry: hasMetrics ? registry : undefined,
       metricsReaders: new AddressSet(config.get('platform.http.metrics.allowed-clients')),
     })
+    const ownSite = createSite(config, services.kernel.product)
+    provide(site, ownSite)
     const service = createHttpService(probes, {
+      site: ownSite,
       product: services.kernel.product,
       bodyLimit: config.get('platform.http.body-limit'),
       requestTimeoutMs: config.get('platform.http.request-timeout'),

@@ -15,7 +15,8 @@ export interface AdminRouteParts {
   readonly service: AdminService
   /** Masks secrets by value. */
   readonly redact: (text: string) => string
-  readonly now: () => number
+  /** The day where the site is at home, `YYYY-MM-DD`. */
+  readonly today: () => string
 }
 
 const root = '/api/v1/admin/install'
@@ -63,15 +64,14 @@ const stateBody = Type.Object({
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
 /** The administration of the installation. It needs a login, no install token. */
-export function addAdminRoutes({ http, plugin, service, redact, now }: AdminRouteParts): void {
+export function addAdminRoutes({ http, plugin, service, redact, today }: AdminRouteParts): void {
   const read = { method: 'GET', tags, access: mayView } as const
   const act = { method: 'POST', tags, access: mayManage } as const
   /** A JSON file with secrets masked by value, whatever it holds. */
   const sendFile = (reply: HttpReply, name: string, content: object) => {
-    const day = new Date(now()).toISOString().slice(0, 10)
     return reply
       .header('cache-control', 'no-store')
-      .header('content-disposition', `attachment; filename="${name}-${day}.json"`)
+      .header('content-disposition', `attachment; filename="${name}-${today()}.json"`)
       .type('application/json; charset=utf-8')
       .send(redact(JSON.stringify(content, undefined, 2)))
   }

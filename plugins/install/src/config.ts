@@ -154,33 +154,6 @@ export const keys = {
     items: { enum: entryNames },
     default: [],
   }),
-  'platform.site.name': key.string({
-    title: { en: 'Name of the site', 'zh-CN': '站点名称' },
-    default: '',
-    maxLength: 64,
-    reload: 'live',
-  }),
-  'platform.site.title': key.string({
-    title: { en: 'Title of the site', 'zh-CN': '站点标题' },
-    default: '',
-    maxLength: 128,
-    reload: 'live',
-  }),
-  'platform.site.url': key.string({
-    title: { en: 'Address of the site', 'zh-CN': '站点地址' },
-    default: '',
-    maxLength: 512,
-    reload: 'live',
-  }),
-  'platform.site.time-zone': key.string({
-    title: { en: 'Time zone of the site', 'zh-CN': '站点时区' },
-    description: {
-      en: 'Days and months of business rules follow it. Not the time zone of the process.',
-      'zh-CN': '业务规则的日期和月份按此时区计算，与进程时区无关。',
-    },
-    default: 'UTC',
-    reload: 'live',
-  }),
 }
 
 export type InstallConfig = ConfigView<typeof keys>

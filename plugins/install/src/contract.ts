@@ -318,6 +318,15 @@ export interface PageAsset {
   readonly immutable: boolean
 }
 
+/** One response that shows the page. */
+export interface PageRequest {
+  /** Scripts and styles of the response run under it. */
+  readonly nonce: string
+  readonly locale: string
+  /** What the site calls itself; empty or absent while it has no name. */
+  readonly siteTitle?: string
+}
+
 /**
  * The page at `/install/`. A plugin that brings it provides this service; it needs nothing of this plugin but the id. The
  * page speaks to `../api/v1/install` relative to itself. Without the service, or while it has no page, a fallback page
@@ -328,7 +337,7 @@ export interface InstallPage {
    * The HTML. Every `<script>` and `<style>` in it carries the nonce, which also belongs into
    * `<meta property="csp-nonce">`; nothing else may run. `undefined` while the page is not built.
    */
-  html(page: { readonly nonce: string; readonly locale: string }): string | undefined | Promise<string | undefined>
+  html(page: PageRequest): string | undefined | Promise<string | undefined>
   /**
    * A file below `/install/`, for example `assets/index-4f3a.js`.
    *

@@ -1,4 +1,4 @@
-import { AddressSet } from '@plinth/http'
+import { AddressSet, type Site } from '@plinth/http'
 import { BusinessError, type Clock } from '@plinth/kernel'
 import { isOwnHost } from './called-host.ts'
 import type { Caller } from './caller.ts'
@@ -34,6 +34,7 @@ export interface EntryParts {
   readonly state: InstallState
   readonly token: InstallToken
   readonly failures: FailedAttempts
+  readonly site: Pick<Site, 'url'>
   /** The product's one answer to which addresses are one caller. */
   readonly networkOf: (address: string) => string
   /** Whether an operator has named the trusted proxies, and the address is one of them. */
@@ -113,13 +114,13 @@ export class EntryCheck {
 
   /** Why this caller may not enter, although others may. */
   closedTo(caller: Caller): ClosedToCaller | undefined {
-    const { config, token, isNamedProxy } = this.#parts
+    const { config, token, isNamedProxy, site } = this.#parts
     const { clientIp, peerIp, isHttps } = caller
     // Anybody behind a trusted proxy may claim any address: the connection itself must come from an allowed one too.
     const isNear = this.#networks.has(clientIp) && this.#networks.has(peerIp)
     if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
     if (config.get('platform.install.require-https') && !isHttps) return 'https'
-    const rules = { siteUrl: config.get('platform.site.url'), isNamedProxy: isNamedProxy(peerIp) }
+    const rules = { siteUrl: site.url, isNamedProxy: isNamedProxy(peerIp) }
     return token.isConfigured || isOwnHost(caller, rules) ? undefined : 'host'
   }
 }

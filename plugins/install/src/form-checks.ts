@@ -81,13 +81,7 @@ const siteUrl: Rule = (form, field) => {
   return protocol === 'http:' && !isOwnMachine ? warning('url-without-tls') : passed
 }
 
-const isTimeZone = (text: string) => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
-  }
-}
+const isTimeZone = (text: string) => formats['time-zone']?.validate(text) === true
 
 const isUsername = (text: string) => /^[\p{L}\p{N}_][\p{L}\p{N}_.-]{1,63}$/u.test(text.normalize('NFKC'))
 const isMobile = (text: string) => /^\+?\d{5,15}$/.test(text.replace(/[\s()-]/g, ''))

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { HttpServer } from '@plinth/http'
-import type { Kernel } from '@plinth/kernel'
+import type { HttpServer, Site } from '@plinth/http'
 import type { InstallConfig } from './config.ts'
 import { type InstallPage, installPath } from './contract.ts'
 import type { HttpReply, HttpRequest } from './http-types.ts'
@@ -13,7 +12,7 @@ import type { Say } from './texts.ts'
 export interface PageRouteParts {
   readonly http: HttpServer
   readonly plugin: string
-  readonly kernel: Pick<Kernel, 'product'>
+  readonly site: Site
   readonly config: InstallConfig
   readonly state: InstallState
   readonly status: Status
@@ -39,7 +38,7 @@ const policy = (nonce: string) =>
   ].join('; ')
 
 /** The install page, the way to it, and the root path (document 3, "Access protection, root route and pages"). */
-export function addPageRoutes({ http, plugin, kernel, config, state, status, page, say }: PageRouteParts): void {
+export function addPageRoutes({ http, plugin, site, config, state, status, page, say }: PageRouteParts): void {
   const route = (path: string, summary: string, handler: (request: HttpRequest, reply: HttpReply) => unknown) => {
     http.rawRoute(plugin, { method: 'GET', path, summary, access: 'public', hidden: true, produces: [html], handler })
   }
@@ -69,7 +68,8 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
   const sendInstallPage = async (request: HttpRequest, reply: HttpReply, base?: string) => {
     const nonce = newNonce(reply)
     const { locale } = request
-    const body = (await page?.html({ nonce, locale })) ?? fallbackPage({ locale, nonce, say })
+    const siteTitle = site.isNamed ? site.title : ''
+    const body = (await page?.html({ nonce, locale, siteTitle })) ?? fallbackPage({ locale, nonce, say, siteTitle })
     return sendPage(reply, base === undefined ? body : withBase(body, base))
   }
 
@@ -106,8 +106,8 @@ export function addPageRoutes({ http, plugin, kernel, config, state, status, pag
     const key = isTaken ? 'platform.install.root-route.target' : 'platform.view.root.target'
     const target = ownPath(config.get(key))
     if (target === '/') {
-      const context = { locale, nonce: newNonce(reply), say }
-      return sendPage(reply, rootPage(context, { product: kernel.product.name, prefix, isOpen: isTaken }))
+      const context = { locale, nonce: newNonce(reply), say, siteTitle: site.title }
+      return sendPage(reply, rootPage(context, { prefix, isOpen: isTaken }))
     }
     if (!isTaken || config.get('platform.install.root-route.mode') === 'redirect') {
       return redirect(reply, prefix + target)

@@ -27,6 +27,8 @@ interface PlainPage {
   /** Of the one answer: its style runs under it. */
   readonly nonce: string
   readonly title: string
+  /** Stands behind the title of the window, unless it is in the title already; empty for none. */
+  readonly siteTitle: string
   readonly paragraphs: readonly string[]
   readonly links: readonly Link[]
   /** Below the links. */
@@ -34,14 +36,14 @@ interface PlainPage {
 }
 
 /** A page without a script: what is served where nothing better was built. */
-function plainPage({ locale, nonce, title, paragraphs, links, note }: PlainPage): string {
+function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }: PlainPage): string {
   const items = links.map(({ href, text }) => `<li><a href="${escaped(href)}">${escaped(text)}</a></li>`)
   return [
     `<!doctype html><html lang="${escaped(locale)}"><head><meta charset="utf-8">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     // None, so that the browser asks for none.
     '<link rel="icon" href="data:,">',
-    `<title>${escaped(title)}</title><style nonce="${escaped(nonce)}">${style}</style></head>`,
+    `<title>${escaped(siteTitle === '' ? title : `${title} · ${siteTitle}`)}</title><style nonce="${escaped(nonce)}">${style}</style></head>`,
     `<body><main><h1>${escaped(title)}</h1>`,
     ...paragraphs.map((text) => `<p>${escaped(text)}</p>`),
     items.length === 0 ? '' : `<ul>${items.join('')}</ul>`,
@@ -55,12 +57,14 @@ export interface PageContext {
   readonly locale: string
   readonly nonce: string
   readonly say: Say
+  /** What the site calls itself; empty while it has no name. */
+  readonly siteTitle: string
 }
 
 /** Where the install page would be (document 3, "Access protection, root route and pages", point 4). */
-export function fallbackPage({ locale, nonce, say }: PageContext): string {
+export function fallbackPage({ locale, nonce, say, siteTitle }: PageContext): string {
   return plainPage({
-    ...{ locale, nonce, title: say(locale, 'page.title'), paragraphs: [say(locale, 'page.lead')] },
+    ...{ locale, nonce, siteTitle, title: say(locale, 'page.title'), paragraphs: [say(locale, 'page.lead')] },
     links: [
       { href: '../api/v1/install/status', text: say(locale, 'page.status') },
       { href: '../docs/', text: say(locale, 'page.docs') },
@@ -71,13 +75,13 @@ export function fallbackPage({ locale, nonce, say }: PageContext): string {
 
 /** The root path of a product that has no entry of its own, or that would lead to itself (decision B60). */
 export function rootPage(
-  { locale, nonce, say }: PageContext,
-  { product, prefix, isOpen }: { readonly product: string; readonly prefix: string; readonly isOpen: boolean },
+  { locale, nonce, say, siteTitle }: PageContext,
+  { prefix, isOpen }: { readonly prefix: string; readonly isOpen: boolean },
 ): string {
   const install = { href: `${prefix}/install/`, text: say(locale, 'page.install') }
   const docs = { href: `${prefix}/docs/`, text: say(locale, 'page.docs') }
   return plainPage({
-    ...{ locale, nonce, title: say(locale, 'page.root-title', { product }) },
+    ...{ locale, nonce, siteTitle: '', title: say(locale, 'page.root-title', { product: siteTitle }) },
     paragraphs: [say(locale, isOpen ? 'page.protected' : 'page.root-lead')],
     links: isOpen ? [install, docs] : [docs],
   })

@@ -62,7 +62,7 @@ export default definePlugin({
   commands: [installCommand],
   setup({ plugin, services, config, clock, log, redact, root, roles, provide, contribute, onReady, onDrain }) {
     const { kernel, configAdmin, declaredTasks: declared, database, http, accounts, passwords } = services
-    const { configCentre, events } = services
+    const { configCentre, events, site } = services
     const { isProduction, unknown: unknownSurroundings } = surroundingsOf(process.env['NODE_ENV'])
     const say = createSay(services.i18n)
     const files = installFiles(config, configAdmin, root)
@@ -81,7 +81,7 @@ export default definePlugin({
     contribute(healthCheck, 'install', () => state.assertNotLost())
     const token = installToken(config, configAdmin, { isProduction })
     const entry = new EntryCheck({
-      ...{ config, state, clock, token },
+      ...{ config, state, clock, token, site },
       failures: new FailedAttempts(clock),
       networkOf: (address) => http.networkOf(address),
       isNamedProxy: namedProxies(http.clientIpRules, configAdmin),
@@ -145,8 +145,8 @@ export default definePlugin({
     const door = new EntryDoor({ entry, audit, clock })
     http.guard(crossSiteGuard(id))
     addEntryRoutes({ http, plugin: id, kernel, door, entry, service: entryService, status, say })
-    addAdminRoutes({ http, plugin: id, service: adminService, redact, now: () => clock.now() })
-    addPageRoutes({ http, plugin: id, kernel, config, state, status, page: services.page, say })
+    addAdminRoutes({ http, plugin: id, service: adminService, redact, today: () => site.dayOf(new Date(clock.now())) })
+    addPageRoutes({ http, plugin: id, site, config, state, status, page: services.page, say })
     if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {
       let isInstalled = config.get(installedKey)
       config.onChange(installedKey, (value) => {

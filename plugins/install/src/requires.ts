@@ -1,6 +1,6 @@
 import { database, databaseSecret } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http } from '@plinth/http'
+import { http, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, passwords } from '@plinth/iam'
 import { configAdmin, declaredTasks, kernel, optional, service } from '@plinth/kernel'
@@ -20,6 +20,7 @@ export const requires = {
   database,
   databaseSecret,
   http,
+  site,
   accounts,
   passwords,
   configCentre,

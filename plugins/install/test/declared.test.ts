@@ -52,10 +52,6 @@ t.test(
       'platform.view.root.enabled': true,
       'platform.view.root.target': '/',
       'platform.view.entries': [],
-      'platform.site.name': '',
-      'platform.site.title': '',
-      'platform.site.url': '',
-      'platform.site.time-zone': 'UTC',
     })
     t.same(keys['platform.install.mode']?.schema['enum'], ['auto', 'forced', 'disabled'], 'I-016')
     t.match(keys['platform.install.token'], { sensitive: true, editable: false }, 'I-033')

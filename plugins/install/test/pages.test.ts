@@ -123,6 +123,22 @@ t.test('P44 I-203 without a page', async (t) => {
   t.equal((await get('/api/v1/install/status')).statusCode, 200)
 })
 
+t.test('E11 the pages carry the name of the site', async (t) => {
+  const own = { 'platform.install.root-route.enabled': false }
+  const { get, centre } = await start(t, own, { plugins: [] })
+  t.match((await get('/')).body, /<title>test /)
+  t.match((await get('/install/')).body, /<title>[^<·]+<\/title>/, 'nothing stands for a name that there is not')
+  const save = (key: string, value: string) =>
+    centre.save([{ key, action: 'set', value }], { actor: { name: 'test', traceId: '' } })
+  await save('platform.site.name', 'Acme <&"> 商店')
+  const escaped = 'Acme &lt;&amp;&quot;&gt; 商店'
+  t.match((await get('/')).body, `<h1>${escaped} `, 'at once')
+  t.match((await get('/install/')).body, ` · ${escaped}</title>`)
+  await save('platform.site.title', 'The whole shop')
+  t.match((await get('/')).body, '<title>The whole shop ')
+  t.match((await get('/install/')).body, ' · The whole shop</title>')
+})
+
 t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   // effect of platform.view.root.target
   const { goes, execute } = await start(t, { 'platform.view.root.target': '/admin/' })

@@ -256,3 +256,18 @@ t.test('beside the sender of another plugin the configuration has to choose', as
   await call('email-codes', { email })
   t.equal(mail.sent.length, 1)
 })
+
+t.test('E11 a code says which site sent it', async (t) => {
+  for (const translator of [[i18n], []]) {
+    const mail = channel('mail', ['email'])
+    const { call } = await start(t, [mail.plugin], { 'platform.site.name': 'Acme $& shop' }, translator)
+    const of = async (locale: string) => {
+      await call('email-codes', { email: `${locale}@example.com` }, { 'accept-language': locale })
+      return mail.last()
+    }
+    t.match((await of('en'))?.content, /^Acme \$& shop: your verification code is \d{6}\. It is valid for 5 minutes\./)
+    const chinese = translator.length > 0 ? /^【Acme \$& shop】您的验证码是 \d{6}/ : /^Acme/
+    t.match((await of('zh-CN'))?.content, chinese)
+    t.match((await of('en-GB'))?.variables, { site: 'Acme $& shop' }, 'templates of providers may name it too')
+  }
+})

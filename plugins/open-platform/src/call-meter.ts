@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { finished } from 'node:stream'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
-import { type CallRecord, type CallRecords, dayOf } from './call-records.ts'
+import type { CallRecord, CallRecords } from './call-records.ts'
 import { signatureHeaders } from './canonical-request.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from './contract.ts'
 import { refusal } from './failures.ts'
@@ -14,6 +14,8 @@ const largestBacklog = 10_000
 export interface CallMeterParts {
   readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
+  /** The day of a moment where the site is at home. */
+  readonly dayOf: (moment: Date) => string
   readonly log: Logger
   /** Milliseconds. */
   readonly flushIntervalMs: () => number
@@ -58,7 +60,7 @@ export class CallMeter {
   }
 
   accept(request: GuardedRequest, reply: GuardedReply, { caller, route, cost, quotaLimit }: AcceptedCall): void {
-    const { clock } = this.#parts
+    const { clock, dayOf } = this.#parts
     const occurredAt = new Date(clock.now())
     const startedAt = clock.monotonic()
     const { appId, appKey } = caller

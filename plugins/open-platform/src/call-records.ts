@@ -53,9 +53,6 @@ interface UsageRow extends LineColumns {
 const columns =
   'id, call_key, app_id, app_key, method, route, day, cost, quota_limit, code, duration_ms, occurred_at, trace_id'
 
-/** The day in UTC, `YYYY-MM-DD`. */
-export const dayOf = (moment: Date): string => moment.toISOString().slice(0, 10)
-
 /** The table of accepted calls. */
 export class CallRecords {
   readonly #db: Database

@@ -45,7 +45,13 @@ export default definePlugin({
     const nonces = new Nonces(sharedStore, log)
     const records = new CallRecords(db)
     const flushIntervalMs = () => config.get('platform.open-platform.metering.flush-interval')
-    const meter = new CallMeter({ records, clock, log, flushIntervalMs })
+    const meter = new CallMeter({
+      records,
+      clock,
+      log,
+      flushIntervalMs,
+      dayOf: (moment) => services.site.dayOf(moment),
+    })
     const defaultLimit = () => config.get('platform.open-platform.security.default-rate-limit-per-minute')
 
     provide(openScopes, scopes)
@@ -55,7 +61,7 @@ export default definePlugin({
     http.guard(quotaGuard({ nonces, limiter, meter, defaultLimit }))
     addOpenRoutes(http, plugin)
     addAppRoutes({ http, plugin, db, clock, applications, scopes })
-    addUsageRoutes({ http, plugin, records, clock })
+    addUsageRoutes({ http, plugin, records, clock, site: services.site })
 
     onReady(() => {
       assertRoutesOpenable(http.routes, scopes)

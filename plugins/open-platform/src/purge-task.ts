@@ -1,6 +1,5 @@
 import { type Database, purgeOldRows } from '@plinth/database'
 import type { Clock, ScheduledTask } from '@plinth/kernel'
-import { dayOf } from './call-records.ts'
 import type { keys } from './config.ts'
 import type { requires } from './requires.ts'
 
@@ -10,9 +9,9 @@ export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
   displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
   fixedDelay: 'platform.open-platform.purge.fixed-delay',
   autoStartup: 'platform.open-platform.purge.auto-startup',
-  async run({ services: { database }, config, clock, signal }) {
+  async run({ services: { database, site }, config, clock, signal }) {
     await forgetOldSecrets(database, clock)
-    const oldest = dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
+    const oldest = site.dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
     const rows = { table: 'open_call', where: 'day < ?', parameters: [oldest], orderBy: 'day' }
     await purgeOldRows(database, rows, { signal })
   },

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { http } from '@plinth/http'
+import { http, site } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { kernel } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
@@ -10,6 +10,7 @@ import { configCentre } from '@plinth/system-config'
 export const requires = {
   kernel,
   http,
+  site,
   database,
   identity,
   rateLimiter,

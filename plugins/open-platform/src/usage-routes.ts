@@ -1,6 +1,6 @@
-import { type HttpServer, page, pageQuery, Type } from '@plinth/http'
+import { type HttpServer, page, pageQuery, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
-import { type CallRecords, dayOf } from './call-records.ts'
+import type { CallRecords } from './call-records.ts'
 import { refusal } from './failures.ts'
 import { own } from './permissions.ts'
 
@@ -9,9 +9,10 @@ interface UsageRouteParts {
   readonly plugin: string
   readonly records: CallRecords
   readonly clock: Pick<Clock, 'now'>
+  readonly site: Pick<Site, 'dayOf'>
 }
 
-const day = Type.String({ format: 'date', description: 'Day in UTC.' })
+const day = Type.String({ format: 'date', description: 'Day in the time zone of the site.' })
 const count = Type.Integer({ minimum: 0 })
 const usageView = Type.Object({
   day: Type.String(),
@@ -24,8 +25,12 @@ const usageView = Type.Object({
   cost: Type.Integer({ minimum: 0, description: 'Units of the quota that they took.' }),
 })
 
+/** A day so many days before another one, whatever the time zone. */
+const earlier = (from: string, days: number) =>
+  new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
+
 /** What applications called. */
-export function addUsageRoutes({ http, plugin, records, clock }: UsageRouteParts): void {
+export function addUsageRoutes({ http, plugin, records, clock, site }: UsageRouteParts): void {
   http.route(plugin, {
     method: 'GET',
     path: '/api/v1/admin/open-platform/usage',
@@ -43,8 +48,8 @@ export function addUsageRoutes({ http, plugin, records, clock }: UsageRouteParts
     },
     response: page(usageView),
     async handler({ query: { page, size, appId, ...days } }) {
-      const to = days.to ?? dayOf(new Date(clock.now()))
-      const from = days.from ?? dayOf(new Date(Date.parse(to) - 29 * 86_400_000))
+      const to = days.to ?? site.dayOf(new Date(clock.now()))
+      const from = days.from ?? earlier(to, 29)
       if (from > to) throw refusal('day-range')
       const { items, total } = await records.usage({ from, to, page, size, ...(appId === undefined ? {} : { appId }) })
       return { items, page, size, total }

@@ -160,6 +160,29 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
   })
 })
 
+t.test('C-051 E11 days of usage are those of the time zone of the site', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const clock = manualClock(Date.UTC(2026, 0, 30, 15, 59))
+  const config = { 'platform.site.time-zone': 'Asia/Shanghai' }
+  const { adminToken, createApp, signed, call, running } = await startOpen(t, db, { clock, config })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  await signed(app)
+  await clock.advance(60_000)
+  await signed(app)
+  await until(async () => {
+    await clock.advance(1_000)
+    return (await count(running, 'open_call')) === 2
+  }, 'two records written')
+  const { items } = (await call('GET', usage, admin)).data
+  t.same(
+    items.map((line: { day: string }) => line.day),
+    ['2026-01-31', '2026-01-30'],
+    'midnight in Shanghai is 16:00 in UTC; without days the list ends today there',
+  )
+})
+
 t.test('C-051 the same call written twice is one record', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
@@ -248,6 +271,7 @@ t.test('C-051 calls wait for a database that is away; when too many wait, more a
     clock,
     log: pino({ level: 'silent' }),
     flushIntervalMs: () => 1000,
+    dayOf: () => '2026-01-01',
   })
   meter.start()
   const caller: OpenCaller = {

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef } from 'react'
 import { Brand } from './brand.tsx'
 import classes from './frame.module.css'
+import { siteName } from './site-name.ts'
 import { Switches } from './switches.tsx'
 
 interface FrameProps {
@@ -29,7 +30,7 @@ export function Frame({ title, lead, navigation, place, actions, children }: Fra
     heading.current?.focus({ preventScroll: true })
   }, [place])
   useEffect(() => {
-    document.title = `${title} · Plinth`
+    document.title = `${title} · ${siteName}`
   }, [title])
   return (
     <div className={classes.frame}>

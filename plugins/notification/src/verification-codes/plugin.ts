@@ -1,3 +1,4 @@
+import { site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { verificationCodeSender } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
@@ -12,10 +13,14 @@ export default definePlugin({
   id: 'notification.verification-codes',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { notification, i18n: optional(i18n) },
+  requires: { notification, i18n: optional(i18n), site: optional(site) },
   contributes: [verificationCodeSender],
   messages,
   setup({ services, contribute }) {
-    contribute(verificationCodeSender, 'notification', notificationSender(services.notification, services.i18n))
+    contribute(
+      verificationCodeSender,
+      'notification',
+      notificationSender(services.notification, services.i18n, services.site),
+    )
   },
 })

@@ -1,3 +1,4 @@
+import type { Site } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
 import type { Recipient } from '@plinth/kernel'
@@ -20,6 +21,7 @@ const targets: Readonly<Record<VerificationChannel, { channel: string; recipient
 export function notificationSender(
   notification: Notification,
   translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
+  site: Pick<Site, 'isNamed' | 'name'> | undefined,
 ): VerificationCodeSender {
   const loaded = new Set(notification.channels().map(({ code }) => code))
   const isLoaded = (channel: VerificationChannel) => loaded.has(targets[channel].channel)
@@ -27,7 +29,10 @@ export function notificationSender(
     channels: (['sms', 'email'] as const).filter(isLoaded),
     async send(message, signal) {
       const { channel, recipient } = targets[message.channel]
-      const draft = { ...draftOf(message, translator), recipients: [recipient(message.recipient)] }
+      const draft = {
+        ...draftOf(message, translator, site?.isNamed === true ? site.name : ''),
+        recipients: [recipient(message.recipient)],
+      }
       await notification.sendTo(channel, draft, { signal })
     },
   }
@@ -37,12 +42,17 @@ export function notificationSender(
 function draftOf(
   { code, ttlMs, locale, traceId, subject, template, templateCode, signName, provider }: VerificationMessage,
   translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
+  siteName: string,
 ): MessageDraft {
   const language = translator?.negotiate(locale) ?? 'en'
-  const variables = { code, validity: durationText(ttlMs, language) }
+  const variables = { code, validity: durationText(ttlMs, language), ...(siteName === '' ? {} : { site: siteName }) }
+  const text = siteName === '' ? 'content' : 'content-of-site'
   const content =
-    translator?.translate(language, 'messages.verification-codes.content', variables) ??
-    en['verification-codes'].content.replace('{{code}}', code).replace('{{validity}}', variables.validity)
+    translator?.translate(language, `messages.verification-codes.${text}`, variables) ??
+    en['verification-codes'][text]
+      .replace('{{site}}', () => siteName)
+      .replace('{{code}}', code)
+      .replace('{{validity}}', variables.validity)
   const forProvider = { 'sms.template-code': templateCode, 'sms.sign-name': signName, 'sms.provider': provider }
   const attributes = Object.fromEntries(
     Object.entries({ ...forProvider, traceId }).filter(([, value]) => value !== undefined),

@@ -1,0 +1,96 @@
+import { type ConfigView, key, service } from '@plinth/kernel'
+
+export const siteKeys = {
+  'platform.site.name': key.string({
+    title: { en: 'Name of the site', 'zh-CN': '站点名称' },
+    description: {
+      en: 'Names the product in pages and messages. Empty: the name of the product file.',
+      'zh-CN': '在页面和消息中标识本产品；留空则使用产品文件中的名称。',
+    },
+    default: '',
+    maxLength: 64,
+    reload: 'live',
+  }),
+  'platform.site.title': key.string({
+    title: { en: 'Title of the site', 'zh-CN': '站点标题' },
+    description: {
+      en: 'Title of pages and of the API description. Empty: the name.',
+      'zh-CN': '页面和接口描述的标题；留空则使用名称。',
+    },
+    default: '',
+    maxLength: 128,
+    reload: 'live',
+  }),
+  'platform.site.url': key.string({
+    title: { en: 'Address of the site', 'zh-CN': '站点地址' },
+    description: {
+      en: 'Address at which people and programs reach the product, with its context path, for example https://shop.example.com.',
+      'zh-CN': '用户和程序访问本产品的地址，含上下文路径，例如 https://shop.example.com。',
+    },
+    default: '',
+    maxLength: 512,
+    pattern: '^(https?://[^\\s/?#]+(/[^\\s?#]*)?)?$',
+    reload: 'live',
+  }),
+  'platform.site.time-zone': key.timeZone({
+    title: { en: 'Time zone of the site', 'zh-CN': '站点时区' },
+    description: {
+      en: 'Days and months of business rules follow it. Not the time zone of the process.',
+      'zh-CN': '业务规则的日期和月份按此时区计算，与进程时区无关。',
+    },
+    default: 'UTC',
+    reload: 'live',
+  }),
+}
+
+/** What the product calls itself towards people, and which day it is where it is at home. Read at use: all of it is live. */
+export interface Site {
+  /** Whether an operator has named it; otherwise `name` is that of the product file. */
+  readonly isNamed: boolean
+  /** Short name, never empty. */
+  readonly name: string
+  /** For titles; the name where there is none. Never empty. */
+  readonly title: string
+  /** Address without a slash at its end; empty when it is not known. */
+  readonly url: string
+  /** Name of the IANA time zone database (decisions B6, E11). */
+  readonly timeZone: string
+  /** The day of a moment where the site is at home, `YYYY-MM-DD`. */
+  dayOf(moment: Date): string
+}
+
+/** Names the product everywhere that people see it, and counts its days. */
+export const site = service<Site>('site', { from: '@plinth/http' })
+
+export function createSite(config: ConfigView<typeof siteKeys>, product: { readonly name: string }): Site {
+  let days: { readonly zone: string; readonly format: Intl.DateTimeFormat } | undefined
+  const formatFor = (zone: string) => {
+    if (days?.zone !== zone) {
+      const parts = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
+      days = { zone, format: new Intl.DateTimeFormat('en', { ...parts, calendar: 'iso8601', timeZone: zone }) }
+    }
+    return days.format
+  }
+  return {
+    get isNamed() {
+      return config.get('platform.site.name') !== ''
+    },
+    get name() {
+      return config.get('platform.site.name') || product.name
+    },
+    get title() {
+      return config.get('platform.site.title') || this.name
+    },
+    get url() {
+      return config.get('platform.site.url').replace(/\/+$/, '')
+    },
+    get timeZone() {
+      return config.get('platform.site.time-zone')
+    },
+    dayOf(moment) {
+      const parts = formatFor(config.get('platform.site.time-zone')).formatToParts(moment)
+      const part = (name: Intl.DateTimeFormatPartTypes) => parts.find(({ type }) => type === name)?.value ?? ''
+      return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
+    },
+  }
+}
