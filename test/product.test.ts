@@ -338,7 +338,37 @@ t.test(
       ],
     )
 
-    const { effects } = await first.service(configCentre).save(
+    const centre = first.service(configCentre)
+    const ofProcess = (await centre.list('@process')).map(({ key }) => key)
+    const connections = (await centre.list(''))
+      .map(({ key }) => key)
+      .filter((key) => /^platform\.(database|cache)\./.test(key))
+    t.ok(connections.length > 20)
+    for (const key of [...connections, 'platform.http.host', 'platform.http.port']) {
+      t.ok(ofProcess.includes(key), `${key} is set where the process starts`)
+    }
+    const refused = [
+      ['platform.rate-limit.default-store', 'shared-windwo'],
+      ['platform.notification.default-channel', 'lgo'],
+      ['platform.iam.password.pattern', '(a)\\1'],
+      ['platform.iam.auth.login.verification.sms.sender', 'nobody'],
+      ['platform.storage.public-disk', 'local'],
+      ['platform.scheduler.engine', 'bullmq'],
+      ['platform.async-task.engine', 'bullmq'],
+    ] as const
+    for (const [key, value] of refused) {
+      const change = { key, action: 'set', value } as const
+      t.match(
+        (await centre.preview([change])).faults,
+        [{ field: key, rule: 'refused' }],
+        `the owner of ${key} judges it`,
+      )
+      const saved = centre.save([change], { actor: { name: 'root' } })
+      await t.rejects(saved, { code: '400', message: /cannot be saved/ }, `and ${value} is not stored`)
+    }
+    t.equal(centre.version, 0)
+
+    const { effects } = await centre.save(
       [
         { key: 'platform.rate-limit.default-max-attempts', action: 'set', value: 5 },
         { key: 'platform.notification.channels.memory.enabled', action: 'set', value: false },

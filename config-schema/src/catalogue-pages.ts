@@ -12,6 +12,7 @@ const words = {
     none: 'none',
     sensitive: 'Secret.',
     locked: 'Not editable in the configuration centre.',
+    process: 'Set where the process starts.',
     deprecated: (since: string, replacement?: string) =>
       `Deprecated since ${since}${replacement === undefined ? '' : `, use \`${replacement}\``}.`,
   },
@@ -24,6 +25,7 @@ const words = {
     none: '无',
     sensitive: '敏感信息。',
     locked: '不能在配置中心修改。',
+    process: '在启动进程处设置。',
     deprecated: (since: string, replacement?: string) =>
       `自 ${since} 起弃用${replacement === undefined ? '' : `，请改用 \`${replacement}\``}。`,
   },
@@ -33,12 +35,12 @@ const words = {
 export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
   const word = words[localize({ en: 'en', 'zh-CN': 'zh-CN' }, locale) as keyof typeof words]
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const meaning = ({ title, description, sensitive, editable, deprecated }: CatalogueEntry) =>
+  const meaning = ({ title, description, sensitive, editable, scope, deprecated }: CatalogueEntry) =>
     [
       `**${localize(title, locale)}**`,
       description && localize(description, locale),
       sensitive && word.sensitive,
-      !editable && word.locked,
+      scope === 'process' ? word.process : !editable && word.locked,
       deprecated && word.deprecated(deprecated.since, deprecated.replacement),
       deprecated?.reason && localize(deprecated.reason, locale),
     ]

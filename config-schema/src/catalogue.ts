@@ -23,6 +23,8 @@ export interface CatalogueEntry {
   readonly editable: boolean
   /** Kept in the database by its owner. */
   readonly state?: boolean
+  /** `process`: set where the process starts, never stored for all instances. */
+  readonly scope?: 'process'
   /** Environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
@@ -65,6 +67,7 @@ function entryOf({ key, plugin, env, declaration }: OwnedKey): CatalogueEntry {
     reload: declaration.reload,
     editable: declaration.editable,
     ...(declaration.state && { state: true }),
+    ...(declaration.scope && { scope: declaration.scope }),
     env,
     ...(deprecated && {
       deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },

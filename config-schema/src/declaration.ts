@@ -40,6 +40,11 @@ export interface KeyDeclaration<T = unknown> {
    * it, so it is not editable. Other keys that are not editable are never taken from the database.
    */
   readonly state?: boolean
+  /**
+   * `process`: belongs to the process that starts, such as the port it listens on or the way to its database. It is set
+   * there, in a file, in the environment or with `--set`, and never stored for all instances, so it is not editable.
+   */
+  readonly scope?: 'process'
   /** Heading in the catalogue. Without one, the second segment of the key. */
   readonly group?: string
   /** Environment variable. Without one, the key in upper case with `_` for `.` and `-`. */

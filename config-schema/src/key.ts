@@ -9,10 +9,12 @@ export interface KeyOptions<W extends JsonValue> {
   readonly sensitive?: boolean
   /** `restart` when absent. */
   readonly reload?: Reload
-  /** True when absent, but false for state. */
+  /** True when absent, but false for state and for keys of one process. */
   readonly editable?: boolean
   /** Not together with `editable: true`. False when absent. */
   readonly state?: boolean
+  /** Not together with `editable: true` or `state`. */
+  readonly scope?: 'process'
   readonly group?: string
   readonly env?: string
   readonly deprecated?: Deprecation
@@ -82,16 +84,16 @@ type Constraints = { readonly [name: string]: unknown }
 /** Splits the options: what the declaration does not know is a constraint and belongs to the schema. */
 function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
   return (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
-    const { title, description, required, sensitive, reload, editable, state, ...others } = options
+    const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
     const { default: fallback, group, env, deprecated, examples, ...constraints } = others
-    const optional = { description, default: fallback, state, group, env, deprecated, examples }
+    const optional = { description, default: fallback, state, scope, group, env, deprecated, examples }
     return deepFreeze({
       schema: schemaOf(constraints),
       title,
       required: required ?? false,
       sensitive: sensitive ?? false,
       reload: reload ?? 'restart',
-      editable: editable ?? state !== true,
+      editable: editable ?? (state !== true && scope === undefined),
       ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     })
   }

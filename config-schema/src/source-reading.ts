@@ -84,7 +84,12 @@ export function readSource({ name: source, entries, unreadable }: ConfigSource, 
     const sensitive = declaration.sensitive || target.declaration.sensitive
     // A safety key must not be within reach of whoever can write to the database (decision A14).
     const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
-    let read = isForbidden ? notFromDatabase : readGiven({ ...target.declaration, sensitive }, entry)
+    const isOfProcess = isForbidden && (declaration.scope === 'process' || target.declaration.scope === 'process')
+    let read = isOfProcess
+      ? ofProcess
+      : isForbidden
+        ? notFromDatabase
+        : readGiven({ ...target.declaration, sensitive }, entry)
     if (read.ok && sensitive) {
       const together = secretsLength + valueLength(read.value)
       if (together > longestSecrets) read = { ok: false, rule: 'maxLength', message: tooLongTogether }
@@ -92,7 +97,8 @@ export function readSource({ name: source, entries, unreadable }: ConfigSource, 
     }
     if (read.ok) layers.push({ key: target.key, source, place, written: read.value, sensitive })
     else {
-      findings.push({ rule: 'invalid', isWarning: false, place, plugin, details: { key, reason: read.message } })
+      // A row of an earlier version, when the key could be stored for all instances, does no harm: it is ignored.
+      findings.push({ rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason: read.message } })
       refused.push(target.key)
     }
   }
@@ -104,6 +110,11 @@ const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('P
 
 /** Values that the database may give: those that an operator edits, and the state that a plugin keeps there. */
 const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
+const ofProcess: TextReading = {
+  ok: false,
+  rule: 'scope',
+  message: 'belongs to one process, so what is stored for all is ignored: set it where the process starts',
+}
 const notFromDatabase: TextReading = {
   ok: false,
   rule: 'editable',

@@ -33,6 +33,9 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (declaration.state === true && declaration.editable === true) {
     problems.push(problem('state', 'editable', 'must be false: only the owner writes its state'))
   }
+  if (declaration.scope === 'process' && (declaration.editable === true || declaration.state === true)) {
+    problems.push(problem('scope', 'scope', 'must not be "process" for a key that is kept in the database'))
+  }
   if (declaration.deprecated?.replacement === key) {
     problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
   }
@@ -72,6 +75,7 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   reload: { holds: (value) => value === 'live' || value === 'restart', rule: 'must be "live" or "restart"' },
   editable: flag,
   state: { holds: absentOr(flag.holds), rule: flag.rule },
+  scope: { holds: absentOr((value) => value === 'process'), rule: 'must be "process" or absent' },
   group: { holds: absentOr(isText), rule: 'must be text' },
   env: {
     holds: absentOr((value) => typeof value === 'string' && /^[A-Z][A-Z0-9_]*$/.test(value)),

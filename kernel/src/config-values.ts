@@ -207,16 +207,20 @@ export class ConfigValues {
     if (slot === undefined) {
       throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.key.keys()) })
     }
-    const { declaration, verifier } = slot
-    const read = readGiven(declaration, { written })
+    const { declaration } = slot
+    // A value of a deprecated key counts for the key that took over, so its owner judges it.
+    const inForce = this.#slots.key.get(declaration.deprecated?.replacement ?? '') ?? slot
+    const { verifier } = inForce
+    const rules = { ...inForce.declaration, sensitive: declaration.sensitive || inForce.declaration.sensitive }
+    const read = readGiven(rules, { written })
     if (!read.ok) return { outcome: 'refused', reason: read.message }
     if (verifier === undefined) return { outcome: 'unverified' }
     try {
-      await verifier(readValue(declaration, read.value), signal)
+      await verifier(readValue(rules, read.value), signal)
       return { outcome: 'verified' }
     } catch (error) {
       // Masked here alone: a value that is only asked about must not stay a secret of the process.
-      return { outcome: 'refused', reason: this.redact(reasonOf(error), declaration.sensitive ? [written] : []) }
+      return { outcome: 'refused', reason: this.redact(reasonOf(error), rules.sensitive ? [written] : []) }
     }
   }
 

@@ -61,7 +61,7 @@ export const kernelPlugin = definePlugin({
       values: ['auto', 'json', 'pretty'],
       default: 'auto',
       // The logger is made before the database can be asked.
-      editable: false,
+      scope: 'process',
     }),
   },
 })

@@ -85,6 +85,10 @@ export default definePlugin({
         urlLifetimeMs: () => config.get('platform.async-task.download-url.lifetime'),
       })
     }
+    config.onVerify('platform.async-task.engine', (engine) => {
+      if (engine !== 'bullmq' || services.sharedStore?.redis !== undefined) return
+      throw asyncTaskError('PLINTH_ASYNC_TASK_NO_REDIS')
+    })
     if (!roles.has('worker')) return
 
     const counts = services.metrics && runMetrics(services.metrics, db)

@@ -13,7 +13,7 @@ export const databaseKeys = {
     },
     values: ['sqlite', 'postgresql', 'mysql', 'mariadb'],
     default: 'sqlite',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.sqlite.file': key.string({
     title: { en: 'SQLite file', 'zh-CN': 'SQLite 文件' },
@@ -23,7 +23,7 @@ export const databaseKeys = {
     },
     default: 'data/plinth.sqlite',
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.sqlite.synchronous': key.enum({
     title: { en: 'SQLite durability', 'zh-CN': 'SQLite 持久性' },
@@ -33,7 +33,7 @@ export const databaseKeys = {
     },
     values: ['full', 'normal'],
     default: 'full',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.sqlite.busy-timeout': key.duration({
     title: { en: 'SQLite busy timeout', 'zh-CN': 'SQLite 等待时间' },
@@ -42,12 +42,12 @@ export const databaseKeys = {
       'zh-CN': '其他进程写入文件时的最长等待时间。',
     },
     default: '5s',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.host': key.host({
     title: { en: 'Database host', 'zh-CN': '数据库主机' },
     default: '127.0.0.1',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.port': key.port({
     title: { en: 'Database port', 'zh-CN': '数据库端口' },
@@ -55,24 +55,24 @@ export const databaseKeys = {
       en: 'When empty: 5432 for PostgreSQL, 3306 for MySQL and MariaDB.',
       'zh-CN': '留空时：PostgreSQL 为 5432，MySQL 和 MariaDB 为 3306。',
     },
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.name': key.string({
     title: { en: 'Database name', 'zh-CN': '数据库名' },
     default: 'plinth',
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.username': key.string({
     title: { en: 'Database user', 'zh-CN': '数据库用户' },
     default: 'plinth',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.password': key.string({
     title: { en: 'Database password', 'zh-CN': '数据库密码' },
     default: '',
     sensitive: true,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.tls': key.enum({
     title: { en: 'Transport security', 'zh-CN': '传输加密' },
@@ -82,7 +82,7 @@ export const databaseKeys = {
     },
     values: ['off', 'encrypt', 'verify'],
     default: 'off',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.pool-size': key.integer({
     title: { en: 'Connections', 'zh-CN': '连接数' },
@@ -93,7 +93,7 @@ export const databaseKeys = {
     default: 10,
     minimum: 2,
     maximum: 1000,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.connect-timeout': key.duration({
     title: { en: 'Connect timeout', 'zh-CN': '连接超时' },
@@ -103,7 +103,7 @@ export const databaseKeys = {
     },
     default: '5s',
     minimum: '1ms',
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.prepared-statements': key.boolean({
     title: { en: 'Prepared statements', 'zh-CN': '预编译语句' },
@@ -112,7 +112,7 @@ export const databaseKeys = {
       'zh-CN': '在服务器上预编译重复语句。若经由按事务复用连接且不保留语句的代理，请关闭。',
     },
     default: true,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.migrate-at-start': key.boolean({
     title: { en: 'Migrate at start', 'zh-CN': '启动时迁移' },
@@ -121,7 +121,7 @@ export const databaseKeys = {
       'zh-CN': '产品启动时应用待执行的变更集。关闭后请在启动前运行 `plinth migrate`。',
     },
     default: true,
-    editable: false,
+    scope: 'process',
   }),
   'platform.database.migration-lock-wait': key.duration({
     title: { en: 'Migration lock wait', 'zh-CN': '迁移锁等待时间' },
@@ -130,7 +130,7 @@ export const databaseKeys = {
       'zh-CN': '其他进程正在迁移数据库时的最长等待时间。',
     },
     default: '10m',
-    editable: false,
+    scope: 'process',
   }),
 }
 

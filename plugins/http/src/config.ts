@@ -25,12 +25,14 @@ export const keys = {
       'zh-CN': '默认只响应本机，因为新装的产品尚无管理员。在容器中，或代理位于其他机器时，请使用 0.0.0.0。',
     },
     default: '127.0.0.1',
+    scope: 'process',
   }),
   'platform.http.port': key.port({
     title: { en: 'Port', 'zh-CN': '端口' },
     description: { en: '0 lets the system choose.', 'zh-CN': '填 0 由系统分配。' },
     default: 3000,
     minimum: 0,
+    scope: 'process',
   }),
   'platform.http.context-path': key.string({
     title: { en: 'Context path', 'zh-CN': '上下文路径' },
@@ -49,6 +51,7 @@ export const keys = {
       'zh-CN': '仅运行后台任务的进程提供健康检查和指标的端口；不设置则不监听。',
     },
     minimum: 0,
+    scope: 'process',
   }),
   'platform.http.body-limit': key.bytes({
     title: { en: 'Largest request body', 'zh-CN': '请求体上限' },

@@ -37,7 +37,7 @@ export const keys = {
     },
     default: '.env',
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
   'platform.install.execution-log-file': key.string({
     title: { en: 'Log of the installation', 'zh-CN': '安装执行日志文件' },
@@ -47,7 +47,7 @@ export const keys = {
     },
     default: `${storagePlaceholder}/install/execution.log`,
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
   'platform.install.allow-reinstall': key.boolean({
     title: { en: 'Installing again', 'zh-CN': '允许重新安装' },

@@ -52,6 +52,7 @@ export default definePlugin({
       if (enabled) facade.checkDefaultChannel(settings.defaultChannel)
       settings.enabled = enabled
     })
+    config.onVerify('platform.notification.default-channel', (code) => facade.checkDefaultChannel(code))
     config.onChange('platform.notification.default-channel', (code) => {
       facade.checkDefaultChannel(code)
       settings.defaultChannel = code

@@ -34,6 +34,7 @@ export function liveSettings(
     if (enabled) checkStore(settings.defaultStore)
     change({ enabled })
   })
+  config.onVerify('platform.rate-limit.default-store', checkStore)
   config.onChange('platform.rate-limit.default-store', (defaultStore) => {
     checkStore(defaultStore)
     change({ defaultStore })

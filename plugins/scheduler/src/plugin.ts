@@ -59,6 +59,10 @@ export default definePlugin({
     const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => loop?.wake() })
     provide(scheduler, service)
     if (services.http !== undefined) addRoutes(services.http, plugin.id, service, product)
+    config.onVerify('platform.scheduler.engine', (engine) => {
+      if (engine === 'bullmq' && services.sharedStore?.redis === undefined)
+        throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
+    })
 
     if (!roles.has('worker') || tasks.length === 0) return
 

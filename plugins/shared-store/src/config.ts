@@ -8,35 +8,35 @@ export const config = {
       'zh-CN': '通过 Redis 共享值、限流、锁和消息；关闭时使用数据库。',
     },
     default: false,
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.host': key.host({
     title: { en: 'Redis host', 'zh-CN': 'Redis 主机' },
     default: '127.0.0.1',
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.port': key.port({
     title: { en: 'Redis port', 'zh-CN': 'Redis 端口' },
     default: 6379,
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.username': key.string({
     title: { en: 'Redis user', 'zh-CN': 'Redis 用户' },
     description: { en: 'Empty: the default user.', 'zh-CN': '留空表示默认用户。' },
     default: '',
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.password': key.string({
     title: { en: 'Redis password', 'zh-CN': 'Redis 密码' },
     default: '',
     sensitive: true,
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.database': key.integer({
     title: { en: 'Redis database', 'zh-CN': 'Redis 数据库编号' },
     default: 0,
     minimum: 0,
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.tls': key.enum({
     title: { en: 'Transport security', 'zh-CN': '传输加密' },
@@ -46,7 +46,7 @@ export const config = {
     },
     values: ['off', 'encrypt', 'verify'],
     default: 'off',
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.key-prefix': key.string({
     title: { en: 'Key prefix', 'zh-CN': '键前缀' },
@@ -56,7 +56,7 @@ export const config = {
     },
     default: 'plinth',
     pattern: '^[A-Za-z0-9._:-]{1,64}$',
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.command-timeout': key.duration({
     title: { en: 'Command timeout', 'zh-CN': '命令超时' },
@@ -67,14 +67,14 @@ export const config = {
     default: '200ms',
     minimum: '10ms',
     maximum: '1m',
-    editable: false,
+    scope: 'process',
   }),
   'platform.cache.connect-timeout': key.duration({
     title: { en: 'Connect timeout', 'zh-CN': '连接超时' },
     default: '5s',
     minimum: '100ms',
     maximum: '1m',
-    editable: false,
+    scope: 'process',
   }),
   'platform.shared-store.database.poll-interval': key.duration({
     title: { en: 'Polling for messages', 'zh-CN': '消息轮询间隔' },
@@ -85,7 +85,7 @@ export const config = {
     default: '500ms',
     minimum: '10ms',
     maximum: '10s',
-    editable: false,
+    scope: 'process',
   }),
   'platform.shared-store.database.sweep-interval': key.duration({
     title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
@@ -96,7 +96,7 @@ export const config = {
     default: '1m',
     minimum: '10ms',
     maximum: '1d',
-    editable: false,
+    scope: 'process',
   }),
 }
 

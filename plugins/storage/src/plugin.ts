@@ -42,14 +42,17 @@ export default definePlugin({
       ['platform.storage.public-disk', 'public'],
       ['platform.storage.local-disk', 'private'],
     ] as const) {
-      const name = config.get(key)
-      const visibility = disks.get(name)?.visibility
-      if (visibility === undefined) {
-        throw storageError('PLINTH_STORAGE_DISK_UNKNOWN', { key, disk: name, disks: [...disks.keys()].join(', ') })
+      const check = (name: string): void => {
+        const visibility = disks.get(name)?.visibility
+        if (visibility === undefined) {
+          throw storageError('PLINTH_STORAGE_DISK_UNKNOWN', { key, disk: name, disks: [...disks.keys()].join(', ') })
+        }
+        if (visibility !== needed) {
+          throw storageError('PLINTH_STORAGE_DISK_VISIBILITY', { key, disk: name, needed, visibility })
+        }
       }
-      if (visibility !== needed) {
-        throw storageError('PLINTH_STORAGE_DISK_VISIBILITY', { key, disk: name, needed, visibility })
-      }
+      config.onVerify(key, check)
+      check(config.get(key))
     }
 
     const signingKeys = new SigningKeys(() => config.get('platform.storage.signing-key'), join(root, 'signing.key'))

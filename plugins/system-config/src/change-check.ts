@@ -104,6 +104,10 @@ function faultsOfChange(
   }
   // A row of a key that became a safety key is of no use and may go.
   if (change.action === 'reset') return []
+  if (declaration.scope === 'process') {
+    const where = `set it where the process starts: in a file, as ${declaration.env} or with --set`
+    return [fault(key, 'not-editable', `belongs to one process and is never stored for all; ${where}`)]
+  }
   if (!declaration.editable && owner === undefined) {
     return [fault(key, 'not-editable', 'is never written here: set it in a file, in the environment or with --set')]
   }

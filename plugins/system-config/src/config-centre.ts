@@ -7,10 +7,9 @@ import {
   type JsonValue,
   type Logger,
   reasonOf,
-  withinDeadline,
 } from '@plinth/kernel'
 import type { Announcement } from './announcements.ts'
-import { fault, faultsOf, isState } from './change-check.ts'
+import { faultsOf, isState } from './change-check.ts'
 import { ConfigStore, type StoredConfig } from './config-store.ts'
 import type {
   ChangeOrigin,
@@ -35,12 +34,10 @@ import { History } from './history.ts'
 import type { InstanceReport, Instances } from './instances.ts'
 import { parseQuery } from './key-search.ts'
 import type { MasterKeys } from './master-keys.ts'
+import { Owners } from './owners.ts'
 import { rotateSecrets } from './rotation.ts'
 import { shown } from './sealed-value.ts'
 import { exportDocument, importChanges } from './transfer.ts'
-
-/** How long the owner of a key may take to prove a value. */
-const verifyDeadlineMs = 10_000
 
 export interface ConfigCentreOptions {
   /** Name of the product, for exported documents. */
@@ -64,11 +61,12 @@ export class StoredConfigCentre implements ConfigCentre {
   readonly #store: ConfigStore
   readonly #history: History
   readonly #effects: Effects
+  readonly #owners: Owners
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
   #isForgotten = false
-  #reloading: Promise<void> = Promise.resolve()
+  #turns: Promise<unknown> = Promise.resolve()
 
   constructor(options: ConfigCentreOptions) {
     const { database, masterKeys, clock, audit } = options
@@ -77,6 +75,7 @@ export class StoredConfigCentre implements ConfigCentre {
     this.#store = new ConfigStore({ database, masterKeys, clock, isSensitive, audit })
     this.#history = new History({ database, masterKeys, isSensitive })
     this.#effects = new Effects(options, () => this.#declarations)
+    this.#owners = new Owners({ ...options, declarations: () => this.#declarations })
   }
 
   get version(): number {
@@ -109,10 +108,16 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async preview(changes: readonly ConfigChange[]): Promise<Preview> {
     await this.refresh()
-    const faults = faultsOf(changes, this.#declarations, this.#stored)
-    const broken = new Set(faults.map(({ field }) => field))
-    const sound = changes.filter(({ key }) => !broken.has(key))
-    return { ...this.#effects.foreseen(sound, this.#stored), faults, version: this.version }
+    const found = faultsOf(changes, this.#declarations, this.#stored)
+    const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
+      const broken = new Set(faults.map(({ field }) => field))
+      return from.filter(({ key }) => !broken.has(key))
+    }
+    const checked = without(found, changes)
+    // Whoever may only look must not learn from the owner of a secret whether a guess is the right one.
+    const refused = await this.#owners.refusals(checked.filter(({ key }) => !this.#isSensitive(key)))
+    const foreseen = this.#effects.foreseen(without(refused, checked), this.#stored)
+    return { ...foreseen, faults: [...found, ...refused], version: this.version }
   }
 
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
@@ -130,41 +135,45 @@ export class StoredConfigCentre implements ConfigCentre {
     stateOf?: string,
   ): Promise<SaveResult> {
     await this.refresh()
-    const before = this.#stored
-    const faults = faultsOf(changes, this.#declarations, before, stateOf)
+    const faults = faultsOf(changes, this.#declarations, this.#stored, stateOf)
     if (faults.length > 0) throw invalid(faults)
     if (options.verify !== false) {
-      const refused = await this.#verifyAll(changes, options.signal)
+      const refused = await this.#owners.refusals(changes, options.signal)
       if (refused.length > 0) throw invalid(refused)
     }
-    const { log, database, announce } = this.#options
-    const version = await reachingStorage(log, () => this.#store.write(changes, origin, options, stateOf))
-    if (version !== before.version) database.afterCommit(() => announce('values'))
-    // The change is stored: when it cannot be read back now, the next poll does it.
-    await this.#reload().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
-    return { version, effects: this.#effects.happened(changes, before) }
+    // In turn with the reloads, so that none of them takes back what is being offered.
+    return this.#inTurn(async () => {
+      const { log, database, announce } = this.#options
+      const before = this.#stored
+      // An owner that stores its own state has judged it.
+      const isOffered = stateOf === undefined && !this.#isOutdated(changes)
+      if (isOffered) {
+        const refused = await this.#owners.offer(changes, before)
+        if (refused.length > 0) throw invalid(refused)
+      }
+      let version: number
+      try {
+        version = await reachingStorage(log, () => this.#store.write(changes, origin, options, stateOf))
+      } catch (error) {
+        if (isOffered) await this.#owners.takeBack(before)
+        throw error
+      }
+      if (version !== before.version) database.afterCommit(() => announce('values'))
+      // The change is stored: when it cannot be read back now, the next poll does it.
+      await this.#read().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
+      return { version, effects: this.#effects.happened(changes, before) }
+    })
+  }
+
+  /** Whether the write will find a conflict: then nobody is asked to take a value that does not come. */
+  #isOutdated(changes: readonly ConfigChange[]): boolean {
+    const versionOf = (key: string) => this.#stored.values.get(key)?.version ?? 0
+    return changes.some(({ key, expectedVersion }) => (expectedVersion ?? versionOf(key)) !== versionOf(key))
   }
 
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
     if (!this.#declarations.has(key)) throw keyUnknown(key)
-    const { configAdmin, clock } = this.#options
-    const late = () => new Error(`no answer within ${verifyDeadlineMs} ms`)
-    const ask = (deadline: AbortSignal) =>
-      configAdmin.verify(key, value, signal === undefined ? deadline : AbortSignal.any([deadline, signal]))
-    try {
-      return await withinDeadline(clock, verifyDeadlineMs, ask, late)
-    } catch (error) {
-      return { outcome: 'refused', reason: reasonOf(error) }
-    }
-  }
-
-  async #verifyAll(changes: readonly ConfigChange[], signal: AbortSignal | undefined): Promise<readonly KeyFault[]> {
-    const answers = changes.map(async (change): Promise<KeyFault[]> => {
-      if (change.action === 'reset') return []
-      const { outcome, reason } = await this.verify(change.key, change.value, signal)
-      return outcome === 'refused' ? [fault(change.key, 'refused', `was refused by its plugin: ${reason}`)] : []
-    })
-    return (await Promise.all(answers)).flat()
+    return this.#owners.verify(key, value, signal)
   }
 
   history(filter: HistoryFilter) {
@@ -176,8 +185,8 @@ export class StoredConfigCentre implements ConfigCentre {
     const stored = this.#stored
     if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) throw versionUnknown(toVersion)
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
-    // State that was asked for by name is refused with the rest, not left out in silence.
-    return keys === undefined ? changes.filter(({ key }) => !this.#isState(key)) : changes
+    // What was asked for by name and cannot be written is refused with the rest, not left out in silence.
+    return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
   }
 
   async rollback(toVersion: number, { keys, ...options }: SaveOptions & { readonly keys?: readonly string[] }) {
@@ -188,7 +197,8 @@ export class StoredConfigCentre implements ConfigCentre {
     await this.refresh()
     const { product, clock } = this.#options
     const about = { product, exportedAt: new Date(clock.now()) }
-    const values = new Map([...this.#stored.values].filter(([key]) => !this.#isState(key)))
+    const isExported = (key: string) => !this.#isState(key) && this.#declarations.get(key)?.scope !== 'process'
+    const values = new Map([...this.#stored.values].filter(([key]) => isExported(key)))
     return exportDocument({ ...this.#stored, values }, (key) => this.#isSensitive(key), about)
   }
 
@@ -230,8 +240,13 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   #reload(): Promise<void> {
-    const result = this.#reloading.then(() => this.#read())
-    this.#reloading = result.catch(() => undefined)
+    return this.#inTurn(() => this.#read())
+  }
+
+  /** One after another. A turn must not wait for another one. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turns.then(work)
+    this.#turns = result.catch(() => undefined)
     return result
   }
 
@@ -256,11 +271,20 @@ export class StoredConfigCentre implements ConfigCentre {
     }
     this.#stored = stored
     this.#problems = found
-    for (const [key, reason] of found) log.error({ key, reason }, 'stored value cannot be used')
+    for (const [key, reason] of found) this.#reportUnusable(key, reason)
     for (const { key, reason } of refused) log.error({ key, reason }, 'live value refused; the old one stays in force')
     if (changed.length > 0 || pendingRestart.length > 0) {
       log.info({ version: stored.version, changed, pendingRestart }, 'stored configuration applied')
     }
+  }
+
+  /** A row of a key of one process was stored by an earlier version; it is ignored and does no harm. */
+  #reportUnusable(key: string, reason: string): void {
+    const { log } = this.#options
+    const isOfProcess = this.#declarations.get(key)?.scope === 'process'
+    const facts = { key, reason, fix: `Remove the stored value: plinth config reset ${key}` }
+    if (isOfProcess) log.warn(facts, `the stored value of ${key} is ignored: it is set where the process starts`)
+    else log.error(facts, 'stored value cannot be used')
   }
 
   get #declarations(): ReadonlyMap<string, CatalogueEntry> {
@@ -274,6 +298,11 @@ export class StoredConfigCentre implements ConfigCentre {
 
   #isState(key: string): boolean {
     return isState(key, this.#declarations, this.#stored)
+  }
+
+  /** Going back must not bring back what no operator may store any more. */
+  #isKeptOut({ key, action }: ConfigChange): boolean {
+    return this.#isState(key) || (action === 'set' && this.#declarations.get(key)?.scope === 'process')
   }
 
   #item(key: string): ConfigItem {

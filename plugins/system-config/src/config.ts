@@ -22,7 +22,7 @@ export const config = {
     },
     default: '',
     sensitive: true,
-    editable: false,
+    scope: 'process',
   }),
   'platform.system-config.master-key-file': key.string({
     title: { en: 'Master key file', 'zh-CN': '主密钥文件' },
@@ -33,6 +33,6 @@ export const config = {
     },
     default: 'data/master.key',
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
 }

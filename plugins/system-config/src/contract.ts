@@ -187,11 +187,16 @@ export interface ConfigCentre {
   /** One key. Throws BusinessError `404` when no plugin declares it and nothing is stored under it. */
   get(key: string): Promise<ConfigItem>
 
-  /** What changes would do, with every fault. Changes nothing, asks no plugin to verify. */
+  /**
+   * What changes would do, with every fault, also what the owners refuse of values that are no secrets. Changes nothing;
+   * listeners of live keys are not called.
+   */
   preview(changes: readonly ConfigChange[]): Promise<Preview>
 
   /**
-   * Stores all changes or none, as one new version, and applies them here at once; other instances follow.
+   * Stores all changes or none, as one new version, and applies them here at once; other instances follow. The owners are
+   * asked first: their verifiers, and the listeners of live keys, which then have the new values already. When one refuses,
+   * nothing is stored and all have their old values back.
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, with every fault in `data.errors`
    * @throws BusinessError `409`, reason `system-config.conflict`, when a key is no longer at its expected version

@@ -45,13 +45,14 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
 }
 
 function declaredMembers(declaration: NonNullable<ConfigItem['declaration']>, locale: string) {
-  const { plugin, type, schema, default: fallback, examples, reload, env, description, deprecated } = declaration
+  const { plugin, type, schema, default: fallback, examples, reload, scope, env, description, deprecated } = declaration
   const { since = '', replacement, reason } = deprecated ?? {}
   return {
     plugin,
     type,
     schema,
     reload,
+    scope: scope ?? ('product' as const),
     env,
     ...(description !== undefined && { displayDescription: localize(description, locale) }),
     ...(fallback !== undefined && { default: fallback }),

@@ -12,6 +12,7 @@ const flags: Readonly<Record<string, Matches>> = {
   restart: ({ declaration }) => declaration?.reload === 'restart',
   live: ({ declaration }) => declaration?.reload === 'live',
   locked: ({ declaration }) => declaration?.editable === false,
+  process: ({ declaration }) => declaration?.scope === 'process',
   orphaned: ({ declaration }) => declaration === undefined,
   deprecated: ({ declaration }) => declaration?.deprecated !== undefined,
   pending: ({ explanation }) => explanation?.pendingRestart === true,

@@ -21,7 +21,7 @@ export const listQuery = Type.Object({
     Type.String({
       maxLength: 500,
       description:
-        'Words and filters, all of which must fit: @modified @stored @sensitive @restart @live @locked @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
+        'Words and filters, all of which must fit: @modified @stored @sensitive @restart @live @locked @process @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
     }),
   ),
 })
@@ -48,6 +48,11 @@ export const item = Type.Object({
   required: Type.Boolean(),
   sensitive: Type.Boolean(),
   reload: Type.Optional(Type.Enum(['live', 'restart'])),
+  scope: Type.Optional(
+    Type.Enum(['product', 'process'], {
+      description: 'process: set where the process starts, never stored for all instances.',
+    }),
+  ),
   editable: Type.Boolean({ description: 'False: never written here.' }),
   env: Type.Optional(Type.String({ description: 'Environment variable.' })),
   deprecated: Type.Optional(

@@ -152,9 +152,12 @@ onEachDatabase(
       effective: { value: 'slow' },
     })
 
-    const refused = await a.centre.save([set('limit', 666), set('window', '2m')], by)
-    t.match(refused.effects, [{ outcome: 'rejected', reason: '666 is out of the question' }, { outcome: 'applied' }])
-    await b.centre.refresh()
+    // What one instance takes another may refuse. Here an earlier version stored what both refuse.
+    await a.running.service(database).transactional(async (em) => {
+      await em.nativeUpdate(ConfigRow, { configKey: 'platform.sample.limit' }, { configValue: '666', version: 2 })
+      await a.running.service(database).execute('update sys_config_version set version = 2')
+    })
+    for (const { centre } of [a, b]) await centre.refresh()
     for (const { running, centre } of [a, b]) {
       t.equal(running.service(sample).limits.at(-1), 50)
       t.match(await centre.list('@problem'), [

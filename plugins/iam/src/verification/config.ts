@@ -219,6 +219,6 @@ export const keys = {
     },
     default: 'data/verification-codes',
     minLength: 1,
-    editable: false,
+    scope: 'process',
   }),
 }

@@ -44,8 +44,9 @@ export default definePlugin({
     // A command of the program sends nothing, and its warnings would stand beside its answer.
     const warn = (facts: object, text: string) => (roles.has('web') ? log.warn(facts, text) : undefined)
     const senderOf = (channel: VerificationChannel) => {
-      const configured = config.get(`platform.iam.auth.login.verification.${channel}.sender`)
-      return chooseSender(channel, configured, all, warn)
+      const name = `platform.iam.auth.login.verification.${channel}.sender` as const
+      config.onVerify(name, (chosen) => void chooseSender(channel, chosen, all, () => {}))
+      return chooseSender(channel, config.get(name), all, warn)
     }
     const senders = { sms: senderOf('sms'), email: senderOf('email') }
     const stored = () => config.get(secretKeyName)
