@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { kernelVersion } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
@@ -474,6 +475,19 @@ t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no h
     ...['shelf closed', 'counter closed'],
   ])
   t.match(output, /"reason":"SIGTERM received","msg":"stopping"/)
+})
+
+t.test('the log is JSON or lines for people, as told: effect of platform.log.format', async (t) => {
+  for (const [format, line] of [
+    ['json', /^\{.*"msg":"started".*\}$/m],
+    ['pretty', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO.*: started$/m],
+  ] as const) {
+    const { child, ended, said } = spawned(['start'], { 'platform.log.format': format })
+    await said('started')
+    child.kill('SIGTERM')
+    // Without the colours of a terminal.
+    t.match(stripVTControlCharacters((await ended).output), line, format)
+  }
 })
 
 t.test('K-018 K-019 a product that holds nothing still runs until it is told to stop', async (t) => {
