@@ -26,6 +26,8 @@ export class InvalidInput extends Error {
   }
 }
 
+/** Broken rules that are looked at: each is compared with all others, and a caller chooses how many there are. */
+const mostFaults = 200
 /** Above this size (in characters of JSON) only the first fault is looked for: a huge list must not make a huge report. */
 const largestFullReport = 65_536
 
@@ -112,7 +114,8 @@ function sizeOf(value: unknown): number {
   }
 }
 
-function faultsOf(errors: readonly ErrorObject[], part: string): Fault[] {
+function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
+  const errors = all.slice(0, mostFaults)
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   const faults = errors
     .filter((error) => !unions.some((union) => error !== union && error.schemaPath.startsWith(`${union.schemaPath}/`)))
