@@ -11,7 +11,8 @@ const units = {
 /** A figure and the bar that it is held against. A bar never fails the run: timings of a shared machine are no verdict. */
 export interface Bar {
   readonly name: string
-  readonly measured: number
+  /** Of all rounds; a single number where there is but one. */
+  readonly measured: Spread | number
   /** `atLeast` or `atMost`, in the unit of the figure. */
   readonly bar: { readonly atLeast: number } | { readonly atMost: number }
   readonly unit: keyof typeof units
@@ -40,12 +41,20 @@ export function tableText(rows: readonly (readonly string[])[]): string {
   return [line(heading), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...body.map(line)].join('\n')
 }
 
+/**
+ * Bars, each with median and range. "at the bar" when the middle half of the rounds lies on both sides of it: the run does
+ * not decide then, whatever its median.
+ */
 export function barsText(bars: readonly Bar[]): string {
   const rows = bars.map(({ name, measured, bar, unit }) => {
     const [sign, limit] = 'atLeast' in bar ? ['>=', bar.atLeast] : ['<=', bar.atMost]
-    const met = sign === '>=' ? measured >= limit : measured <= limit
+    const [middle, [low, high]] =
+      typeof measured === 'number' ? [measured, [measured, measured]] : [measured.median, measured.quartiles]
+    const met = sign === '>=' ? middle >= limit : middle <= limit
+    const result = low < limit && limit < high ? 'at the bar' : met ? 'met' : 'missed'
     const text = units[unit]
-    return [name, text(measured), `${sign} ${text(limit)}`, met ? 'met' : 'missed']
+    const range = typeof measured === 'number' ? '' : ` (${text(measured.min)}..${text(measured.max)})`
+    return [name, `${text(middle)}${range}`, `${sign} ${text(limit)}`, result]
   })
   return tableText([['bar', 'measured', 'wanted', 'result'], ...rows])
 }

@@ -11,10 +11,24 @@ export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
+  /** A quarter of the values is below the first, a quarter above the second. */
+  readonly quartiles: readonly [number, number]
 }
 
 export function spread(values: readonly number[]): Spread {
-  return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
+  const quartiles = [quantile(values, 0.25), quantile(values, 0.75)] as const
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values), quartiles }
+}
+
+/** The value below which so much of the list lies. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN
+}
+
+/** What is a cost as a rate, and the other way round. */
+export function inverse({ median, min, max, quartiles: [low, high] }: Spread): Spread {
+  return { median: 1 / median, min: 1 / max, max: 1 / min, quartiles: [1 / high, 1 / low] }
 }
 
 /** Ratio of two series round by round: what disturbed the machine for a whole round disturbs both alike. */

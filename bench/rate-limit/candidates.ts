@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Child } from '../kernel/child-process.ts'
-import { rotated } from '../kernel/statistics.ts'
+import { inverse, quantile, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 import type { Measured, Question } from './meter.ts'
 
 /** What is measured: a program and one of its calls. */
@@ -59,17 +59,17 @@ export const again = (candidate: Candidate): Candidate => ({ ...candidate, name:
 export const figures = (series: Series, name: string, figure: keyof Measured): number[] =>
   (series[name] ?? []).map((measured) => measured[figure])
 
-/**
- * The rate of the quietest twentieth of all turns. Other programs of a shared machine only ever slow a turn down, and two
- * processes that wait for each other most of all; what a program can do shows where they let it.
- */
-export const quietRate = (series: Series, { name }: Candidate): number =>
-  quantile(figures(series, name, 'perSecond'), 0.95)
+/** Ratio of a figure of two candidates, turn by turn. */
+export const against = (series: Series, candidate: Candidate, base: Candidate, figure: keyof Measured): Spread =>
+  ratio(figures(series, candidate.name, figure), figures(series, base.name, figure))
 
-/** The same for what is less the better. */
-export const quietCost = (values: readonly number[]): number => quantile(values, 0.05)
+/** How often the work of the base fits into the CPU time of one call of the candidate's: 2 when it costs half. */
+export const perCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
+  inverse(against(series, candidate, base, 'cpuMicroseconds'))
 
-function quantile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN
+/** Median and range, and what the quietest twentieth of the turns reached: other programs only ever slow a turn down. */
+export function costText(values: readonly number[], digits: number): string {
+  const { median, min, max } = spread(values)
+  const best = quantile(values, 0.05)
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}..${max.toFixed(digits)}), best ${best.toFixed(digits)}`
 }

@@ -6,7 +6,7 @@ import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
 import { ownRedis } from '@plinth/shared-store/testing'
 import type { Section } from '../kernel/report.ts'
-import { median } from '../kernel/statistics.ts'
+import { median, spread } from '../kernel/statistics.ts'
 
 const deadlineMs = 250
 const underWay = 64
@@ -58,13 +58,13 @@ export async function measureFrozen(rounds: number): Promise<Section> {
     bars: [
       {
         name: 'Redis frozen: slowest call under way',
-        measured: median(policies.flatMap((policy) => of(policy, 'firstMs'))),
+        measured: spread(policies.flatMap((policy) => of(policy, 'firstMs'))),
         bar: { atMost: deadlineMs + 50 },
         unit: 'ms',
       },
       {
         name: 'Redis frozen: p99 of calls after the first failure',
-        measured: median(policies.flatMap((policy) => of(policy, 'laterMs'))),
+        measured: spread(policies.flatMap((policy) => of(policy, 'laterMs'))),
         bar: { atMost: 1 },
         unit: 'ms',
       },

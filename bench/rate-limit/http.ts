@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Usage } from '../kernel/announce.ts'
 import { Child } from '../kernel/child-process.ts'
 import { type Bar, ratioText, type Section } from '../kernel/report.ts'
-import { median, ratio, rotated } from '../kernel/statistics.ts'
+import { inverse, median, ratio, rotated } from '../kernel/statistics.ts'
 
 export interface HttpOptions {
   readonly rounds: number
@@ -118,14 +118,8 @@ function sectionOf(samples: Readonly<Record<Name, Sample[]>>, options: HttpOptio
     ] as const
   ).flatMap(([name, atLeast]) => [
     {
-      name: `HTTP requests/s: ${name} / without limit`,
-      measured: against(name, 'perSecond').median,
-      bar: { atLeast },
-      unit: 'ratio' as const,
-    },
-    {
       name: `HTTP requests per CPU second: ${name} / without limit`,
-      measured: 1 / against(name, 'cpuMicroseconds').median,
+      measured: inverse(against(name, 'cpuMicroseconds')),
       bar: { atLeast },
       unit: 'ratio' as const,
     },

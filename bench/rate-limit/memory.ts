@@ -1,7 +1,8 @@
-import type { Bar, Section } from '../kernel/report.ts'
-import { type Candidate, figures, measureInTurns, quietCost, quietRate, type Rounds } from './candidates.ts'
+import { type Bar, ratioText, type Section } from '../kernel/report.ts'
+import { again, type Candidate, costText, figures, measureInTurns, perCpu, type Rounds } from './candidates.ts'
 
 const flexible = 'rate-limiter-flexible'
+const flexibleStore = `${flexible}, its storage`
 const declared = 'Plinth, declared limit'
 const limiter = 'Plinth, rule in each call'
 const store = 'Plinth, store alone'
@@ -14,28 +15,36 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
   const tables: string[][][] = []
   const bars: Bar[] = []
   for (const outcome of ['allow', 'deny'] as const) {
+    const peer: Candidate = { name: flexible, program: 'peers.mjs', call: outcome }
+    const bare: Candidate = { name: flexibleStore, program: 'peers.mjs', call: `sync ${outcome}` }
     const candidates: Candidate[] = [
-      { name: flexible, program: 'peers.mjs', call: outcome },
+      peer,
+      again(peer),
+      bare,
       { name: declared, program: 'plinth.ts', call: `declared ${outcome}` },
       { name: limiter, program: 'plinth.ts', call: outcome },
       { name: store, program: 'plinth.ts', call: `sync ${outcome}` },
     ]
     const series = await measureInTurns(candidates, 1, port, rounds)
-    const against = (candidate: Candidate) =>
-      quietRate(series, candidate) / quietRate(series, candidates[0] as Candidate)
     tables.push([
-      [outcome, `x ${flexible}`, 'million/s', 'us CPU'],
+      [`${outcome}: calls per CPU second`, `x ${flexible}`, `x ${flexibleStore}`, 'us CPU per call'],
       ...candidates.map((candidate) => [
         candidate.name,
-        against(candidate).toFixed(2),
-        (quietRate(series, candidate) / 1e6).toFixed(2),
-        quietCost(figures(series, candidate.name, 'cpuMicroseconds')).toFixed(2),
+        ratioText(perCpu(series, candidate, peer)),
+        ratioText(perCpu(series, candidate, bare)),
+        costText(figures(series, candidate.name, 'cpuMicroseconds'), 3),
       ]),
     ])
+    bars.push({
+      name: `memory, ${outcome}, calls per CPU second: ${store} / ${flexibleStore}`,
+      measured: perCpu(series, { name: store, program: 'plinth.ts', call: `sync ${outcome}` }, bare),
+      bar: { atLeast: 1 },
+      unit: 'ratio',
+    })
     for (const candidate of candidates.filter(({ name }) => name in wanted[outcome])) {
       bars.push({
-        name: `memory, ${outcome}: ${candidate.name} / ${flexible}`,
-        measured: against(candidate),
+        name: `memory, ${outcome}, calls per CPU second: ${candidate.name} / ${flexible}`,
+        measured: perCpu(series, candidate, peer),
         bar: { atLeast: wanted[outcome][candidate.name as typeof declared] },
         unit: 'ratio',
       })
@@ -46,7 +55,8 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
     tables,
     notes: [
       '"declared limit" is `await limit.consume(key)` of a rule that is declared once, as those of rate-limiter-flexible are, "rule in each call" is `await rateLimiter.consume({ key, ... })`; both with checks, prefix, counters and policy; "store alone" is the synchronous store with a key that is complete',
-      'rate-limiter-flexible rejects a promise for a denial, the limiter answers',
+      'rate-limiter-flexible rejects a promise for a denial, the limiter answers; "its storage" is what it counts in, called as it calls it, without the rule and the promise',
+      `each candidate in a process of its own in which all of its stores were used before, ${rounds.rounds} turns of ${rounds.cpuMs} ms of CPU; ratios turn by turn, median (lowest..highest); "best" is the quietest twentieth of the turns; "again" is the noise`,
     ],
     bars,
   }

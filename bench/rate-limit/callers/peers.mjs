@@ -1,7 +1,12 @@
 // rate-limiter-flexible and Redis itself. Argument: port of Redis. JavaScript, so that types need no peers installed.
+import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { answer, keyRing } from '../meter.ts'
+import { answer, keyRing, warm } from '../meter.ts'
+
+// What its memory limiter counts in; not exported by name.
+const require = createRequire(import.meta.url)
+const MemoryStorage = require('rate-limiter-flexible/lib/component/MemoryStorage/MemoryStorage.js')
 
 const port = Number(process.argv[2])
 const plain = new Redis({ port })
@@ -10,16 +15,23 @@ const roomy = { points: 1e12, duration: 3600 }
 const memory = new RateLimiterMemory(roomy)
 const drained = new RateLimiterMemory({ points: 1, duration: 3600 })
 await drained.consume('drained:account:0123456789abcdef')
+const storage = new MemoryStorage()
 const redis = new RateLimiterRedis({ ...roomy, storeClient: plain })
 const redisPipelined = new RateLimiterRedis({ ...roomy, storeClient: pipelined })
 const next = keyRing('peer')
+const count = (key) => storage.incrby(`rlflx:${key}`, 1, 3600)
 
-answer({
+const calls = {
   allow: () => memory.consume('login:account:0123456789abcdef'),
   // A denial is a rejection here.
   deny: () => drained.consume('drained:account:0123456789abcdef').catch((denied) => denied),
+  // It counts a denial as it counts everything.
+  'sync allow': () => count('login:account:0123456789abcdef'),
+  'sync deny': () => count('drained:account:0123456789abcdef'),
   incr: () => plain.incr(next()),
   'incr, pipelined': () => pipelined.incr(next()),
   window: () => redis.consume(next()),
   'window, pipelined': () => redisPipelined.consume(next()),
-})
+}
+await warm(Object.values(calls))
+answer(calls)

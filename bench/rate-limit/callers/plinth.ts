@@ -1,16 +1,17 @@
 import database from '@plinth/database'
 import { defineProduct, rateLimitStore, startProduct } from '@plinth/kernel'
 import rateLimit, { rateLimiter } from '@plinth/rate-limit'
+import localBucket from '@plinth/rate-limit-stores/local-token-bucket'
 import memory from '@plinth/rate-limit-stores/memory'
 import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { answer, keyRing } from '../meter.ts'
+import { answer, keyRing, warm } from '../meter.ts'
 
 /** The whole limiter, as a plugin calls it. Argument: port of Redis. */
 const product = defineProduct({
   name: 'bench',
-  plugins: [database, sharedStore, rateLimit, memory, sharedWindow, sharedBucket],
+  plugins: [database, sharedStore, rateLimit, memory, localBucket, sharedWindow, sharedBucket],
   config: {
     'platform.database.sqlite.file': ':memory:',
     'platform.cache.enabled': true,
@@ -34,8 +35,12 @@ store?.consume(empty)
 
 const declared = limiter.declare({ store: 'memory', ...roomy })
 const scarce = limiter.declare({ store: 'memory', maxAttempts: 1, windowMs: 3_600_000 })
+const window = limiter.declare({ store: 'shared-window', ...roomy })
+const scarceWindow = limiter.declare({ store: 'shared-window', maxAttempts: 1, windowMs: 3_600_000 })
+const bucket = limiter.declare({ store: 'shared-bucket', ...roomy })
+const local = limiter.declare({ store: 'local-token-bucket', ...roomy })
 
-answer({
+const calls = {
   allow: () => limiter.consume({ key: hot, store: 'memory', maxAttempts: 1e12, windowMs: 3_600_000 }),
   deny: () => limiter.consume({ ...drained, store: 'memory' }),
   'declared allow': () => declared.consume(hot),
@@ -43,11 +48,15 @@ answer({
   'sync allow': () => store?.consume(complete),
   'sync deny': () => store?.consume(empty),
   window: () => limiter.consume({ key: next(), store: 'shared-window', ...roomy }),
-  bucket: () => limiter.consume({ key: next(), store: 'shared-bucket', ...roomy }),
   joint: () =>
     limiter.consumeAll([
       { key: next(), store: 'shared-window', ...roomy },
       { key: 'address', store: 'shared-window', ...roomy },
     ]),
-  'window deny': () => limiter.consume({ ...drained, store: 'shared-window' }),
-})
+  'declared window': () => window.consume(next()),
+  'declared window deny': () => scarceWindow.consume(drained.key),
+  'declared bucket': () => bucket.consume(next()),
+  'declared local bucket': () => local.consume(hot),
+}
+await warm(Object.values(calls))
+answer(calls)
