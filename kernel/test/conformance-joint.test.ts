@@ -62,7 +62,7 @@ const casesOf = (fault: Fault = () => ({})) =>
       return { store: Object.assign(store, fault(store)), entries: () => store.used.size }
     },
     {
-      patienceMs: 1000,
+      patienceMs: 3000,
       disconnect: ({ store }) => {
         store.connected = false
       },

@@ -11,6 +11,7 @@ import {
   lateWork,
   patience,
 } from './conformance-case.ts'
+import { keyCases } from './rate-limit-key-cases.ts'
 import { rateLimitModels } from './rate-limit-model.ts'
 import { ownTimeCases } from './rate-limit-own-time-cases.ts'
 import { playSequence } from './rate-limit-sequence.ts'
@@ -43,26 +44,6 @@ export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness
   /** Seed of the random sequences; the same when absent, so that a failure repeats. */
   readonly seed?: number
 }
-
-/** Keys that stores tend to mix up or to trip over. */
-const awkwardKeys = [
-  'a',
-  'a:b',
-  'a:b:',
-  '',
-  ' ',
-  '__proto__',
-  'constructor',
-  '{a}',
-  '{a}b',
-  '*',
-  'A',
-  'ключ',
-  '🔑',
-  'k'.repeat(600),
-  `${'k'.repeat(600)}x`,
-  'a ',
-]
 
 /**
  * The contract of `RateLimitStore` as cases.
@@ -227,21 +208,6 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       },
     ],
 
-    'keys do not touch each other': [
-      'Use the whole key as it is: no trimming, folding of case, cutting, or object with a prototype, and a collation that compares bytes.',
-      async ({ store }) => {
-        for (const key of awkwardKeys) await drain(store, rateLimitRequest({ key }))
-        for (const key of awkwardKeys) {
-          const { allowed } = await store.consume(rateLimitRequest({ key }))
-          expectEqual(
-            `A drained key stays drained: ${JSON.stringify(key.slice(0, 20))}, ${key.length} characters`,
-            allowed,
-            false,
-          )
-        }
-      },
-    ],
-
     'peek takes nothing and answers like consume': [
       'Let peek run the same decision and write nothing.',
       async ({ store }) => {
@@ -253,25 +219,6 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           expectEqual('peek twice answers the same', told(second), told(first))
           expectEqual('consume answers what peek foretold', told(taken), told(first))
         }
-      },
-    ],
-
-    'reset forgets one key': [
-      'Remove exactly this key, and accept one that was never seen.',
-      async ({ store, other }) => {
-        await drain(store, rateLimitRequest())
-        await drain(store, rateLimitRequest({ key: 'other' }))
-        await drain(store, rateLimitRequest({ key: 'account:10' }))
-        await other.reset('account:1')
-        await store.reset('never seen')
-        const { allowed } = await store.consume(rateLimitRequest({ key: 'account:10' }))
-        expectEqual('reset leaves keys alone that begin with the same text', allowed, false)
-        expectEqual(
-          'reset leaves other keys alone',
-          (await store.consume(rateLimitRequest({ key: 'other' }))).allowed,
-          false,
-        )
-        await drain(store, rateLimitRequest())
       },
     ],
 
@@ -311,6 +258,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
       },
     ],
 
+    ...keyCases(),
     ...timeCases({ hasOwnTime: ownTime !== undefined, toleranceMs, shortMs, purgeCalls, entries }),
     ...(ownTime === undefined ? {} : ownTimeCases(toleranceMs, seed)),
   }
