@@ -162,6 +162,11 @@ onEachDatabase(t, 'parameters must fit the type, when a task is queued and when 
     handle(tasks) {
       tasks.handle(report, () => {})
       t.throws(() => tasks.handle(report, () => {}), { code: 'PLINTH_ASYNC_TASK_TYPE_TAKEN' })
+      const unknown = { displayName: 'x', params: Type.Object({}), readPermission: 'shop:nobody:declares' }
+      t.throws(() => tasks.handle(taskType('shop.guarded', unknown), () => {}), {
+        code: 'PLINTH_ASYNC_TASK_PERMISSION',
+        message: /shop:nobody:declares/,
+      })
     },
   })
   const misfit = { code: 'PLINTH_ASYNC_TASK_PARAMS' }
