@@ -3,6 +3,7 @@ import type { Clock, Logger } from '@plinth/kernel'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
 import { answerBare, answerConnection } from './bare-answer.ts'
 import type { CallerAddresses } from './client-ip.ts'
+import { boundConnections, type ConnectionBounds } from './connection-bounds.ts'
 import type { DeferredSchemas } from './deferred-schemas.ts'
 import { envelopeType, failureText, noSniff } from './envelope.ts'
 import { type Failure, failureOf, transportFailure } from './failure.ts'
@@ -27,7 +28,7 @@ declare module 'fastify' {
 }
 
 /** What the application needs to know about the product around it. */
-export interface AppSettings {
+export interface AppSettings extends ConnectionBounds {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
   readonly isAccessLogged: () => boolean
@@ -82,6 +83,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
       answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
     },
   })
+  boundConnections(app.server, settings)
   app.server.on('checkExpectation', (request, response) => {
     const locale = localeOf(request.headers['accept-language'])
     response.setHeader(traceHeader, traceIdOf(request))
@@ -103,6 +105,8 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
   acceptJsonAlone(app)
 
   app.addHook('onRequest', (request, reply, done) => {
+    // Cut by its bound: what was read with it is not worked on.
+    if (request.raw.socket.destroyed) return
     // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
     request.startedAt = clock.monotonic()
     request.failureCode = ''

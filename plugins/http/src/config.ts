@@ -68,6 +68,25 @@ export const keys = {
     default: '30s',
     minimum: '1s',
   }),
+  'platform.http.send-timeout': key.duration({
+    title: { en: 'Send timeout', 'zh-CN': '发送期限' },
+    description: {
+      en: 'How long a caller may take none of its answer before the connection is closed. Each byte that it takes starts the time anew.',
+      'zh-CN': '调用方不接收响应数据的最长时间，超时则关闭连接；每接收一个字节重新计时。',
+    },
+    default: '1m',
+    minimum: '100ms',
+  }),
+  'platform.http.max-connections': key.integer({
+    title: { en: 'Connections at a time', 'zh-CN': '最大连接数' },
+    description: {
+      en: 'Open connections of one process; what comes beyond is closed at once.',
+      'zh-CN': '单个进程同时打开的连接数；超出的连接立即关闭。',
+    },
+    default: 10_000,
+    minimum: 1,
+    maximum: 1_000_000,
+  }),
   'platform.http.drain-delay': key.duration({
     title: { en: 'Drain delay', 'zh-CN': '排空延迟' },
     description: {

@@ -2,6 +2,7 @@ import helmet from '@fastify/helmet'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { FixedDocument } from './fixed-document.ts'
 import { ofSite } from './openapi.ts'
 import type { RouteBook } from './route-book.ts'
 import { addRawRoutes } from './routes.ts'
@@ -76,6 +77,10 @@ async function addReference(pages: FastifyInstance, { document, site }: Descript
       // The reference writes style attributes.
       transformStaticCSP: (policy) => policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
     })
-    docs.get(`${docsPath}/openapi.json`, async () => ofSite(document, site))
+    const described = new FixedDocument(
+      () => `${site.title}\n${site.url}`,
+      () => ofSite(document, site),
+    )
+    docs.get(`${docsPath}/openapi.json`, async (request, reply) => described.send(request, reply))
   })
 }

@@ -65,6 +65,8 @@ export default definePlugin({
       product: services.kernel.product,
       bodyLimit: config.get('platform.http.body-limit'),
       requestTimeoutMs: config.get('platform.http.request-timeout'),
+      sendTimeoutMs: config.get('platform.http.send-timeout'),
+      maxConnections: config.get('platform.http.max-connections'),
       isResponseChecked: config.get('platform.http.response-check'),
       hasDocs: config.get('platform.http.docs.enabled'),
       isAccessLogged: () => isAccessLogged,
