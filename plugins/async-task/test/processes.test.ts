@@ -44,7 +44,8 @@ async function killingAndStopping(
     const child = fork(program, [JSON.stringify(whole)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     children.add(child)
     child.on('exit', () => children.delete(child))
-    await once(child, 'message')
+    const isUp = await Promise.race([once(child, 'message').then(() => true), once(child, 'exit').then(() => false)])
+    if (!isUp) throw new Error('the process ended before it was up')
     return child
   }
   const end = async (child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM') => {
