@@ -56,7 +56,7 @@ t.test('the policy of a limit, and the default, say what becomes of calls', asyn
 t.test('without the store memory there is no insurance: calls are refused, and the log says so at start', async (t) => {
   const { consume, remote, lines, counted } = await startRemote(t, {}, false)
   t.match(
-    lines.filter(({ level }) => level === 40),
+    lines.filter(({ level, store }) => level === 40 && store !== undefined),
     [{ store: 'memory', msg: /refuses/ }],
   )
   remote.become('failing')
