@@ -1,1 +1,2 @@
+export * from './half-open-proxy.ts'
 export * from './test-database.ts'
