@@ -135,6 +135,35 @@ export interface RouteGuard {
   security?(route: RouteInfo): RouteSecurity | undefined
 }
 
+/** Stands around the handler of a route. Answers the payload: that of the handler, or another one in its place. */
+export type HandlerWrapper = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  handle: () => Promise<unknown>,
+) => Promise<unknown>
+
+/**
+ * What stands around handlers: it runs after all guards and validation, inside the envelope, and sees what the handler
+ * answers or throws. Raw routes have none.
+ */
+export interface RouteWrapper {
+  readonly name: string
+  /** Called once per route before the server listens; `undefined` leaves the route alone. */
+  forRoute(route: RouteInfo): HandlerWrapper | undefined
+  /** For the API description: headers that callers may send because of it, and that answers may carry. */
+  headers?(route: RouteInfo): WrapperHeaders | undefined
+}
+
+export interface WrapperHeaders {
+  readonly request: Readonly<Record<string, HeaderDescription>>
+  readonly response: Readonly<Record<string, HeaderDescription>>
+}
+
+export interface HeaderDescription {
+  readonly description: string
+  readonly schema: TSchema
+}
+
 export interface RouteSecurity {
   /** Security scheme objects of OpenAPI by name; a caller needs all of them. */
   readonly schemes: Readonly<Record<string, object>>
@@ -151,6 +180,8 @@ export interface HttpServer {
   rawRoute(plugin: string, declaration: RawRouteDeclaration): void
   /** Adds a guard for all routes, those of earlier plugins included. Only during set-up. */
   guard(guard: RouteGuard): void
+  /** Adds what stands around handlers, those of earlier plugins included; the first is the outermost. Only during set-up. */
+  wrap(wrapper: RouteWrapper): void
   /**
    * Runs the handler before anything else on every request, also on those that no route takes, to pages and to WebSocket
    * handshakes. Only during set-up. A handler that answers at once costs little; a slow one slows down everything.

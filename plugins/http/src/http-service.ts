@@ -50,7 +50,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   const book = bookWithProbes()
   const describe = () => {
     book.close()
-    return openapiDocument(settings.product, book.routes, book.guards)
+    return openapiDocument(settings.product, book)
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
@@ -77,6 +77,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
       route: (plugin, declaration) => book.addRoute(plugin, declaration as never),
       rawRoute: (plugin, declaration) => book.addRawRoute(plugin, declaration),
       guard: (guard) => book.addGuard(guard),
+      wrap: (wrapper) => book.addWrapper(wrapper),
       everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (plugin) => book.addFastifyPlugin(plugin),
       hasMetrics: settings.hasMetrics,

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
-import type { RouteGuard, RouteInfo, RouteSecurity } from './contract.ts'
+import type { HeaderDescription, RouteInfo, RouteSecurity, WrapperHeaders } from './contract.ts'
 import { envelopeType, failureSchema, successSchema } from './envelope.ts'
 import { SchemaWriter } from './openapi-schema.ts'
-import type { BookedRoute } from './route-book.ts'
+import type { BookedRoute, RouteBook } from './route-book.ts'
 import type { Site } from './site.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -15,8 +15,7 @@ const [jsonType] = envelopeType.split(';') as [string]
  */
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
-  routes: readonly BookedRoute[],
-  guards: readonly RouteGuard[],
+  { routes, guards, wrappers }: Pick<RouteBook, 'routes' | 'guards' | 'wrappers'>,
 ): object {
   const schemas = new SchemaWriter()
   const failure = schemas.component('Failure', failureSchema)
@@ -32,7 +31,8 @@ export function openapiDocument(
     let id = wanted
     for (let number = 2; ids.has(id); number++) id = `${wanted}${number}`
     ids.add(id)
-    return { operationId: id, ...operation(route, path, schemas, failure, securityOf(route.info)) }
+    const headers = route.kind === 'raw' ? [] : wrappers.flatMap((wrapper) => wrapper.headers?.(route.info) ?? [])
+    return { operationId: id, ...operation(route, path, schemas, failure, securityOf(route.info), headers) }
   }
   const shown = routes.filter(({ info }) => !info.hidden).sort((a, b) => (order(a) < order(b) ? -1 : 1))
   const paths: Record<string, Record<string, unknown>> = {}
@@ -62,7 +62,14 @@ export const ofSite = (document: object, { title, url }: Pick<Site, 'title' | 'u
 
 const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
 
-function operation(route: BookedRoute, path: string, schemas: SchemaWriter, failure: Json, security: Json): Json {
+function operation(
+  route: BookedRoute,
+  path: string,
+  schemas: SchemaWriter,
+  failure: Json,
+  security: Json,
+  headers: readonly WrapperHeaders[],
+): Json {
   const { info, declaration } = route
   const { params, query, body } = declaration.request ?? {}
   const deprecated = 'deprecated' in declaration ? declaration.deprecated : undefined
@@ -73,7 +80,9 @@ function operation(route: BookedRoute, path: string, schemas: SchemaWriter, fail
   const parameters = [
     ...pathParameters(path, membersOf(params, schemas)),
     ...queryParameters(membersOf(query, schemas)),
+    ...headers.flatMap(({ request }) => headerParameters(request)),
   ]
+  const answered = Object.assign({}, ...headers.map(({ response }) => response)) as WrapperHeaders['response']
   return {
     summary: info.summary,
     ...(description.length > 0 ? { description: description.join('\n\n') } : {}),
@@ -86,7 +95,7 @@ function operation(route: BookedRoute, path: string, schemas: SchemaWriter, fail
     responses: {
       200:
         route.kind === 'envelope'
-          ? envelopeResponse(schemas.write(successSchema(route.declaration.response)), failure)
+          ? envelopeResponse(schemas.write(successSchema(route.declaration.response)), failure, answered)
           : rawResponse(route.declaration.produces, failure),
       '4XX': {
         description:
@@ -110,9 +119,10 @@ function security({ access }: RouteInfo, signatures: readonly RouteSecurity[]): 
   }
 }
 
-function envelopeResponse(success: Json, failure: Json): Json {
+function envelopeResponse(success: Json, failure: Json, headers: WrapperHeaders['response']): Json {
   return {
     description: 'The envelope: code "200" with the payload, any other code for a failure.',
+    ...(Object.keys(headers).length > 0 ? { headers } : {}),
     content: { [jsonType]: { schema: { anyOf: [success, failure] } } },
   }
 }
@@ -143,6 +153,12 @@ function queryParameters(declared: Members): Json[] {
     const { description, ...schema } = member.schema
     return { name, in: 'query', required: member.isRequired, ...(description ? { description } : {}), schema }
   })
+}
+
+function headerParameters(headers: Readonly<Record<string, HeaderDescription>>): Json[] {
+  return Object.entries(headers).map(([name, { description, schema }]) => ({
+    ...{ name, in: 'header', required: false, description, schema },
+  }))
 }
 
 type Members = ReadonlyMap<string, { readonly schema: Json; readonly isRequired: boolean }>

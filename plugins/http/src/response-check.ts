@@ -8,7 +8,7 @@ import { success, successCode } from './envelope.ts'
  */
 export function checkedSuccess(data: unknown, reply: FastifyReply): Record<string, unknown> {
   const envelope = success(data)
-  const sent: unknown = JSON.parse(reply.serializeInput(envelope, successCode) as string)
+  const sent = sentEnvelope(envelope, reply)
   const given: unknown = JSON.parse(
     JSON.stringify(envelope, (_, value) => (typeof value === 'bigint' ? Number(value) : value)),
   )
@@ -19,6 +19,15 @@ export function checkedSuccess(data: unknown, reply: FastifyReply): Record<strin
     params: { members: members.join(', ') },
     data: { members },
   })
+}
+
+/** The payload as a caller gets it: what the schema of the answer does not declare is gone. */
+export function sentData(data: unknown, reply: FastifyReply): unknown {
+  return sentEnvelope(success(data), reply).data
+}
+
+function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): { readonly data?: unknown } {
+  return JSON.parse(reply.serializeInput(envelope, successCode) as string)
 }
 
 /** Paths of what `given` holds and `sent` does not, or holds differently. Both are JSON values. */

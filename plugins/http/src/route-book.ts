@@ -1,6 +1,13 @@
 import { PlinthError } from '@plinth/kernel'
 import type { FastifyPluginAsync, FastifyPluginCallback } from 'fastify'
-import type { GuardHandler, RawRouteDeclaration, RouteDeclaration, RouteGuard, RouteInfo } from './contract.ts'
+import type {
+  GuardHandler,
+  RawRouteDeclaration,
+  RouteDeclaration,
+  RouteGuard,
+  RouteInfo,
+  RouteWrapper,
+} from './contract.ts'
 import { pathFault, pathShape } from './route-rules.ts'
 
 /** A route as it was declared, together with what guards see of it. */
@@ -13,6 +20,7 @@ export type BookedRoute = { readonly info: RouteInfo } & (
 export class RouteBook {
   readonly #routes = new Map<string, BookedRoute>()
   readonly #guards: RouteGuard[] = []
+  readonly #wrappers: RouteWrapper[] = []
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: (FastifyPluginCallback | FastifyPluginAsync)[] = []
   #isClosed = false
@@ -22,6 +30,9 @@ export class RouteBook {
   }
   get guards(): readonly RouteGuard[] {
     return this.#guards
+  }
+  get wrappers(): readonly RouteWrapper[] {
+    return this.#wrappers
   }
   get onEveryRequest(): readonly GuardHandler[] {
     return this.#onEveryRequest
@@ -42,6 +53,11 @@ export class RouteBook {
   addGuard(guard: RouteGuard): void {
     this.#duringSetup('guard')
     this.#guards.push(guard)
+  }
+
+  addWrapper(wrapper: RouteWrapper): void {
+    this.#duringSetup('wrap')
+    this.#wrappers.push(wrapper)
   }
 
   addOnEveryRequest(handler: GuardHandler): void {

@@ -1,5 +1,12 @@
-import type { FastifyInstance, FastifySchema, RouteOptions, RouteShorthandOptions } from 'fastify'
-import type { RequestSchemas } from './contract.ts'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  RouteOptions,
+  RouteShorthandOptions,
+} from 'fastify'
+import type { HandlerWrapper, RequestSchemas, RouteInfo, RouteWrapper } from './contract.ts'
 import { noSniff, success, successCode, successSchema } from './envelope.ts'
 import { hooksFor, runInTurn } from './guards.ts'
 import { keepRawBody } from './raw-body.ts'
@@ -10,19 +17,30 @@ import type { BookedRoute, RouteBook } from './route-book.ts'
 export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isResponseChecked: boolean): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'envelope') continue
-    const { handler, request, response } = booked.declaration
+    const { request, response } = booked.declaration
+    const handler = wrapped(booked.declaration.handler as Handler, booked.info, book.wrappers)
     addRoute(app, {
       ...sharedOptions(booked, book),
       schema: { ...inputSchemas(request), response: { [successCode]: successSchema(response) } },
       config: { successCode },
       handler(request, reply) {
         reply.header(noSniff.name, noSniff.value)
-        const result: unknown = handler(request as never, reply)
+        const result: unknown = handler(request, reply)
         if (isResponseChecked) return Promise.resolve(result).then((data) => checkedSuccess(data, reply))
         return isThenable(result) ? result.then(success) : success(result)
       },
     })
   }
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWrapper[]): Handler {
+  const around: readonly HandlerWrapper[] = wrappers.flatMap((wrapper) => wrapper.forRoute(route) ?? [])
+  return around.reduceRight(
+    (inner, wrap) => (request, reply) => wrap(request, reply, async () => inner(request, reply)),
+    handler,
+  )
 }
 
 /** Adds the routes that answer in their own form. */

@@ -10,6 +10,8 @@ import {
   pageQuery,
   type RouteDeclaration,
   type RouteGuard,
+  type RouteWrapper,
+  sentData,
   sortQuery,
 } from '../src/index.ts'
 import { messages } from '../src/texts.ts'
@@ -188,6 +190,66 @@ t.test('guards run gate, access, quota; a refusal stops everything after it', as
   t.equal((await send('POST', '/api/v1/shop/guarded', { n: 'x' })).body.code, '400')
   t.same(ran, ['gate one', 'gate two', 'access'], 'bad input burns no quota')
 })
+
+t.test(
+  'what stands around a handler runs after the guards, sees its answer and its failure, and may answer itself',
+  async (t) => {
+    const seen: string[] = []
+    const header = { description: 'Says what to do', schema: Type.String() }
+    const around = (name: string): RouteWrapper => ({
+      name,
+      forRoute: ({ path }) =>
+        path.endsWith('/plain')
+          ? undefined
+          : async (request, reply, handle) => {
+              seen.push(`${name} before`)
+              if (request.headers['x-order'] === name) return { who: name, inner: 1 }
+              const answer = await handle().finally(() => seen.push(`${name} after`))
+              return { ...(sentData(answer, reply) as object), outer: name }
+            },
+      headers: () => ({ request: { [`X-${name}`]: header }, response: { [`X-Was-${name}`]: header } }),
+    })
+    const { call, server } = await startHttp(t, (http) => {
+      http.wrap(around('first'))
+      http.route('shop', route('/api/v1/shop/plain'))
+      http.route(
+        'shop',
+        route('/api/v1/shop/items', {
+          handler: () => {
+            seen.push('handler')
+            return { who: 'handler', undeclared: 'never leaves' } as never
+          },
+        }),
+      )
+      http.route(
+        'shop',
+        route('/api/v1/shop/failing', {
+          handler: () => {
+            throw new BusinessError('409', 'Taken.')
+          },
+        }),
+      )
+      http.guard({ name: 'quota', stage: 'quota', forRoute: () => () => void seen.push('quota') })
+      http.wrap(around('second'))
+    })
+    t.match(await call('/api/v1/shop/plain'), { body: { data: { who: 'handler' } } })
+    seen.length = 0
+    t.same((await call('/api/v1/shop/items')).body.data, { who: 'handler' })
+    t.same(seen, ['quota', 'first before', 'second before', 'handler', 'second after', 'first after'])
+    seen.length = 0
+    const own = await call('/api/v1/shop/items', { headers: { 'x-order': 'second' } })
+    t.same(own.body, { code: '200', message: 'success', data: { who: 'second' } })
+    t.notOk(seen.includes('handler'))
+    seen.length = 0
+    t.match(await call('/api/v1/shop/failing'), { body: { code: '409', message: 'Taken.' } })
+    t.same(seen.slice(-2), ['second after', 'first after'])
+    const { paths } = (await server.openapi()) as { paths: Record<string, { get: object }> }
+    t.match(paths['/api/v1/shop/items']?.get, {
+      parameters: [{ name: 'X-first', in: 'header', required: false, ...header }, { name: 'X-second' }],
+      responses: { 200: { headers: { 'X-Was-first': header, 'X-Was-second': header } } },
+    })
+  },
+)
 
 t.test('guards see routes once, with pattern, plugin and annotations', async (t) => {
   const seen: unknown[] = []
