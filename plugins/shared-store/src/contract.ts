@@ -115,8 +115,17 @@ export interface SharedQuota {
 }
 
 export interface RedisServer {
-  /** Where and as whom to connect; nothing about queues, deadlines or retries. Holds the password. */
-  readonly options: Readonly<Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'>>
+  /**
+   * Where and as whom to connect, and the end of connecting and of disconnecting; nothing about queues or retries. Holds the
+   * password. Whoever opens a connection gives its commands an end too (`socketTimeout`, which destroys the socket; not
+   * `commandTimeout`, which leaves a dead one in use).
+   */
+  readonly options: Readonly<
+    Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> &
+      Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>>
+  >
+  /** A server that has not answered a command by then counts as gone; milliseconds. */
+  readonly commandTimeoutMs: number
   /** First part of every key of this product. */
   readonly keyPrefix: string
 }

@@ -23,8 +23,7 @@ export default definePlugin({
         const { connectionOptions } = await import('./redis-connection.ts')
         const { redisTime, withTarget } = await import('./redis-probe.ts')
         const running = connectionOptions(config)
-        const timeoutMs = config.get('platform.cache.connect-timeout')
-        return redisTime(target === undefined ? running : withTarget(running, target), { timeoutMs, signal })
+        return redisTime(target === undefined ? running : withTarget(running, target), signal)
       },
     })
     const serves = roles.has('web') || roles.has('worker')
@@ -69,12 +68,12 @@ async function redisConnections(config: SharedStoreConfig, log: Logger) {
   const options = {
     server,
     commandTimeoutMs: config.get('platform.cache.command-timeout'),
-    connectTimeoutMs: config.get('platform.cache.connect-timeout'),
     log,
   }
+  const { commandTimeoutMs } = options
   return {
     connection: new RedisConnection(options),
     messages: new RedisMessages(options),
-    server: { options: server, keyPrefix: config.get('platform.cache.key-prefix') },
+    server: { options: server, commandTimeoutMs, keyPrefix: config.get('platform.cache.key-prefix') },
   }
 }

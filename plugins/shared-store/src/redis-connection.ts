@@ -6,6 +6,11 @@ import type { RedisServer } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
 import type { Script } from './redis-scripts.ts'
 
+/** Idle time after which the system asks whether the other side is still there, milliseconds. */
+const keepAliveMs = 30_000
+/** A socket that has not closed by then is destroyed, milliseconds. */
+const disconnectMs = 500
+
 /** Where and as whom to connect. */
 export function connectionOptions(config: SharedStoreConfig): RedisServer['options'] {
   const username = config.get('platform.cache.username')
@@ -15,6 +20,9 @@ export function connectionOptions(config: SharedStoreConfig): RedisServer['optio
     host: config.get('platform.cache.host'),
     port: config.get('platform.cache.port'),
     db: config.get('platform.cache.database'),
+    connectTimeout: config.get('platform.cache.connect-timeout'),
+    keepAlive: keepAliveMs,
+    disconnectTimeout: disconnectMs,
     ...(username === '' ? {} : { username }),
     ...(password === '' ? {} : { password }),
     ...(tls === 'off' ? {} : { tls: { rejectUnauthorized: tls === 'verify' } }),
@@ -24,13 +32,12 @@ export function connectionOptions(config: SharedStoreConfig): RedisServer['optio
 export interface RedisConnectionOptions {
   readonly server: RedisServer['options']
   readonly commandTimeoutMs: number
-  readonly connectTimeoutMs: number
   readonly log: Logger
   /** Called whenever the connection stands, also after it was lost. */
   readonly onReady?: () => void
 }
 
-const noAnswer = 'no answer in time'
+export const noAnswer = 'no answer in time'
 
 /** The client speaks of its own options where an operator wants to know what happened. */
 const plainReasons: readonly (readonly [string, string])[] = [
@@ -57,14 +64,13 @@ export class RedisConnection {
     this.#options = options
     this.#place = `${options.server.host}:${options.server.port}`
     this.#client = this.#create(options)
-    this.#watch = new AnswerWatch(options.commandTimeoutMs, () => this.#client.stream?.destroy(new Error(noAnswer)))
+    this.#watch = new AnswerWatch(options.commandTimeoutMs, () => giveUp(this.#client))
   }
 
-  #create({ server, connectTimeoutMs, log, onReady }: RedisConnectionOptions): Redis {
+  #create({ server, log, onReady }: RedisConnectionOptions): Redis {
     const client = new Redis({
       ...server,
       lazyConnect: true,
-      connectTimeout: connectTimeoutMs,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       // It would forget what it listened to when the connection is lost before the answer, and reject a promise of nobody.
@@ -72,6 +78,12 @@ export class RedisConnection {
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
     })
+    // The client's own deadline ends when the socket is open; what it then asks for could wait for ever.
+    let handshake: NodeJS.Timeout | undefined
+    client.on('connect', () => {
+      handshake = setTimeout(giveUp, server.connectTimeout, client)
+    })
+    for (const end of ['ready', 'close']) client.on(end, () => clearTimeout(handshake))
     let told = false
     client.on('error', (error: unknown) => {
       if (!told) log.error({ err: error, place: this.#place }, 'no connection to Redis')
@@ -147,6 +159,7 @@ export class RedisConnection {
   close(): void {
     this.#watch.stop()
     this.#client.disconnect()
+    this.#client.stream?.destroy()
   }
 
   /** What Redis said no to, or why it said nothing. */
@@ -163,6 +176,8 @@ export class RedisConnection {
     return sharedStoreError(code, { place: this.#place, reason }, error)
   }
 }
+
+const giveUp = (client: Redis) => client.stream?.destroy(new Error(noAnswer))
 
 /** The same as `redis.evalsha(...)`, without its detour over variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[]): Promise<unknown> {

@@ -1,17 +1,15 @@
 import { Redis } from 'ioredis'
 import type { RedisServer, RedisTarget } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
+import { noAnswer } from './redis-connection.ts'
 
 /**
- * Connects once, asks the server for its time and leaves.
+ * Connects once, asks the server for its time and leaves, all within the time for connecting.
  *
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
  */
-export async function redisTime(
-  server: RedisServer['options'],
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
-): Promise<number> {
+export async function redisTime(server: RedisServer['options'], signal: AbortSignal | undefined): Promise<number> {
   const { db = 0, ...login } = server
   const { username, password } = login
   const client = new Redis({
@@ -19,8 +17,6 @@ export async function redisTime(
     lazyConnect: true,
     // It asks for more than is allowed before a login.
     enableReadyCheck: false,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
@@ -29,6 +25,8 @@ export async function redisTime(
     heard = error
   })
   const giveUp = () => client.disconnect()
+  // Destroying it fails whatever still waits for an answer.
+  const deadline = setTimeout(() => client.stream?.destroy(new Error(noAnswer)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
   try {
     signal?.throwIfAborted()
@@ -49,8 +47,10 @@ export async function redisTime(
       cause,
     )
   } finally {
+    clearTimeout(deadline)
     signal?.removeEventListener('abort', giveUp)
     client.disconnect()
+    client.stream?.destroy()
   }
 }
 

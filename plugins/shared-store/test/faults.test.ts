@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
+import { startHalfOpenProxy } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
+import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 
@@ -207,4 +208,71 @@ t.test('a product without its Redis does not start, and says why', options, asyn
   await store.subscribe('news', (message) => heard.push(message))
   await store.publish('news', 'hello')
   await until(() => heard.length > 0, 'the message arrives')
+})
+
+t.test(
+  'a Redis that accepts and says nothing: starting, probing and reconnecting end in their time',
+  options,
+  async (t) => {
+    const proxy = await startHalfOpenProxy({ port: 6379 })
+    t.teardown(() => proxy.close())
+    const config = {
+      'platform.cache.port': proxy.port,
+      'platform.cache.password': 'hidden-secret',
+      'platform.cache.connect-timeout': '300ms',
+    }
+    proxy.fallSilent()
+    // The kernel would end it too, after half a minute and without an address.
+    const startFailure = await start(config).then(
+      () => new Error('it started'),
+      (error: Error) => error,
+    )
+    t.match(startFailure.message, `127.0.0.1:${proxy.port} does not answer: no answer in time`)
+    t.notMatch(startFailure.message, /hidden-secret/)
+
+    const command = await start(config, ['cli'])
+    t.teardown(() => command.stop('test ended'))
+    const calls: (() => Promise<unknown>)[] = [
+      () => command.service(redisProbe).time(),
+      () => command.service(sharedStore).get('k'),
+    ]
+    for (const call of calls) {
+      await t.rejects(call(), { ...unavailable, message: `${proxy.port} does not answer: no answer in time` })
+    }
+    await until(() => proxy.clients === 0, 'no socket is left behind')
+  },
+)
+
+t.test('a silence of the network: who asks and who listens connects anew, and stops in time', options, async (t) => {
+  const proxy = await startHalfOpenProxy({ port: 6379 })
+  t.teardown(() => proxy.close())
+  const config = { 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '300ms' }
+  const product = await start(config)
+  const store = product.service(sharedStore)
+  let gaps = 0
+  await store.subscribe(
+    'news',
+    () => {},
+    () => {
+      gaps += 1
+    },
+  )
+  proxy.fallSilent()
+  await t.rejects(store.get('k'), unavailable)
+  const before = proxy.accepted
+  // Connections are made that open and then stay silent: each has an end.
+  await until(() => proxy.accepted >= before + 3, 'it tries again and again')
+  proxy.recover()
+  await until(
+    () =>
+      store.get('k').then(
+        () => true,
+        () => false,
+      ),
+    'who asks has its answer',
+  )
+  await until(() => gaps > 0, 'who listens listens again')
+  proxy.fallSilent()
+  await product.stop('test ended')
+  await until(() => proxy.clients === 0, 'no socket is left behind')
 })
