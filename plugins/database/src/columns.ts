@@ -27,7 +27,7 @@ type Family = 'sqlite' | 'postgresql' | 'mysql'
 /** MikroORM's platforms do not say what they are; their word for a boolean does. */
 const families: Readonly<Record<string, Family>> = { integer: 'sqlite', boolean: 'postgresql', 'tinyint(1)': 'mysql' }
 
-function familyOf(platform: Platform): Family {
+export function familyOf(platform: Platform): Family {
   const family = families[platform.getBooleanTypeDeclarationSQL()]
   if (family === undefined) throw new TypeError('Only SQLite, PostgreSQL, MySQL and MariaDB are supported.')
   return family

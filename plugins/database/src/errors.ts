@@ -46,6 +46,10 @@ export const databaseErrors = {
     text: 'The transaction met a conflict with others {tries} times.',
     fix: 'Try again later. When it happens often, touch rows in one order everywhere and keep transactions short.',
   },
+  PLINTH_DATABASE_POSITION: {
+    text: 'The position in the list of {entity} does not fit its order: {reason}.',
+    fix: 'Begin the list again without a cursor.',
+  },
 } as const satisfies Record<string, { readonly text: string; readonly fix: string }>
 
 export type DatabaseErrorCode = keyof typeof databaseErrors

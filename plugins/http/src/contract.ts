@@ -234,3 +234,50 @@ export interface PageQuery {
   readonly page: number
   readonly size: number
 }
+
+/** Query of a list from a table: see `listQuery`. */
+export interface ListQuery extends PageQuery {
+  readonly cursor?: string
+  readonly count?: ListCount
+}
+
+/** How `total` came about: all were counted, at most 10,000, or none. */
+export type ListCount = 'exact' | 'capped' | 'none'
+
+/** Order of a list: properties in order of precedence. */
+export type ListOrder = readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
+
+/** Which rows a query of a list asks for; `findPage` of `@plinth/database` takes it as it is. */
+export interface ListWindow {
+  readonly orderBy: ListOrder
+  readonly size: number
+  /** Rows to skip, at most 100,000. 0 with `after`. */
+  readonly offset: number
+  /** Position behind which the page begins, as the source of an earlier page answered it. Unproven: the caller's. */
+  readonly after?: readonly ListKey[] | undefined
+  readonly count: ListCount
+}
+
+/** A value that a position consists of. */
+export type ListKey = string | number | boolean | null
+
+/** What the source of a list answers. */
+export interface ListRows<T> {
+  readonly items: readonly T[]
+  /** `null` when they were not counted. */
+  readonly total: number | null
+  /** True when there are more than `total`. */
+  readonly isCapped: boolean
+  /** Position of the last item; `null` when none follows. */
+  readonly next: readonly ListKey[] | null
+}
+
+/** Page of a list from a table (decision E14). */
+export interface ListPage<T> {
+  readonly items: readonly T[]
+  readonly page: number
+  readonly size: number
+  readonly total: number | null
+  readonly counted: ListCount
+  readonly next: string | null
+}

@@ -14,7 +14,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
  * What a caller of the previous API description would stumble over in the current one; empty when every change is
  * compatible (document 1, "Interface versioning"): a path, a field or a type that is gone, a rule that became stricter,
  * a permission that became another. New paths, optional fields and further values of an enumeration in an answer are
- * compatible.
+ * compatible, and so is a null that comes only with new query parameters, which its member names in `x-null-with`.
  */
 export function breakingChanges(previous: object, current: object): string[] {
   const comparison = new Comparison(previous as Json, current as Json)
@@ -39,6 +39,8 @@ class Comparison {
   readonly #current: Json
   /** Pairs that are being compared: trees refer to themselves. */
   readonly #open = new Set<string>()
+  /** Optional query parameters of the operation that callers of the previous description do not know. */
+  #newParameters: ReadonlySet<string> = new Set()
 
   constructor(previous: Json, current: Json) {
     this.#previous = previous
@@ -72,6 +74,11 @@ class Comparison {
       if (now === undefined) this.changes.push(`${place} is gone`)
       else this.#schemas(jsonOf(declared['schema']), jsonOf(now['schema']), 'request', place)
     }
+    this.#newParameters = new Set(
+      [...left.values()]
+        .filter((declared) => declared['in'] === 'query' && !known.has(`query ${declared['name']}`))
+        .map((declared) => String(declared['name'])),
+    )
     for (const [parameter, declared] of left) {
       const wasRequired = known.get(parameter)?.['required'] === true
       if (declared['required'] === true && !wasRequired) this.changes.push(`${name}: ${parameter} is now required`)
@@ -105,7 +112,10 @@ class Comparison {
   }
 
   #types(before: Json, after: Json, use: Use, place: string): void {
-    const [was, is] = [typesOf(before), typesOf(after)]
+    const was = typesOf(before)
+    const causes = listOf(after['x-null-with']).map(String)
+    const isNewNull = use === 'answer' && causes.length > 0 && causes.every((name) => this.#newParameters.has(name))
+    const is = typesOf(after).filter((type) => !isNewNull || type !== 'null')
     // A caller may send what was allowed, and understands what could come.
     const [needed, given] = use === 'request' ? [was, is] : [is, was]
     if (was.length > 0 && is.length > 0 && needed.some((type) => !given.includes(type))) {

@@ -3,13 +3,13 @@ import { Type } from './schema-builders.ts'
 
 const largestPage = 200
 
-/** Query of a paged list (decision B32). Spread its members: `Type.Object({ ...pageQuery.properties, keyword: ... })`. */
+/** Query of a short list that lies in memory (decision B32); `listQuery` is for tables. Spread its members: `Type.Object({ ...pageQuery.properties, keyword: ... })`. */
 export const pageQuery = Type.Object({
   page: Type.Integer({ minimum: 1, default: 1, description: 'Page, the first is 1.' }),
   size: Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Items on a page.' }),
 })
 
-/** Schema of one page of a list. */
+/** Schema of one page of a list that answers `pageQuery`. */
 export function page<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),

@@ -62,6 +62,10 @@ t.test('C-031 whatever breaks a caller of the earlier description is named, and 
     bodyOf({ name: Type.Optional(Type.Union([name, Type.Null()])), size: Type.Optional(Type.String()) }),
     { response: item({ state: Type.Enum(['new', 'sold', 'reserved']), price: Type.Integer() }) },
     { response: item({ owner: Type.Null() }) },
+    {
+      request: { query: Type.Object({ count: Type.Optional(Type.Enum(['all', 'none'])) }) },
+      response: item({ name: Type.Union([Type.String(), Type.Null()], { 'x-null-with': ['count'] }) }),
+    },
   ]
   for (const changes of compatible) t.same(await changed(changes), [], JSON.stringify(changes))
 
@@ -78,6 +82,10 @@ t.test('C-031 whatever breaks a caller of the earlier description is named, and 
       [`${place}: path id was integer, is string`, `${place}: path id is stricter: format uuid`],
     ],
     [{ request: { query: Type.Object({ mode: Type.String() }) } }, [`${place}: query mode is now required`]],
+    [
+      { response: item({ name: Type.Union([Type.String(), Type.Null()], { 'x-null-with': ['count'] }) }) },
+      [`${place}: answer.data.name was string, is string or null`],
+    ],
     [{ response: withoutName }, [`${place}: answer.data.name is gone`]],
     [{ response: item({ name: Type.Optional(Type.String()) }) }, [`${place}: answer.data.name may be missing now`]],
     [

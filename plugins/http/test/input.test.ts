@@ -3,7 +3,17 @@ import { healthCheck } from '@plinth/kernel'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { type HttpServer, page, pageQuery, type RequestSchemas, sortQuery } from '../src/index.ts'
+import {
+  answerList,
+  type HttpServer,
+  type ListWindow,
+  listPage,
+  listQuery,
+  page,
+  pageQuery,
+  type RequestSchemas,
+  sortQuery,
+} from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
 /** A server whose routes answer what their handler received. */
@@ -381,4 +391,93 @@ t.test('a schema that cannot be compiled fails its route alone; doctor and tests
     (error: Error) => error,
   )
   t.ok(everyFault(fault), fault.message)
+})
+
+t.test('a list is walked by its cursor, and says what it counted', async (t) => {
+  const sort = sortQuery({ id: 'id', name: 'name' }, 'id')
+  const all = Array.from({ length: 45 }, (_, index) => index + 1)
+  const windows: ListWindow[] = []
+  const find = async (window: ListWindow) => {
+    windows.push(window)
+    const { size, offset, after, count } = window
+    if (after?.[0] === 'foreign') throw Object.assign(new Error('no'), { code: 'PLINTH_DATABASE_POSITION' })
+    if (after?.[0] === 'broken') throw new Error('broken')
+    const rest = all.filter((id) => id > Number(after?.[0] ?? 0)).slice(offset)
+    const items = rest.slice(0, size).map((id) => ({ id }))
+    const total = { exact: 45, capped: 40, none: null }[count]
+    return {
+      items,
+      total,
+      isCapped: count === 'capped',
+      next: rest.length > size ? [items.at(-1)?.id as number] : null,
+    }
+  }
+  const { call, server } = await startHttp(t, (http) => {
+    http.route('shop', {
+      method: 'GET',
+      path: '/api/v1/shop/items',
+      summary: 'Items',
+      access: 'public',
+      request: { query: Type.Object({ ...listQuery.properties, ...sort.properties }) },
+      response: listPage(Type.Object({ id: Type.Integer() })),
+      handler: ({ query }) => answerList(query, sort.parse(query.sort), find),
+    })
+    http.route('shop', {
+      method: 'GET',
+      path: '/api/v1/shop/positions',
+      summary: 'Positions',
+      access: 'public',
+      request: { query: Type.Object({ name: Type.String() }) },
+      response: listPage(Type.Object({ id: Type.Integer() })),
+      handler: ({ query: { name } }) =>
+        answerList({ page: 1, size: 1 }, sort.parse([]), async () => ({
+          ...{ items: [], total: null, isCapped: false },
+          next: [name],
+        })),
+    })
+  })
+  const list = async (query: string, path = 'items') => (await call(`/api/v1/shop/${path}?${query}`)).body
+  const first = (await list('size=20')).data
+  t.match(first, { page: 1, size: 20, total: 45, counted: 'exact' })
+  const ids: number[] = []
+  let walked = 0
+  for (let cursor: string | null = first.next; cursor !== null; walked++) {
+    t.match(cursor, /^[\w-]+$/, 'needs no escape in a URL')
+    const { data } = await list(`size=20&cursor=${cursor}`)
+    ids.push(...data.items.map(({ id }: { id: number }) => id))
+    t.match(data, { total: null, counted: 'none', page: 1 })
+    cursor = data.next
+  }
+  t.same([walked, ids], [2, all.slice(20)])
+  t.match((await list('count=capped')).data, { total: 40, counted: 'capped' })
+  t.match((await list('count=none')).data, { total: null, counted: 'none' })
+  t.match((await list(`count=exact&cursor=${first.next}`)).data, { total: 45, counted: 'exact' })
+  t.match((await list('size=200&page=500')).data, { items: [] }, 'the last page that is not too deep')
+
+  const past = async (name: string) => (await list(`name=${name}`, 'positions')).data.next
+  windows.length = 0
+  const wrong: readonly (readonly [query: string, field: string, rule: string])[] = [
+    ['size=200&page=501', 'page', 'depth'],
+    ['page=9007199254740991', 'page', 'depth'],
+    [`page=2&cursor=${first.next}`, 'page', 'cursorAlone'],
+    [`sort=-id&cursor=${first.next}`, 'cursor', 'cursor'],
+    [`cursor=${first.next.slice(0, -2)}`, 'cursor', 'cursor'],
+    [`cursor=${Buffer.from('["0123456789",5]').toString('base64url')}`, 'cursor', 'cursor'],
+    [`cursor=${Buffer.from('{}').toString('base64url')}`, 'cursor', 'cursor'],
+    ['cursor=', 'cursor', 'cursor'],
+    ['cursor=null', 'cursor', 'cursor'],
+    ['cursor=%00', 'cursor', 'cursor'],
+    [`cursor=${'x'.repeat(4_097)}`, 'cursor', 'maxLength'],
+    ['count=most', 'count', 'enum'],
+  ]
+  for (const [query, field, rule] of wrong) {
+    const { code, data, message } = await list(query)
+    t.match({ code, data }, { code: '400', data: { reason: 'http.invalid-input', errors: [{ field, rule }] } }, query)
+    t.notMatch(message, /breaks the rule|\{\{/, 'in words')
+  }
+  t.same(windows, [], 'none of them reached the source')
+  t.match((await list(`cursor=${await past('foreign')}`)).data, { errors: [{ field: 'cursor', rule: 'cursor' }] })
+  t.equal((await list(`cursor=${await past('broken')}`)).code, '500', 'a fault of the source stays its own')
+
+  t.match(JSON.stringify(await server.openapi()), '"x-null-with":["cursor","count"]')
 })

@@ -1,6 +1,6 @@
 import type { EntityName } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
-import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { type Database, findPage } from '@plinth/database'
+import { answerList, type HttpServer, type ListQuery, listPage, listQuery, newestFirst } from '@plinth/http'
 import { Type } from 'typebox'
 import { requirePrincipal } from './access-guard.ts'
 import { rowsInScope } from './data-scope.ts'
@@ -16,16 +16,16 @@ const access = { permission: own.auditView }
  * is known (commands, unknown names) is for scope `all`.
  */
 export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readonly db: Database }): void {
-  const newest = async <T extends { id: number }, V>(
+  const newest = <T extends { id: number }, V>(
     entity: EntityName<T>,
     where: object,
-    { page, size }: { readonly page: number; readonly size: number },
+    query: ListQuery,
     view: (row: T) => V,
-  ) => {
-    const options = { orderBy: { id: 'desc' } as never, limit: size, offset: (page - 1) * size }
-    const [rows, total] = await db.fork().findAndCount(entity, where as never, options)
-    return { items: (rows as T[]).map(view), page, size, total }
-  }
+  ) =>
+    answerList(query, newestFirst, async (window) => {
+      const found = await findPage(db.fork(), entity, where, window)
+      return { ...found, items: found.items.map(view) }
+    })
 
   http.route('iam', {
     method: 'GET',
@@ -34,13 +34,13 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
     access,
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         userId: Type.Optional(id),
         success: Type.Optional(Type.Boolean()),
         clientIp: Type.Optional(line(64)),
       }),
     },
-    response: page(loginAuditView),
+    response: listPage(loginAuditView),
     handler: (request) => {
       const { query } = request
       const { userId, success, clientIp } = query
@@ -59,7 +59,7 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
     access,
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         actor: Type.Optional(line(64, 'For example `user:1` or `cli`.')),
         action: Type.Optional(line(64)),
         targetType: Type.Optional(line(32)),
@@ -67,7 +67,7 @@ export function addAuditRoutes({ http, db }: { readonly http: HttpServer; readon
         targetName: Type.Optional(line(200)),
       }),
     },
-    response: page(auditView),
+    response: listPage(auditView),
     handler: (request) => {
       const { query } = request
       const { actor, action, targetType, targetId, targetName } = query

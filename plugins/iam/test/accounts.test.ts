@@ -135,6 +135,15 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
     'every action left an audit record',
   )
   t.ok(actions.every(({ traceId }: { traceId: string }) => traceId !== ''))
+
+  const walked: object[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const behind = cursor === '' ? '' : `&cursor=${cursor}`
+    const { data } = await call('GET', `/api/v1/admin/iam/audits?size=2${behind}`, { token: admin })
+    walked.push(...data.items)
+    cursor = data.next
+  }
+  t.same(walked, actions, 'a walk by cursor meets the same')
 })
 
 onEachDatabase(t, 'A5 nobody sees, touches or hands out more than they hold', async (t, db) => {
