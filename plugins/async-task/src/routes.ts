@@ -172,7 +172,6 @@ export function addRoutes({
     request: { params },
     async handler(request, reply) {
       const { id } = request.params as Static<typeof params>
-      reply.header('cache-control', 'private, no-store')
       const { disk, path, name } = await readers.file(id, requirePrincipal(request), 'read-file', originOf(request))
       return storage.send(request, reply, { disk, path, name })
     },

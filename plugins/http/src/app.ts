@@ -24,6 +24,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Code to count when the request did not fail; the HTTP status when absent. */
     successCode?: string
+    /** See `RawRouteDeclaration`. */
+    plainFaults?: boolean
   }
 }
 
@@ -58,7 +60,8 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
     logFailure(error, failure, request)
     request.failureCode = failure.code
-    sendFailure(failure, reply)
+    const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainFaults === true
+    sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
   }
   const { strip } = forwarding
   const app = Fastify({
@@ -141,15 +144,22 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
 
-/** Sends a failure in its envelope, whatever the route would have sent. */
+/** What a route has said about content that it now does not send. */
+const aboutContent = new Set([
+  ...['accept-ranges', 'content-disposition', 'content-encoding', 'content-language', 'content-range'],
+  ...['etag', 'expires', 'last-modified'],
+])
+
+/** Sends a failure in its envelope, whatever the route would have sent. No cache keeps it. */
 export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
   // A header that cannot be sent may be the failure itself; it would fail this answer too.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
-    if (!isSendable(name, value)) reply.removeHeader(name)
+    if (aboutContent.has(name) || !isSendable(name, value)) reply.removeHeader(name)
   }
   reply
     .code(status)
     .headers(headers)
+    .header('cache-control', 'no-store')
     .header(noSniff.name, noSniff.value)
     .header(traceHeader, reply.request.id)
     .type(envelopeType)

@@ -101,6 +101,8 @@ export interface RawRouteDeclaration {
   readonly annotations?: readonly RouteAnnotation[]
   /** True keeps it out of the API description and frees its path from the rules of API paths: pages and assets. */
   readonly hidden?: boolean
+  /** True: what fails unexpectedly is HTTP 500 too. For callers that look at nothing else, such as pages that show a picture. */
+  readonly plainFaults?: boolean
   handler(request: FastifyRequest, reply: FastifyReply): unknown
 }
 

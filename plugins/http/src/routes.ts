@@ -47,10 +47,11 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
 export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
-    const { handler, request } = booked.declaration
+    const { handler, request, plainFaults = false } = booked.declaration
     addRoute(app, {
       ...sharedOptions(booked, book),
       schema: inputSchemas(request),
+      config: { plainFaults },
       handler: (request, reply) => handler(request, reply),
     })
   }

@@ -58,7 +58,11 @@ export class UnmatchedAnswers {
 
   #envelope(fault: string, locale: string): Answer {
     const { status, code, message, data } = transportFailure(fault, this.#say, locale)
-    const headers = { 'content-type': envelopeType, [noSniff.name]: noSniff.value }
+    const headers = {
+      'content-type': envelopeType,
+      'cache-control': 'no-store',
+      [noSniff.name]: noSniff.value,
+    }
     return { status, headers, body: failureText(code, message, data) }
   }
 

@@ -17,6 +17,25 @@ export interface OpenFile extends FileStat {
   readonly content: Readable
 }
 
+/** Bytes of a file, from 0, both included. */
+export interface FilePart {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * A file that is held open: all that is told and read of it is of one content, also when another takes its place
+ * meanwhile.
+ */
+export interface HeldFile extends FileStat {
+  /** Two contents of a path have different ones, as far as the disk can tell. 1 to 128 of `A-Z a-z 0-9 . _ -`. */
+  readonly version: string
+  /** Called at most once, with a part that the file has. The stream lets go of the file when it ends or is destroyed. */
+  read(part: FilePart): Readable
+  /** Lets go of a file that was not read. */
+  close(): Promise<void>
+}
+
 /** How a URL is to behave. */
 export interface UrlOptions {
   /**
@@ -54,8 +73,8 @@ export interface Disk {
   list(directory: string): AsyncIterable<FileStat>
   /** Throws with a reason when files cannot be written now. Must give up when the signal aborts. */
   verify(signal: AbortSignal): Promise<void>
-  /** Absolute path of the file on this machine, so that parts of it can be sent. Absent where there is none. */
-  localFile?(path: string): Promise<string | undefined>
+  /** Opens a file of which parts can be sent. Absent: files are sent in one piece. */
+  hold?(path: string): Promise<HeldFile | undefined>
   /** URL at which clients fetch the file from the disk itself. Absent: the product sends it. */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
 }
@@ -96,6 +115,8 @@ export interface FileToSend {
   readonly path: string
   /** See `UrlOptions.name`. */
   readonly name?: string
+  /** `Cache-Control` of the file and of what says that it has not changed; `private, no-store` when absent. */
+  readonly cacheControl?: string
 }
 
 /**
@@ -143,7 +164,8 @@ export interface Storage {
   guardUrls(name: string, guard: UrlGuard): void
   /**
    * Answers a raw route with a file: parts of it (`Range`), `304` and `HEAD` included, and with headers by which no
-   * browser runs anything of it. Whether the caller may have it is for the route to decide first.
+   * browser runs anything of it. Whether the caller may have it is for the route to decide first. No header is set before
+   * the first bytes are there, and what is no file (a failure, `412`, `416`) is kept by no cache.
    *
    * @throws BusinessError "404" `storage.file-unknown`
    */

@@ -3,7 +3,7 @@ import { constants, createReadStream } from 'node:fs'
 import { access, lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { makePrivateDirectory } from '@plinth/kernel'
-import type { Disk, FileStat, OpenFile } from './contract.ts'
+import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
 import { refusal } from './failures.ts'
 import { openRegular } from './regular-file.ts'
 
@@ -64,15 +64,29 @@ export class DirectoryDisk implements Disk {
   }
 
   async open(path: string): Promise<OpenFile | undefined> {
-    const file = await this.localFile(path)
-    const handle = file === undefined ? undefined : await openRegular(file)
-    if (handle === undefined) return undefined
-    const found = await handle.stat()
-    return { path, size: found.size, modifiedAt: found.mtime, content: createReadStream('', { fd: handle }) }
+    const held = await this.hold(path)
+    if (held === undefined) return undefined
+    const { size, modifiedAt } = held
+    return { path, size, modifiedAt, content: held.read({ start: 0, end: size - 1 }) }
+  }
+
+  async hold(path: string): Promise<HeldFile | undefined> {
+    const file = await this.#inside(join(this.#root, path))
+    const found = file === undefined ? undefined : await openRegular(file)
+    if (found === undefined) return undefined
+    const { handle, stat: seen } = found
+    return {
+      ...{ path, size: Number(seen.size), modifiedAt: seen.mtime },
+      // The time alone is too coarse for two contents written right after each other.
+      version: `${seen.ino.toString(16)}-${seen.mtimeNs.toString(16)}`,
+      // An end before the start is that of an empty file; Node.js takes none.
+      read: ({ start, end }) => createReadStream('', { fd: handle, start, ...(end < start ? {} : { end }) }),
+      close: () => handle.close(),
+    }
   }
 
   async stat(path: string): Promise<FileStat | undefined> {
-    const file = await this.localFile(path)
+    const file = await this.#inside(join(this.#root, path))
     const found = file === undefined ? undefined : await orMissing(stat(file))
     return found?.isFile() ? { path, size: found.size, modifiedAt: found.mtime } : undefined
   }
@@ -97,10 +111,6 @@ export class DirectoryDisk implements Disk {
     await this.#makeDirectory(this.#drafts)
     await access(this.#drafts, constants.R_OK | constants.W_OK)
     await access(this.#root, constants.R_OK | constants.W_OK)
-  }
-
-  async localFile(path: string): Promise<string | undefined> {
-    return this.#inside(join(this.#root, path))
   }
 
   /** Removes what writers left behind that died: drafts that nobody has written to since. */

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import send from '@fastify/send'
+import mime from 'mime'
 
 /** Shown by browsers without running anything of it. A picture in SVG is a page. */
 const isShown = (type: string) =>
@@ -17,7 +17,7 @@ const shared = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 
  * @param name file name for the download; without one, that of the path, and pictures and the like are shown
  */
 export function fileHeaders(path: string, name: string | undefined): Readonly<Record<string, string>> {
-  const known = send.mime.getType(path) ?? 'application/octet-stream'
+  const known = mime.getType(path) ?? 'application/octet-stream'
   const isAttachment = name !== undefined || !isShown(known)
   const type = isLoadable(known) ? 'text/plain' : known
   return {

@@ -57,7 +57,7 @@ export default definePlugin({
 
     const signingKeys = new SigningKeys(() => config.get('platform.storage.signing-key'), join(root, 'signing.key'))
     const signer = new UrlSigner(signingKeys, clock)
-    const service = new StorageService({ config, root, disks, signer })
+    const service = new StorageService({ config, root, disks, signer, clock })
     context.provide(storage, service)
     context.contribute(healthCheck, 'storage', async (signal) => {
       for (const { name, enabled } of service.disks()) if (enabled) await disks.get(name)?.verify(signal)

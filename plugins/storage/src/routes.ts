@@ -31,14 +31,12 @@ export interface RouteParts {
 export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: RouteParts): void {
   const sendPublic: RawRouteDeclaration['handler'] = async (request, reply) => {
     const path = (request.params as { '*': string })['*']
-    const maxAge = Math.floor(publicMaxAgeMs() / 1000)
+    const cacheControl = `public, max-age=${Math.floor(publicMaxAgeMs() / 1000)}`
     try {
-      reply.header('cache-control', `public, max-age=${maxAge}`)
-      return await storage.send(request, reply, { disk: 'public', path })
+      return await storage.send(request, reply, { disk: 'public', path, cacheControl })
     } catch (error) {
       if (!(error instanceof BusinessError)) throw error
-      // A page asked for a picture: it needs the status of HTTP, and whatever kept it away, there is none.
-      reply.removeHeader('cache-control')
+      // A page asked for a picture: whatever kept it away, there is none.
       return reply.callNotFound()
     }
   }
@@ -49,6 +47,7 @@ export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: Rou
     access: 'public',
     produces: ['*/*'],
     hidden: true,
+    plainFaults: true,
     handler: sendPublic,
   })
 
@@ -63,7 +62,6 @@ export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: Rou
     async handler(request, reply) {
       const { disk, '*': path } = request.params as Static<typeof signedParams>
       const { expires, name, grant, signature } = request.query as Static<typeof signedQuery>
-      reply.header('cache-control', 'private, no-store')
       await signer.verify({ disk, path, expires, name, grant }, signature)
       if (grant !== undefined) await storage.checkGrant(grant, { disk, path }, request)
       return storage.send(request, reply, { disk, path, ...(name === undefined ? {} : { name }) })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { addAbortSignal, Readable } from 'node:stream'
-import type { ConfigView } from '@plinth/kernel'
+import { type Clock, type ConfigView, withinDeadline } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import type {
   Disk,
@@ -9,6 +10,7 @@ import type {
   FileStat,
   FileToSend,
   GuardedRequest,
+  HeldFile,
   OpenFile,
   PutOptions,
   Storage,
@@ -17,8 +19,8 @@ import type {
 } from './contract.ts'
 import { storageError } from './errors.ts'
 import { refusal } from './failures.ts'
+import { answerFor } from './file-answer.ts'
 import { fileHeaders } from './file-headers.ts'
-import { answerLocalFile } from './local-file-answer.ts'
 import { assertPath } from './storage-path.ts'
 import type { UrlSigner } from './url-signer.ts'
 
@@ -26,6 +28,8 @@ export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
 /** Code points. */
 export const longestName = 200
+/** Longest time until the first bytes of a file are there. */
+const firstBytesMs = 30_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -35,6 +39,7 @@ export interface StorageParts {
   readonly root: string
   readonly disks: ReadonlyMap<string, Disk>
   readonly signer: UrlSigner
+  readonly clock: Clock
 }
 
 /** See `Storage`. */
@@ -127,23 +132,26 @@ export class StorageService implements Storage {
   async send(
     request: Parameters<Storage['send']>[0],
     reply: Parameters<Storage['send']>[1],
-    { disk, path, name }: FileToSend,
+    { disk, path, name, cacheControl = 'private, no-store' }: FileToSend,
   ): ReturnType<Storage['send']> {
+    const { clock } = this.#parts
     const target = this.#disk(disk, path)
-    const headers = fileHeaders(path, name)
-    const file = await target.localFile?.(path)
-    if (file === undefined) {
-      const { content, size, modifiedAt } = (await target.open(path)) ?? missing()
-      reply.headers({ ...headers, 'content-length': size, 'last-modified': modifiedAt.toUTCString() })
-      return reply.send(content)
+    const work = async (signal: AbortSignal) => {
+      const file = (await held(target, path)) ?? missing()
+      const answer = answerFor(request.raw, file, clock.now())
+      if (answer.part === undefined || signal.aborted) await file.close()
+      signal.throwIfAborted()
+      return { answer, content: answer.part && (await begun(file.read(answer.part), signal)) }
     }
-    const answer = (await answerLocalFile(request.raw, file)) ?? missing()
-    const { status, content } = answer
-    const own = status === 412 || status === 416 ? {} : headers
+    const late = () => new Error(`Disk "${disk}" gave nothing of a file within ${firstBytesMs} ms`)
+    const { answer, content } = await withinDeadline(clock, firstBytesMs, work, late)
+    const { status } = answer
+    const isFile = status !== 412 && status !== 416
+    const own = { ...(isFile ? fileHeaders(path, name) : {}), 'cache-control': isFile ? cacheControl : 'no-store' }
     return reply
       .code(status)
-      .headers({ ...answer.headers, ...own })
-      .send(content)
+      .headers({ ...own, ...answer.headers })
+      .send(content ?? Readable.from([]))
   }
 
   async probe(disk: string, signal: AbortSignal): Promise<void> {
@@ -176,6 +184,41 @@ export class StorageService implements Storage {
     if (path !== undefined) assertPath(path)
     if (!this.#isEnabled(name)) throw refusal('disk-disabled', { disk: name })
     return disk
+  }
+}
+
+/** A file to be answered with; of a disk that cannot give parts, the whole one. */
+async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly hasParts: boolean }) | undefined> {
+  if (disk.hold !== undefined) {
+    const file = await disk.hold(path)
+    if (file === undefined) return undefined
+    const { size, modifiedAt, version } = file
+    return {
+      ...{ path, size, modifiedAt, version, hasParts: true },
+      read: (part) => file.read(part),
+      close: () => file.close(),
+    }
+  }
+  const file = await disk.open(path)
+  if (file === undefined) return undefined
+  const { size, modifiedAt, content } = file
+  return {
+    ...{ path, size, modifiedAt, hasParts: false, version: modifiedAt.getTime().toString(16) },
+    read: () => content,
+    close: async () => void content.destroy(),
+  }
+}
+
+/** Waits for the first bytes: until they are there, it may still turn out that there are none to be had. */
+async function begun(content: Readable, signal: AbortSignal): Promise<Readable> {
+  // Whoever sends it learns of later errors too; between the two nobody listens.
+  content.on('error', () => {})
+  try {
+    if (content.readableLength === 0 && !content.readableEnded) await once(content, 'readable', { signal })
+    return content
+  } catch (error) {
+    content.destroy()
+    throw error
   }
 }
 
