@@ -1,19 +1,34 @@
 /**
- * Runs the tests, one line per finished file. The first run decides. Files that failed in it run once more, alone, for the
- * diagnosis only: what passes then is named unsteady, and the run has failed all the same.
+ * Runs the tests: each file in a process of its own, a few at a time, one line per finished file. The first run decides.
+ * Files that failed in it run once more, alone, for the diagnosis only: what passes then is named unsteady, and the run has
+ * failed all the same. What a file printed lies in `.tap/<file>.txt`.
  *
  * A test that is skipped because something is missing on the machine (its reason begins with "no ") fails the run when what
  * is missing is a server that accepts connections, and with `PLINTH_TEST_MACHINE=complete` whatever is missing.
+ *
+ * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
  */
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { createWriteStream, globSync, mkdirSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { Parser } from 'tap-parser'
 
-const report = '.tap/last.tap'
-const secondReport = '.tap/again.tap'
+const places = [
+  '{config-schema,kernel,migrations}/test/*.test.ts',
+  'plugins/*/test/*.test.ts',
+  'examples/*/*.test.ts',
+  'test/*.test.ts',
+]
+const outputs = '.tap/output'
+/** Of one file, in seconds; then all its processes are ended. */
+const timeLimit = 600
 /** More failed files than this are no chance. */
 const mostUnsteady = 3
+/** Failures of one file that are printed, and characters of each. */
+const mostPrinted = 10
+const longestPrinted = 2_000
 
 /** Servers that tests use: how reasons to skip name them, and their ports. */
 const servers = [
@@ -22,38 +37,98 @@ const servers = [
   { name: /\bRedis on\b/i, port: 6379 },
 ]
 
-const textOf = (file) => {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
-  }
+/** Sorts what a test reports into `outcome`. A test that holds others is counted by those, unless it failed by itself. */
+function collect(parser, outcome) {
+  const own = { count: 0, failed: 0 }
+  let inner
+  parser.on('child', (child) => {
+    inner = collect(child, outcome)
+  })
+  parser.on('assert', (result) => {
+    const held = inner
+    inner = undefined
+    own.count += 1
+    own.failed += result.ok ? 0 : 1
+    if (held !== undefined && held.count > 0 && (result.ok || held.failed > 0)) return
+    if (result.skip || result.todo)
+      outcome.skipped.push({ file: outcome.file, name: result.fullname, reason: String(result.skip) })
+    else if (result.ok) outcome.passed += 1
+    else outcome.failures.push(`${result.fullname}\n${JSON.stringify(result.diag ?? {}, null, 2)}`)
+  })
+  return own
 }
 
-function counts(text) {
-  const summary = [...text.matchAll(/^# \{ (.*) \}$/gm)].at(-1)?.[1] ?? ''
-  const count = (name) => Number(new RegExp(`${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
-  return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') }
+const running = new Set()
+const endAll = () => {
+  for (const { pid } of running) {
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {}
+  }
+}
+process.once('exit', endAll)
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+
+async function runFile(file) {
+  const outcome = { file, passed: 0, failures: [], skipped: [], seconds: 0 }
+  const begunAt = performance.now()
+  const output = createWriteStream(join(outputs, `${file.replaceAll('/', '.')}.txt`))
+  const child = spawn(process.execPath, [file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that nothing that it started outlives it.
+    detached: true,
+    env: { NODE_COMPILE_CACHE: resolve('.tap/compiled'), ...process.env, TAP_TIMEOUT: String(timeLimit) },
+  })
+  running.add(child)
+  const parser = new Parser()
+  collect(parser, outcome)
+  parser.on('bailout', (reason) => outcome.failures.push(`Bail out! ${reason}`))
+  const parsed = new Promise((done) => parser.once('complete', done))
+  child.stdout.pipe(parser)
+  child.stdout.pipe(output, { end: false })
+  child.stderr.pipe(output, { end: false })
+  let lastWords = ''
+  child.stderr.on('data', (bytes) => {
+    lastWords = (lastWords + bytes).slice(-longestPrinted)
+  })
+  const limit = setTimeout(
+    () => {
+      outcome.failures.push(`not done after ${timeLimit} s`)
+      process.kill(-child.pid, 'SIGKILL')
+    },
+    (timeLimit + 10) * 1000,
+  )
+  const [code, signal] = await new Promise((ended) => child.once('close', (...end) => ended(end)))
+  clearTimeout(limit)
+  running.delete(child)
+  output.end()
+  const { ok } = await parsed
+  if ((code !== 0 || !ok) && outcome.failures.length === 0)
+    outcome.failures.push(`ended with ${signal ?? code} although no test failed\n${lastWords}`)
+  outcome.seconds = (performance.now() - begunAt) / 1000
+  return outcome
 }
 
-/** Every failed assertion with its diagnosis, so that a log cut short still ends with what went wrong. */
-const failuresIn = (text) =>
-  [...text.matchAll(/^( *)(?:not ok|Bail out!).*(?:\n\1 {2}---\n[\s\S]*?\n\1 {2}\.\.\.)?/gm)]
-    .map(([block]) => `\n${block.slice(0, 2_000)}`)
-    .slice(-30)
-
-const failedFilesIn = (text) => [...text.matchAll(/^not ok \d+ - (\S+\.test\.ts)\b/gm)].map(([, name]) => name)
-
-/** Every skipped test with its file and reason. */
-function skipsIn(text) {
-  const skips = []
-  let file = ''
-  for (const line of text.split('\n')) {
-    file = /^# Subtest: (.*)$/.exec(line)?.[1] ?? file
-    const [, name, reason] = /^ *ok \d+ - (.*) # SKIP ?(.*)$/.exec(line) ?? []
-    if (name !== undefined) skips.push({ file, name, reason })
+async function run(files, jobs) {
+  const outcomes = []
+  const waiting = [...files]
+  const work = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const outcome = await runFile(file)
+      outcomes.push(outcome)
+      const { failures, skipped, seconds } = outcome
+      const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
+      const skips = skipped.length > 0 ? `  (${skipped.length} skipped)` : ''
+      console.log(
+        `${String(outcomes.length).padStart(4)} ${verdict} ${seconds.toFixed(1).padStart(6)} s  ${file}${skips}`,
+      )
+    }
   }
-  return skips
+  await Promise.all(Array.from({ length: jobs }, work))
+  // At the end, so that a log that is cut short still ends with what went wrong.
+  for (const { file, failures } of outcomes)
+    for (const failure of failures.slice(0, mostPrinted)) console.log(`\n${file}: ${failure.slice(0, longestPrinted)}`)
+  return outcomes
 }
 
 const accepts = (port) =>
@@ -75,40 +150,33 @@ async function wrongSkips(skips) {
   return missing.filter(({ reason }) => there.some((name) => name.test(reason)))
 }
 
-function run(output, words) {
-  const reporter = fileURLToPath(new URL('test-reporter.mjs', import.meta.url))
-  const args = ['run', `--reporter=${reporter}`, `--output-file=${output}`, ...words]
-  return spawnSync('tap', args, { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0
-}
-
 /**
- * @param {readonly string[]} words for the runner: files, options
+ * @param {readonly string[]} words test files; all when there are none
  * @returns {Promise<{ passed: number, failed: number, skipped: number }>} good when nothing failed
  */
 export async function runTests(words) {
-  mkdirSync('.tap', { recursive: true })
-  for (const file of [report, secondReport]) rmSync(file, { force: true })
-  const isGood = run(report, words)
-  const text = textOf(report)
-  for (const failure of failuresIn(text)) console.log(failure)
+  const files = words.length > 0 ? words : globSync(places).sort()
+  rmSync(outputs, { recursive: true, force: true })
+  mkdirSync(outputs, { recursive: true })
+  const outcomes = await run(files, availableParallelism())
 
-  const again = failedFilesIn(text)
+  const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
   if (again.length > 0 && again.length <= mostUnsteady) {
     console.log(`\n== for the diagnosis, once more and alone: ${again.join(', ')}`)
-    const isUnsteady = run(secondReport, ['--jobs=1', ...again])
-    for (const failure of failuresIn(textOf(secondReport))) console.log(failure)
+    const isUnsteady = (await run(again, 1)).every(({ failures }) => failures.length === 0)
     console.log(isUnsteady ? `\nUnsteady, to be mended: ${again.join(', ')}` : '\nFailed again.')
   }
 
-  const reasons = Map.groupBy(skipsIn(text), ({ reason }) => reason)
-  for (const [reason, { length }] of reasons) console.log(`skipped ${length}: ${reason || 'without a reason'}`)
-  const wrong = await wrongSkips([...reasons.values()].flat())
+  const skips = outcomes.flatMap(({ skipped }) => skipped)
+  for (const [reason, { length }] of Map.groupBy(skips, ({ reason }) => reason))
+    console.log(`skipped ${length}: ${reason || 'without a reason'}`)
+  const wrong = await wrongSkips(skips)
   for (const { file, name, reason } of wrong) console.log(`MUST NOT BE SKIPPED ${file}: ${name} (${reason})`)
 
-  const { passed, failed, skipped } = counts(text)
-  // A run that died before it counted anything is a failure too.
-  const isRed = !isGood || passed === 0
-  return { passed, skipped, failed: Math.max(failed + wrong.length, isRed ? 1 : 0) }
+  const passed = outcomes.reduce((sum, outcome) => sum + outcome.passed, 0)
+  const failed = outcomes.reduce((sum, { failures }) => sum + failures.length, 0) + wrong.length
+  // A run that counted nothing is a failure too.
+  return { passed, skipped: skips.length, failed: passed === 0 ? Math.max(failed, 1) : failed }
 }
 
 export const lastLine = ({ passed, failed, skipped }) => `\n${passed} passed, ${failed} failed, ${skipped} skipped`

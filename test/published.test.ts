@@ -7,9 +7,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 
 const execute = promisify(execFile)
-/** Without the hooks that the test runner puts into every Node.js process that a test starts. */
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
-  execute('env', ['-u', 'NODE_OPTIONS', file, ...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
+  execute(file, [...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
 const root = join(import.meta.dirname, '..')
 const tsc = join(root, 'node_modules', '.bin', 'tsc')
 const packages = [

@@ -182,7 +182,7 @@ t.test(
     const root = await checkout(t.testdir())
     const places = pagePlaces(root)
     const run = promisify(execFile)
-    const environment = { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'production' }
+    const environment = { ...process.env, NODE_ENV: 'production' }
     // Of a build that was killed long ago, and of one that goes on.
     const [abandoned, present] = ['plinth-pages-old', 'plinth-pages-new'].map((name) =>
       join(places.workplace, name),

@@ -14,12 +14,15 @@ interface Place {
   readonly httpStatus?: string
 }
 
+/** Schemas that were compiled before in this process: a test starts many products with the same routes. */
+const proven = new Set<string>()
+
 /**
  * The schemas of all routes, each compiled when its route is first used. Most routes of a product wait long for their
  * first request, and compiling them all would be a quarter of its start; so would be loading the compilers.
  */
 export class DeferredSchemas {
-  readonly #compilations: (() => unknown)[] = []
+  readonly #compilations: { readonly schema: string; readonly compile: () => unknown }[] = []
   readonly #compileInput: FastifySchemaCompiler<FastifySchema>
 
   constructor(compileInput: FastifySchemaCompiler<FastifySchema>) {
@@ -41,9 +44,11 @@ export class DeferredSchemas {
 
   /** Compiles what has not been used yet. Throws `PLINTH_HTTP_SCHEMA_INVALID` with every schema that cannot be used. */
   compileAll(): void {
-    const faults = this.#compilations.flatMap((compile) => {
+    const faults = this.#compilations.flatMap(({ schema, compile }) => {
+      if (proven.has(schema)) return []
       try {
         compile()
+        proven.add(schema)
         return []
       } catch (error) {
         return [reasonOf(error)]
@@ -52,7 +57,7 @@ export class DeferredSchemas {
     if (faults.length > 0) throw invalidSchemas(faults)
   }
 
-  #defer<A, B>(place: Place, compile: () => (value: A) => B): (value: A) => B {
+  #defer<A, B>(place: Place & { readonly schema?: unknown }, compile: () => (value: A) => B): (value: A) => B {
     let compiled: ((value: A) => B) | undefined
     const compileNow = () => {
       try {
@@ -62,7 +67,8 @@ export class DeferredSchemas {
         throw new Error(`${describe(place)}: ${reasonOf(error)}`, { cause: error })
       }
     }
-    this.#compilations.push(compileNow)
+    const kind = place.httpPart === undefined ? 'answer' : 'request'
+    this.#compilations.push({ schema: `${kind} ${JSON.stringify(place.schema)}`, compile: compileNow })
     return (value) => (compiled ?? compileNow())(value)
   }
 }
