@@ -104,7 +104,7 @@ export default definePlugin({
       bullmq: () => {
         const server = services.sharedStore?.redis
         if (server === undefined) throw asyncTaskError('PLINTH_ASYNC_TASK_NO_REDIS')
-        const engine = bullmqEngine({ queueName: 'async-task', server, leaseMs, concurrency, log })
+        const engine = bullmqEngine({ queueName: 'async-task', server, leaseMs, concurrency, clock, log })
         return { engine, offers: () => offersPerLook }
       },
     }
@@ -124,7 +124,7 @@ export default definePlugin({
     })
     onDrain(async (signal) => {
       await loop.stop()
-      await runner.drain(signal)
+      await Promise.all([engine.drain(), runner.drain(signal)])
     })
     onStop(async () => {
       await loop.stop()

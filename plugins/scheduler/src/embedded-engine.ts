@@ -8,6 +8,9 @@ export function embeddedEngine(): Engine {
       run = start
     },
     dispatch: (task) => void run?.(task),
+    drain: async () => {
+      run = undefined
+    },
     stop: async () => {
       run = undefined
     },

@@ -8,6 +8,8 @@ export interface Engine {
   start(run: (task: string) => Promise<void>): Promise<void>
   /** @param turn names the state in which the task is due; the same on every instance that sees it, never used again */
   dispatch(task: string, turn: string): void
+  /** Takes no more runs, and leaves those on their way to other instances; runs that go on are left alone. */
+  drain(): Promise<void>
   /** Delivers nothing more and releases its connections, also while runs go on. */
   stop(): Promise<void>
 }

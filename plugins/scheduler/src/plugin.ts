@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { declaredTasks, definePlugin, kernel, optional } from '@plinth/kernel'
+import { declaredTasks, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { bullmqEngine } from './bullmq-engine.ts'
 import { keys } from './config.ts'
@@ -41,12 +41,13 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
+  contributes: [healthCheck],
   config: keys,
   permissions,
   migrations: changeSets,
   entities,
   messages,
-  setup({ plugin, services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
+  setup({ plugin, services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db } = services
     const tasks = services.declaredTasks.scheduledTasks
     const byName = new Map(tasks.map((task) => [task.name, task]))
@@ -66,7 +67,7 @@ export default definePlugin({
 
     if (!roles.has('worker') || tasks.length === 0) return
 
-    const counts = services.metrics && runMetrics(services.metrics)
+    const counts = services.metrics && runMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
     const watch = new TaskWatch(clock, times)
     const runner = new TaskRunner({
       ...{ rows, watch, times, clock, log, metrics: counts },
@@ -80,13 +81,19 @@ export default definePlugin({
       bullmq: () => {
         const server = services.sharedStore?.redis
         if (server === undefined) throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
-        return bullmqEngine({ queueName: 'scheduler', server, leaseMs, concurrency: tasks.length, log })
+        return bullmqEngine({ queueName: 'scheduler', server, leaseMs, concurrency: tasks.length, clock, log })
       },
     }
     const engine = engines[config.get('platform.scheduler.engine')]()
     const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)
     const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, clock, log })
     loop = new PollLoop({ look: () => dispatch.look(), pollMs, subject: 'scheduled tasks', clock, log })
+    contribute(healthCheck, 'scheduler', () => {
+      const overdue = dispatch.overdue()
+      if (overdue === undefined || overdue.ms <= leaseMs) return
+      const seconds = Math.round(overdue.ms / 1000)
+      throw new Error(`The scheduled task "${overdue.task}" has been due for ${seconds} s, and no instance begins it.`)
+    })
 
     onReady(async () => {
       await engine.start(async (name) => {
@@ -97,7 +104,7 @@ export default definePlugin({
     })
     onDrain(async (signal) => {
       await loop.stop()
-      await runner.drain(signal)
+      await Promise.all([engine.drain(), runner.drain(signal)])
     })
     onStop(async () => {
       await loop.stop()

@@ -7,14 +7,19 @@ type Registry = RegistryOf<typeof metrics>
 
 const runsName = 'scheduler_task_runs_total'
 const secondsName = 'scheduler_task_run_seconds_total'
+const overdueName = 'scheduler_task_overdue_seconds'
 
 export interface RunMetrics {
   observe(task: string, outcome: RunOutcome, durationMs: number): void
   stop(): void
 }
 
-/** Counts runs and their seconds by task and outcome. Names of tasks come from declarations, so the series are bounded. */
-export function runMetrics(registry: Registry): RunMetrics {
+/**
+ * Counts runs and their seconds by task and outcome. Names of tasks come from declarations, so the series are bounded.
+ *
+ * @param overdueMs how long the task waits that is due longest and has not begun, milliseconds
+ */
+export function runMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
   const sums = new Map<
     string,
     { readonly labels: { task: string; outcome: RunOutcome }; runs: number; seconds: number }
@@ -30,6 +35,13 @@ export function runMetrics(registry: Registry): RunMetrics {
   }
   add(runsName, 'Runs of scheduled tasks on this instance by task and outcome', 'runs')
   add(secondsName, 'Seconds that runs of scheduled tasks took on this instance by task and outcome', 'seconds')
+  const overdue = {
+    name: overdueName,
+    help: 'Seconds that the task has waited which is due longest and has not begun, as this instance sees it',
+    ...{ type: 'gauge', aggregator: 'max' },
+  }
+  const get = async () => ({ ...overdue, values: [{ labels: {}, value: overdueMs() / 1000 }] })
+  registry.registerMetric({ ...overdue, get } as unknown as Parameters<Registry['registerMetric']>[0])
   return {
     observe(task, outcome, durationMs) {
       const id = `${task} ${outcome}`
@@ -39,7 +51,7 @@ export function runMetrics(registry: Registry): RunMetrics {
       sum.seconds += durationMs / 1000
     },
     stop() {
-      for (const name of [runsName, secondsName]) registry.removeSingleMetric(name)
+      for (const name of [runsName, secondsName, overdueName]) registry.removeSingleMetric(name)
     },
   }
 }

@@ -18,6 +18,8 @@ export interface DispatchParts {
 /** Looks at the rows of all tasks, dispatches what is due and takes away what was lost. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
+  /** Tasks that this instance sees due: their turn, and since when. */
+  readonly #due = new Map<string, { readonly turn: string; readonly since: number }>()
 
   constructor(parts: DispatchParts) {
     this.#parts = parts
@@ -32,6 +34,13 @@ export class TaskDispatch {
     return Math.min(...waits)
   }
 
+  /** The task that has been due longest without a run that began; `undefined` when there is none. */
+  overdue(): { readonly task: string; readonly ms: number } | undefined {
+    const now = this.#parts.clock.monotonic()
+    const [longest] = [...this.#due].sort(([, a], [, b]) => a.since - b.since)
+    return longest && { task: longest[0], ms: now - longest[1].since }
+  }
+
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number> {
     const { rows, watch, runner, engine, log } = this.#parts
     if (row === undefined) {
@@ -39,13 +48,20 @@ export class TaskDispatch {
       return 0
     }
     const standing = watch.judge(task, row, askedAt)
+    const turn = `${task.name}/${row.fence}/${row.beat}`
+    this.#noteDue(task.name, standing.action === 'run' ? turn : undefined, askedAt)
     if (standing.action === 'wait') return standing.ms
     if (standing.action === 'take-away') {
       const { holder } = row
       if (await rows.takeAway(row)) log.warn({ task: task.name, holder }, 'scheduled task taken from a lost instance')
       return 0
     }
-    if (!runner.isRunning(task.name)) engine.dispatch(task.name, `${task.name}/${row.fence}/${row.beat}`)
+    if (!runner.isRunning(task.name)) engine.dispatch(task.name, turn)
     return Number.POSITIVE_INFINITY
+  }
+
+  #noteDue(task: string, turn: string | undefined, now: number): void {
+    if (turn === undefined) this.#due.delete(task)
+    else if (this.#due.get(task)?.turn !== turn) this.#due.set(task, { turn, since: now })
   }
 }

@@ -1,9 +1,9 @@
 /** Instances that are processes of their own, on the real clock, while their Redis comes and goes. */
-import { onEachDatabase } from '@plinth/database/testing'
-import { ownRedis, skipOwnRedis } from '@plinth/shared-store/testing'
+import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { until } from './fixtures/products.ts'
-import { bullmq } from './fixtures/redis.ts'
+import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
 import { observe } from './fixtures/workers.ts'
 
 t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async (t) => {
@@ -18,11 +18,11 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
     }
     await more('tasks run')
     redis.freeze()
-    await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
+    await more('tasks run without an answer of Redis')
     redis.thaw()
     await more('tasks run again after Redis stood still')
     await redis.kill()
-    await until(async () => (await runs()).every(({ ended }) => ended), 'what runs ends without Redis')
+    await more('tasks run without Redis')
     await redis.start()
     await more('tasks run again on an empty Redis')
     t.same(await overlaps(), [])
@@ -30,3 +30,36 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
     t.same(await Promise.all([end(first, 'SIGTERM'), end(second, 'SIGTERM')]), [0, 0], 'stops without Redis')
   })
 })
+
+t.test(
+  'the network to Redis falls silent: tasks go on, and the process ends when told to',
+  { skip: skipRedis },
+  async (t) => {
+    onEachDatabase(t, 'bullmq', async (t, db) => {
+      const proxy = await startHalfOpenProxy({ port: 6379 })
+      t.teardown(() => proxy.close())
+      const silent = { 'platform.cache.port': proxy.port, 'platform.cache.command-timeout': '1s' }
+      const { first, end, runs, overlaps } = await observe(t, db, { ...ownRedisKeys(t), ...silent })
+      const more = async (failure: string) => {
+        const { length } = await runs()
+        await until(async () => (await runs()).length > length + 8, failure)
+      }
+      await more('tasks run')
+      for (const round of [1, 2]) {
+        proxy.fallSilent()
+        const before = proxy.accepted
+        const silentSince = performance.now()
+        await more(`tasks run in silence ${round}`)
+        t.comment(`tasks went on ${Math.round(performance.now() - silentSince)} ms after the silence began`)
+        // The queue, its worker and the worker's second connection.
+        await until(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
+        if (round === 1) {
+          proxy.recover()
+          await more('tasks run again through Redis')
+        }
+      }
+      t.same(await overlaps(), [])
+      t.equal(await end(first, 'SIGTERM'), 0, 'it stops in silence')
+    })
+  },
+)

@@ -1,0 +1,58 @@
+import type { Clock } from '@plinth/kernel'
+
+/** A turn that nobody asked about for this long is forgotten, milliseconds. */
+const forgetMs = 600_000
+
+interface Offer {
+  readonly madeAt: number
+  askedAt: number
+  isUnderWay: boolean
+}
+
+/** Remembers when turns were offered first, and which offers have no answer yet. */
+export class Offers {
+  readonly #clock: Clock
+  readonly #patienceMs: number
+  /** Those asked about longest ago come first. */
+  readonly #byTurn = new Map<string, Offer>()
+
+  /** @param patienceMs time after which an offered turn that has not begun is overdue, milliseconds */
+  constructor(clock: Clock, patienceMs: number) {
+    this.#clock = clock
+    this.#patienceMs = patienceMs
+  }
+
+  /** Whether the turn was offered so long ago that somebody should have begun it. */
+  isOverdue(turn: string): boolean {
+    const now = this.#clock.monotonic()
+    this.#forget(now)
+    const offer = this.#byTurn.get(turn)
+    if (offer === undefined) return false
+    this.#byTurn.delete(turn)
+    this.#byTurn.set(turn, offer)
+    offer.askedAt = now
+    return now - offer.madeAt >= this.#patienceMs
+  }
+
+  isUnderWay(turn: string): boolean {
+    return this.#byTurn.get(turn)?.isUnderWay ?? false
+  }
+
+  /** @param answer settles when the queue has taken the offer, or not; it never rejects */
+  made(turn: string, answer: Promise<void>): void {
+    const now = this.#clock.monotonic()
+    const offer = this.#byTurn.get(turn) ?? { madeAt: now, askedAt: now, isUnderWay: true }
+    offer.isUnderWay = true
+    this.#byTurn.set(turn, offer)
+    void answer.then(() => {
+      offer.isUnderWay = false
+    })
+  }
+
+  #forget(now: number): void {
+    for (const [turn, { askedAt }] of this.#byTurn) {
+      if (now - askedAt < forgetMs) return
+      this.#byTurn.delete(turn)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/** What is due and does not begin: it is taken directly where a queue says nothing, and told where nothing helps. */
+import { createDatabase } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import { healthCheck } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { bullmqEngine } from '@plinth/scheduler'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { Queue } from 'bullmq'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { Probe, probePlugin } from './fixtures/probe-task.ts'
+import { startScheduler, until } from './fixtures/products.ts'
+import { bullmq } from './fixtures/redis.ts'
+
+async function sqlite(t: Test) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  return db
+}
+
+t.test('a run that the queue takes and nobody begins is taken directly', { skip: skipRedis }, async (t) => {
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  const connection = { host: '127.0.0.1', port: 6379 }
+  const queue = new Queue('scheduler', { connection, prefix: `{${space.keyPrefix}}`, skipVersionCheck: true })
+  t.teardown(() => queue.close())
+  await queue.pause()
+  const probe = new Probe()
+  const { clock } = await startScheduler(t, await sqlite(t), {
+    plugins: [probePlugin(probe)],
+    config: { ...space.config, ...bullmq },
+  })
+  await until(async () => (await queue.count()) === 1, 'the run is offered')
+  t.equal(probe.begun.length, 0, 'first it is for all instances')
+  await until(async () => {
+    await clock.advance(1000)
+    return probe.begun.length === 1
+  }, 'it begins all the same')
+  t.ok((probe.begun[0] ?? 0) >= 5000, `after ${probe.begun[0]} ms`)
+})
+
+t.test('an instance that drains takes nothing more from the queue', { skip: skipRedis }, async (t) => {
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  const ran: Record<'leaving' | 'staying', string[]> = { leaving: [], staying: [] }
+  const start = async (name: keyof typeof ran) => {
+    const options = { host: '127.0.0.1', port: 6379, connectTimeout: 5000, keepAlive: 0, disconnectTimeout: 500 }
+    const engine = bullmqEngine({
+      queueName: 'drained',
+      server: { options, keyPrefix: space.keyPrefix, commandTimeoutMs: 30_000 },
+      ...{ leaseMs: 60_000, concurrency: 4, clock: manualClock(), log: pino({ level: 'silent' }) },
+    })
+    await engine.start(async (task) => {
+      ran[name].push(task)
+    })
+    t.teardown(() => engine.stop())
+    return engine
+  }
+  const leaving = await start('leaving')
+  leaving.dispatch('first', 'first')
+  await until(() => ran.leaving.length === 1, 'it works before')
+  await leaving.drain()
+  const staying = await start('staying')
+  const tasks = Array.from({ length: 30 }, (_, index) => `task-${index}`)
+  for (const task of tasks) staying.dispatch(task, task)
+  await until(() => ran.staying.length === tasks.length, 'all runs go to the other instance')
+  t.same(ran.staying.toSorted(), tasks.toSorted(), 'each once')
+  t.same(ran.leaving, ['first'])
+})
+
+t.test('what is due and cannot begin fails the health check and is measured', async (t) => {
+  const { running, clock, db, scheduler } = await startScheduler(t, await sqlite(t), {
+    plugins: [httpPlugin, i18nPlugin, probePlugin(new Probe())],
+    config: { 'platform.http.port': 0, 'platform.scheduler.lease': '30s' },
+  })
+  const check = async () => running.contributions(healthCheck).get('scheduler')?.(new AbortController().signal)
+  const seconds = async () => {
+    const { body } = await running.service(http).inject('/metrics')
+    return Number(/^scheduler_task_overdue_seconds (\S+)$/m.exec(body)?.[1])
+  }
+  const later = async () => {
+    await clock.advance(1000)
+    return seconds()
+  }
+  await until(async () => (await scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')
+  await check()
+
+  await db.execute('alter table scheduler_run rename to hidden_run')
+  await clock.advance(60_000)
+  await until(async () => (await later()) > 10, 'it is overdue')
+  await check()
+  await until(async () => (await later()) > 30, 'it is overdue for longer than a lease')
+  await t.rejects(check(), { message: /"probe\.task" has been due for 3\d s/ })
+  t.equal((await running.service(http).inject('/health/ready')).statusCode, 503)
+
+  await db.execute('alter table hidden_run rename to scheduler_run')
+  await until(async () => (await later()) === 0, 'it has begun')
+  await check()
+})
