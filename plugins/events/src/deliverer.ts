@@ -4,7 +4,7 @@ import { type BackoffSettings, retryDelay } from './backoff.ts'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { OutboxEvent } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
-import { keepLease } from './lease-keeper.ts'
+import { type KeptLease, keepLease, type Moment, momentOf } from './lease-keeper.ts'
 import { type Claim, LeaseLost, type OutboxStore } from './outbox-store.ts'
 
 export interface DeliverySettings extends BackoffSettings {
@@ -30,6 +30,16 @@ export interface DelivererParts {
   readonly log: Logger
 }
 
+/** One attempt. */
+interface Work {
+  readonly event: OutboxEvent
+  readonly claim: Claim
+  readonly claimedAt: Moment
+  readonly settings: DeliverySettings
+  /** Aborts what runs. */
+  readonly stop: AbortSignal
+}
+
 const longestReason = 500
 
 /** Takes one event to all its handlers. */
@@ -47,26 +57,35 @@ export class Deliverer {
    * @throws what the database throws; the event comes back when its lease has run out
    */
   async deliver(event: OutboxEvent, stop: AbortSignal): Promise<Outcome> {
+    const { store, handlers, clock, count } = this.#parts
     const settings = this.#parts.settings()
-    const claim = await this.#parts.store.claim(event.id, settings.leaseMs)
+    if (!handlers.knows(event.type)) {
+      if (!(await store.pass(event))) return 'postponed'
+      count(event.type, 'delivered')
+      return 'delivered'
+    }
+    const claimedAt = momentOf(clock)
+    const claim = await store.claim(event, settings.leaseMs)
     if (claim === undefined) return 'postponed'
-    const outcome = await this.#take(event, claim, settings, stop).catch((error: unknown): Outcome => {
+    const work = { event, claim, claimedAt, settings, stop }
+    const outcome = await this.#take(work).catch((error: unknown): Outcome => {
       if (error instanceof LeaseLost) return 'postponed'
       throw error
     })
-    this.#parts.count(event.type, outcome)
+    count(event.type, outcome)
     return outcome
   }
 
-  async #take(event: OutboxEvent, claim: Claim, settings: DeliverySettings, stop: AbortSignal): Promise<Outcome> {
+  async #take(work: Work): Promise<Outcome> {
+    const { event, claim, claimedAt, settings, stop } = work
     // Every attempt so far ended with its process: the event may be what ends them.
     if (event.attempts >= settings.maxAttempts) {
       return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
     }
-    const lease = keepLease(this.#parts, claim, settings.leaseMs)
+    const lease = keepLease(this.#parts, claim, settings.leaseMs, claimedAt)
     const failures: string[] = []
     try {
-      await this.#callHandlers(event, claim, settings, AbortSignal.any([stop, lease.lost]), failures)
+      await this.#callHandlers(work, lease, failures)
     } finally {
       lease.end()
     }
@@ -87,14 +106,10 @@ export class Deliverer {
   }
 
   /** The last handler that is left settles the event itself, so that one handler costs no more than one note. */
-  async #callHandlers(
-    event: OutboxEvent,
-    claim: Claim,
-    { leaseMs, handlerDeadlineMs }: DeliverySettings,
-    signal: AbortSignal,
-    failures: string[],
-  ): Promise<void> {
+  async #callHandlers({ event, claim, settings, stop }: Work, lease: KeptLease, failures: string[]): Promise<void> {
     const { store, handlers } = this.#parts
+    const { leaseMs, handlerDeadlineMs } = settings
+    const signal = AbortSignal.any([stop, lease.lost])
     const isFirstTry = event.attempts === 0 && event.lastError == null
     const handled = isFirstTry ? new Set<string>() : await store.handled(event.id)
     const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
@@ -111,6 +126,7 @@ export class Deliverer {
       const isLast = index === left.length - 1 && failures.length === 0
       const settle = () => (isLast ? store.finish(claim) : store.note(claim, handler.name, leaseMs))
       try {
+        await lease.confirm()
         await handler.run(delivery, context, handlerDeadlineMs, settle)
       } catch (error) {
         if (error instanceof LeaseLost) throw error

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { Deliverer } from './deliverer.ts'
-import { type OutboxStore, scanSize } from './outbox-store.ts'
+import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
 
 export interface DispatcherParts {
@@ -31,6 +31,8 @@ export class Dispatcher {
   /** What to try next, in this order, each once. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
+  /** Events that this process is delivering. */
+  readonly #inWork = new Set<number>()
   readonly #ended = new AbortController()
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
@@ -103,9 +105,9 @@ export class Dispatcher {
     const begunAt = clock.monotonic()
     this.#looksNext = false
     try {
-      const ids = await store.due()
+      const { ids, isMore } = await store.look()
       for (const id of ids) this.#hints.set(id, { id })
-      if (ids.length === scanSize) this.#looksNext = true
+      if (isMore) this.#looksNext = true
       if (this.#isFailing) log.info('the outbox can be read again')
       this.#isFailing = false
     } catch (error) {
@@ -138,13 +140,19 @@ export class Dispatcher {
   }
 
   async #deliver(hint: Hint): Promise<void> {
-    const { store, deliverer, clock } = this.#parts
+    const { store, deliverer } = this.#parts
     // SQLite answers without leaving the event loop: a long backlog would keep requests and timers from their turn.
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
-    if (event === null || event.status !== 'pending' || event.nextAt.getTime() > clock.now()) return
-    const outcome = await deliverer.deliver(event, this.#givenUp.signal)
-    if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
+    // Its lease may seem to have run out, when the clock was moved: it is still being delivered here.
+    if (event === null || event.status !== 'pending' || this.#inWork.has(event.id)) return
+    this.#inWork.add(event.id)
+    try {
+      const outcome = await deliverer.deliver(event, this.#givenUp.signal)
+      if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
+    } finally {
+      this.#inWork.delete(event.id)
+    }
   }
 
   /** Says once that the database fails, not at every try. */

@@ -8,11 +8,21 @@ import { column } from '@plinth/database'
 export const outboxStates = ['pending', 'delivered', 'failed', 'skipped'] as const
 export type OutboxState = (typeof outboxStates)[number]
 
+/** `nextAt` of an event that waits for nothing: before any time that a clock tells. */
+export const dueAtOnce = new Date(0)
+/** `nextAt` of an event that waits behind an earlier one of its key: after any time that a clock tells. */
+export const waitsForItsTurn = new Date(Date.UTC(9999, 0, 1))
+
 export const OutboxEvent = defineEntity({
   name: 'OutboxEvent',
   tableName: 'outbox_event',
   uniques: [{ properties: ['streamKey', 'position'] }],
-  indexes: [{ properties: ['status', 'nextAt'] }, { properties: ['status', 'finishedAt'] }],
+  indexes: [
+    { properties: ['status', 'nextAt', 'id'] },
+    { properties: ['status', 'finishedAt'] },
+    { properties: ['status', 'id'] },
+    { properties: ['type', 'id'] },
+  ],
   properties: {
     id: column.primaryKey(),
     type: column.text(128),
@@ -25,7 +35,7 @@ export const OutboxEvent = defineEntity({
     status: column.text(16).$type<OutboxState>(),
     /** Attempts begun. */
     attempts: column.integer(),
-    /** Not before this moment: the next retry, or the end of the lease. */
+    /** Not before this moment: the next retry, or the end of the lease; `dueAtOnce` or `waitsForItsTurn`. */
     nextAt: column.timestamp(),
     /** Token of the claim under which it is being delivered. */
     leaseToken: column.text(36).nullable(),

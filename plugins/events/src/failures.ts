@@ -5,7 +5,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 /** Every business failure of this plugin with its envelope code (decision B1); the texts are in messages/. */
-const codes = { 'event-unknown': '404', 'event-not-failed': '409' } as const satisfies Record<
+const codes = { 'event-unknown': '404', 'event-finished': '409' } as const satisfies Record<
   keyof typeof en.events,
   string
 >

@@ -1,30 +1,72 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { type Claim, LeaseLost, type OutboxStore } from './outbox-store.ts'
 
-/** Renews the lease of an event until `end` is called. The signal aborts with `LeaseLost` when it is lost. */
+export interface KeptLease {
+  /** Aborts with `LeaseLost` when the lease is lost. */
+  readonly lost: AbortSignal
+  /**
+   * Asks the database when the lease may have run out unnoticed, as it does while a process is frozen.
+   *
+   * @throws LeaseLost, or what the database throws
+   */
+  confirm(): Promise<void>
+  end(): void
+}
+
+/**
+ * Renews the lease of an event until `end` is called.
+ *
+ * @param claimedAt the clock before the claim was sent: the lease lasts at least for its time from there
+ */
 export function keepLease(
   { store, clock, log }: { readonly store: OutboxStore; readonly clock: Clock; readonly log: Logger },
   claim: Claim,
   leaseMs: number,
-): { readonly lost: AbortSignal; end(): void } {
+  claimedAt: Moment,
+): KeptLease {
   const ended = new AbortController()
   const lost = new AbortController()
+  let confirmedAt = claimedAt
+  let isFailing = false
+  const renew = async () => {
+    const askedAt = momentOf(clock)
+    await store.renew(claim, leaseMs)
+    confirmedAt = askedAt
+    isFailing = false
+  }
   const keep = async () => {
-    let until = clock.monotonic() + leaseMs
     while (true) {
       await clock.sleep(leaseMs / 3, ended.signal)
       if (ended.signal.aborted) return
-      const renewedAt = clock.monotonic()
       try {
-        await store.renew(claim, leaseMs)
-        until = renewedAt + leaseMs
+        await renew()
       } catch (error) {
         if (ended.signal.aborted) return
-        if (error instanceof LeaseLost || clock.monotonic() >= until) return lost.abort(new LeaseLost())
-        log.warn({ event: claim.id, reason: reasonOf(error) }, 'the lease of an event could not be renewed')
+        const isOver = clock.monotonic() - confirmedAt.monotonic >= leaseMs
+        if (error instanceof LeaseLost || isOver) return lost.abort(new LeaseLost())
+        if (!isFailing)
+          log.warn({ event: claim.id, reason: reasonOf(error) }, 'the lease of an event cannot be renewed')
+        isFailing = true
       }
     }
   }
   void keep()
-  return { lost: lost.signal, end: () => ended.abort() }
+  return {
+    lost: lost.signal,
+    end: () => ended.abort(),
+    async confirm() {
+      // A machine that sleeps stops the monotonic clock on some systems; the other one tells.
+      const { monotonic, wall } = momentOf(clock)
+      const age = Math.max(monotonic - confirmedAt.monotonic, Math.abs(wall - confirmedAt.wall))
+      if (age >= leaseMs / 2) await renew()
+    },
+  }
 }
+
+/** One moment on both clocks. */
+export interface Moment {
+  readonly monotonic: number
+  readonly wall: number
+}
+
+export const momentOf = (clock: Clock): Moment => ({ monotonic: clock.monotonic(), wall: clock.now() })

@@ -1,7 +1,7 @@
 import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
-import { OutboxDelivery, OutboxEvent, type OutboxState, outboxStates } from './entities.ts'
+import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState, outboxStates } from './entities.ts'
 import { refusal } from './failures.ts'
+import type { OutboxStore } from './outbox-store.ts'
 
 export interface OutboxFilter {
   readonly status?: OutboxState | undefined
@@ -15,16 +15,16 @@ export interface OutboxPage {
   readonly size: number
 }
 
-/** What operators see of the outbox and do about failed events. */
+/** What operators see of the outbox and do about those that are not delivered. */
 export class OutboxAdmin {
   readonly #db: Database
-  readonly #clock: Clock
+  readonly #store: OutboxStore
   readonly #replayed: () => void
 
   /** @param replayed called after a commit that made events due */
-  constructor(db: Database, clock: Clock, replayed: () => void) {
+  constructor(db: Database, store: OutboxStore, replayed: () => void) {
     this.#db = db
-    this.#clock = clock
+    this.#store = store
     this.#replayed = replayed
   }
 
@@ -62,37 +62,37 @@ export class OutboxAdmin {
     return { event, handled: deliveries.map(({ handler }) => handler) }
   }
 
-  /** Gives a failed event all its attempts again. Throws `events.event-unknown`, `events.event-not-failed`. */
+  /**
+   * Gives an event that is failed or pending all its attempts again, at once. What is being delivered at this moment may
+   * be handled twice. Throws `events.event-unknown`, `events.event-finished`.
+   */
   async replay(id: number): Promise<void> {
-    if ((await this.#replay({ id })) === 0) await this.#refuse(id)
+    if ((await this.#replay({ id, status: { $in: ['failed', 'pending'] } })) === 0) await this.#refuse(id)
   }
 
   /** Replays the failed events among those that match, and answers how many there were. */
   async replayAll(filter: Omit<OutboxFilter, 'status'> & { readonly ids?: readonly number[] | undefined }) {
-    return this.#replay({ ...conditionOf(filter), ...(filter.ids === undefined ? {} : { id: { $in: filter.ids } }) })
+    const ids = filter.ids === undefined ? {} : { id: { $in: filter.ids } }
+    return this.#replay({ ...conditionOf(filter), ...ids, status: 'failed' })
   }
 
-  /** Leaves a failed event out, so that later ones of its key go on. Throws like `replay`. */
+  /** Leaves an event out that is failed or pending, so that later ones of its key go on. Throws like `replay`. */
   async skip(id: number): Promise<void> {
-    const skipped = await this.#db.execute(
-      `update outbox_event set status = 'skipped', position = null, finished_at = ?
-       where id = ? and status = 'failed'`,
-      [new Date(this.#clock.now()), id],
-    )
-    if (skipped === 0) await this.#refuse(id)
+    const { event } = await this.one(id)
+    if (!(await this.#store.skip(event))) await this.#refuse(id)
     this.#db.afterCommit(this.#replayed)
   }
 
   async #replay(where: object): Promise<number> {
-    const values = { status: 'pending' as const, attempts: 0, nextAt: new Date(this.#clock.now()), leaseToken: null }
-    const affected = await this.#db.fork().nativeUpdate(OutboxEvent, { ...where, status: 'failed' }, values)
+    const values = { status: 'pending' as const, attempts: 0, nextAt: dueAtOnce, leaseToken: null }
+    const affected = await this.#db.fork().nativeUpdate(OutboxEvent, where, values)
     if (affected > 0) this.#db.afterCommit(this.#replayed)
     return affected
   }
 
   async #refuse(id: number): Promise<never> {
     await this.one(id)
-    throw refusal('event-not-failed')
+    throw refusal('event-finished')
   }
 }
 

@@ -1,12 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from '@plinth/database'
+import { type Database, exactInteger, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { OutboxDelivery, OutboxEvent } from './entities.ts'
+import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
+import type { OutboxTime } from './outbox-time.ts'
 
 /** The right to deliver one event, for as long as its lease lasts. */
 export interface Claim {
   readonly id: number
+  /** Ordering key of the event. */
+  readonly key: string | null
   readonly token: string
+}
+
+/** What one look into the outbox finds. */
+export interface Look {
+  /** Events that are due, each without an earlier one of its key. */
+  readonly ids: readonly number[]
+  /** Another look would find more. */
+  readonly isMore: boolean
+  /** Milliseconds until the next event is due, as far as that is known. */
+  readonly nextInMs: number | undefined
 }
 
 /** The claim is no longer ours: the lease ran out and another process took the event, or an operator did. */
@@ -17,34 +30,86 @@ export class LeaseLost extends Error {
   }
 }
 
-/** Events that one look into the outbox finds. */
-export const scanSize = 100
+/** Events that one look reads of those that are due at once, and as many of those whose time has come. */
+export const lookSize = 50
+/** Events behind others that one look reads, to find out whether their turn has come. */
+const examined = 10
+/** Places of one key that step aside together. */
+const parkedTogether = 1_000
+
+interface Candidate {
+  readonly kind: 'fresh' | 'timed' | 'stray' | 'waiting' | 'soon'
+  readonly id: unknown
+  readonly stream_key: string | null
+  readonly position: unknown
+  readonly head: unknown
+  readonly in_ms: unknown
+}
 
 /**
  * What a dispatcher reads and writes. Each change of an event names the token of the claim under which it was made, so a
  * process that lost its lease without noticing changes nothing.
+ *
+ * Of a key only the first event is ever delivered. Events are published as due; a look that finds one behind another puts
+ * it aside, under the lock of the first one, and who finishes the first one puts the next in its place in the same
+ * transaction. So an event that was put aside has one before it that is not finished.
  */
 export class OutboxStore {
   readonly #db: Database
   readonly #clock: Clock
-
-  constructor(db: Database, clock: Clock) {
-    this.#db = db
-    this.#clock = clock
-  }
+  readonly #time: OutboxTime
+  readonly #longestWaitMs: () => number
+  /** Up to where the events that wait behind others were examined. */
+  #examinedUpTo = 0
 
   /**
-   * Ids of events that are due, at most `scanSize`, those that wait longest first. With a key only the first of it that
-   * is not delivered or skipped; nothing is ever put before that one, because positions follow commits.
+   * @param longestWaitMs longest lease or delay that a process sets: a moment that lies further ahead than twice this was
+   *   written by a clock that was wrong, and is no reason to wait
    */
-  async due(): Promise<number[]> {
-    const rows = await this.#db.query<{ id: number | string }>(
-      `select e.id from outbox_event e where e.status = 'pending' and e.next_at <= ? and (e.stream_key is null
-         or not exists (select 1 from outbox_event p where p.stream_key = e.stream_key and p.position < e.position))
-       order by e.next_at, e.id limit ${scanSize}`,
-      [this.#now()],
+  constructor(db: Database, clock: Clock, time: OutboxTime, longestWaitMs: () => number) {
+    this.#db = db
+    this.#clock = clock
+    this.#time = time
+    this.#longestWaitMs = longestWaitMs
+  }
+
+  /** Reads what is due, those that wait longest first, and puts aside what it finds behind other events. */
+  async look(): Promise<Look> {
+    const now = this.#time.now()
+    const horizon = this.#horizon()
+    const wait = this.#time.until('next_at')
+    const columns = 'id, stream_key, position'
+    const pending = `from outbox_event where status = 'pending' and`
+    const rows = await this.#db.query<Candidate>(
+      `select c.kind, c.id, c.stream_key, c.position, c.in_ms,
+         (select p.position from outbox_event p where p.stream_key = c.stream_key and p.position is not null
+          order by p.position limit 1) as head
+       from (select * from (select 'fresh' as kind, ${columns}, 0 as in_ms ${pending} next_at = ?
+               order by id limit ${lookSize}) fresh
+         union all select * from (select 'timed' as kind, ${columns}, 0 as in_ms ${pending} next_at > ? and next_at <= ${now.sql}
+               order by next_at, id limit ${lookSize}) timed
+         union all select * from (select 'stray' as kind, ${columns}, 0 as in_ms ${pending} next_at > ${horizon.sql} and next_at < ?
+               order by next_at, id limit ${lookSize}) stray
+         union all select * from (select 'waiting' as kind, ${columns}, 0 as in_ms ${pending} next_at = ? and id > ?
+               order by id limit ${examined}) waiting
+         union all select * from (select 'soon' as kind, ${columns}, ${wait.sql} as in_ms ${pending} next_at > ${now.sql}
+               and next_at <= ${horizon.sql} order by next_at limit 1) soon) c`,
+      [
+        ...[dueAtOnce, dueAtOnce, ...now.parameters, ...horizon.parameters, waitsForItsTurn],
+        ...[waitsForItsTurn, this.#examinedUpTo, ...wait.parameters, ...now.parameters, ...horizon.parameters],
+      ],
     )
-    return rows.map(({ id }) => Number(id))
+    const of = (...kinds: readonly Candidate['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind))
+    const waiting = of('waiting')
+    this.#examinedUpTo = waiting.length < examined ? 0 : exactInteger(waiting.at(-1)?.id)
+    const due = of('fresh', 'timed', 'stray')
+    await this.#putAside(due.filter((candidate) => !isFirst(candidate)))
+    const [soon] = of('soon')
+    return {
+      ids: [...due, ...waiting].filter(isFirst).map(({ id }) => exactInteger(id)),
+      isMore: (['fresh', 'timed', 'stray'] as const).some((kind) => of(kind).length === lookSize),
+      nextInMs: soon === undefined ? undefined : Math.max(0, Math.ceil(Number(soon.in_ms))),
+    }
   }
 
   async load(id: number): Promise<OutboxEvent | null> {
@@ -58,21 +123,24 @@ export class OutboxStore {
     return first ?? null
   }
 
-  /** Claims the event, counting an attempt, unless somebody else has. */
-  async claim(id: number, leaseMs: number): Promise<Claim | undefined> {
+  /** Claims an event that has no earlier one of its key, counting an attempt, unless it has to wait or somebody else has it. */
+  async claim({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>, leaseMs: number): Promise<Claim | undefined> {
     const token = randomUUID()
+    const lease = this.#time.after(leaseMs)
+    const due = this.#isDue()
     const taken = await this.#db.execute(
-      `update outbox_event set lease_token = ?, next_at = ?, attempts = attempts + 1
-       where id = ? and status = 'pending' and next_at <= ?`,
-      [token, this.#now(leaseMs), id, this.#now()],
+      `update outbox_event set lease_token = ?, next_at = ${lease.sql}, attempts = attempts + 1
+       where id = ? and status = 'pending' and ${due.sql}`,
+      [token, ...lease.parameters, id, ...due.parameters],
     )
-    return taken === 1 ? { id, token } : undefined
+    return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
   }
 
   /** @throws LeaseLost */
   async renew({ id, token }: Claim, leaseMs: number): Promise<void> {
-    await this.#change('update outbox_event set next_at = ? where id = ? and lease_token = ?', [
-      this.#now(leaseMs),
+    const lease = this.#time.after(leaseMs)
+    await this.#change(`update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`, [
+      ...lease.parameters,
       id,
       token,
     ])
@@ -98,19 +166,42 @@ export class OutboxStore {
   }
 
   /** All handlers are done. @throws LeaseLost */
-  async finish({ id, token }: Claim): Promise<void> {
-    await this.#change(
-      `update outbox_event set status = 'delivered', position = null, lease_token = null, last_error = null,
-         finished_at = ? where id = ? and lease_token = ?`,
-      [this.#now(), id, token],
-    )
+  async finish({ id, key, token }: Claim): Promise<void> {
+    const finished = await this.#leave(key, `${delivered} where id = ? and lease_token = ?`, [this.#now(), id, token])
+    if (!finished) throw new LeaseLost()
+  }
+
+  /** Finishes an event that nobody handles, without a claim. False when it is not due or somebody else has it. */
+  async pass({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
+    const due = this.#isDue()
+    return this.#leave(streamKey ?? null, `${delivered} where id = ? and status = 'pending' and ${due.sql}`, [
+      this.#now(),
+      id,
+      ...due.parameters,
+    ])
+  }
+
+  /** Leaves an event out that is pending or failed, whatever place it has. False for another. */
+  async skip({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
+    return this.#db.transactional(async () => {
+      // It need not be the first: nobody may finish that one while this one leaves its place.
+      if (streamKey != null) await this.#lockHead(streamKey)
+      return this.#leave(
+        streamKey ?? null,
+        `update outbox_event set status = 'skipped', position = null, lease_token = null, finished_at = ?
+         where id = ? and status in ('pending', 'failed')`,
+        [this.#now(), id],
+      )
+    })
   }
 
   /** Puts the event back for another attempt. @throws LeaseLost */
   async retry({ id, token }: Claim, delayMs: number, reason: string): Promise<void> {
+    const later = this.#time.after(delayMs)
     await this.#change(
-      'update outbox_event set next_at = ?, lease_token = null, last_error = ? where id = ? and lease_token = ?',
-      [this.#now(delayMs), reason, id, token],
+      `update outbox_event set next_at = ${later.sql}, lease_token = null, last_error = ?
+       where id = ? and lease_token = ?`,
+      [...later.parameters, reason, id, token],
     )
   }
 
@@ -128,15 +219,84 @@ export class OutboxStore {
     await this.#change(
       `update outbox_event set next_at = ?, lease_token = null, attempts = attempts - 1
        where id = ? and lease_token = ?`,
-      [this.#now(), id, token],
+      [dueAtOnce, id, token],
     )
   }
 
-  async #change(sql: string, parameters: Parameters<Database['execute']>[1]): Promise<void> {
+  /** Takes an event out of its place, and lets the next one of its key come forward. False when nothing was changed. */
+  async #leave(key: string | null, sql: string, parameters: readonly Parameter[]): Promise<boolean> {
+    if (key === null) return (await this.#db.execute(sql, parameters)) === 1
+    return this.#db.transactional(async () => {
+      if ((await this.#db.execute(sql, parameters)) === 0) return false
+      const [next] = await this.#db.query<{ id: unknown }>(headOf, [key])
+      if (next !== undefined) {
+        await this.#db.execute(
+          `update outbox_event set next_at = ? where id = ? and status = 'pending' and next_at = ?`,
+          [dueAtOnce, exactInteger(next.id), waitsForItsTurn],
+        )
+      }
+      return true
+    })
+  }
+
+  async #putAside(behind: readonly Candidate[]): Promise<void> {
+    const places = new Map<string, number>()
+    for (const { stream_key: key, position } of behind) {
+      if (key !== null) places.set(key, Math.min(exactInteger(position), places.get(key) ?? Number.MAX_SAFE_INTEGER))
+    }
+    if (places.size === 0) return
+    // One order everywhere, so that two processes do not wait for each other.
+    const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+    await this.#db.transactional(async () => {
+      for (const [key, from] of sorted) {
+        const head = await this.#lockHead(key)
+        if (head === undefined) continue
+        await this.#db.execute(
+          `update outbox_event set next_at = ?
+           where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?`,
+          [waitsForItsTurn, key, Math.max(from, head + 1), from + parkedTogether, waitsForItsTurn],
+        )
+      }
+    })
+  }
+
+  /** Position of the first event of the key, which stays where it is until the transaction ends; undefined without one. */
+  async #lockHead(key: string): Promise<number | undefined> {
+    const lock = this.#db.dialect === 'sqlite' ? '' : ' for update'
+    while (true) {
+      const [locked] = await this.#db.query<{ position: unknown }>(headOf + lock, [key])
+      if (locked !== undefined) return exactInteger(locked.position)
+      // Who held the lock may have finished it: then another one is the first.
+      if ((await this.#db.query(headOf, [key])).length === 0) return undefined
+    }
+  }
+
+  #isDue() {
+    const now = this.#time.now()
+    const horizon = this.#horizon()
+    return {
+      sql: `(next_at <= ${now.sql} or next_at > ${horizon.sql})`,
+      parameters: [...now.parameters, ...horizon.parameters],
+    }
+  }
+
+  #horizon() {
+    return this.#time.after(2 * this.#longestWaitMs())
+  }
+
+  async #change(sql: string, parameters: readonly Parameter[]): Promise<void> {
     if ((await this.#db.execute(sql, parameters)) === 0) throw new LeaseLost()
   }
 
-  #now(laterMs = 0): Date {
-    return new Date(this.#clock.now() + laterMs)
+  #now(): Date {
+    return new Date(this.#clock.now())
   }
 }
+
+const headOf = `select id, position from outbox_event where stream_key = ? and position is not null
+  order by position limit 1`
+const delivered = `update outbox_event set status = 'delivered', position = null, lease_token = null, last_error = null,
+  finished_at = ?`
+
+const isFirst = ({ stream_key: key, position, head }: Candidate) =>
+  key === null || exactInteger(position) === exactInteger(head)

@@ -1,6 +1,7 @@
 import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
+import { dueAtOnce } from './entities.ts'
 import { eventsError } from './errors.ts'
 import { encodePayload } from './payload.ts'
 
@@ -48,7 +49,7 @@ export class OutboxWriter {
     await this.#db.execute(
       `insert into outbox_event (id, type, payload, stream_key, position, status, attempts, next_at, created_at)
        values (?, ?, ?, ?, ?, 'pending', 0, ?, ?)`,
-      [id, type, payload, key ?? null, position, now, now],
+      [id, type, payload, key ?? null, position, dueAtOnce, now],
     )
     this.#db.afterCommit(() => this.#committed(key === undefined ? { id } : { key }))
     return id

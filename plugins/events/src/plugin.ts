@@ -11,8 +11,10 @@ import { EventsService } from './events-service.ts'
 import { messages } from './failures.ts'
 import { HandlerRegistry } from './handler-registry.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
+import { indexTurns } from './migrations/0002-index-turns.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
+import { databaseTime } from './outbox-time.ts'
 import { OutboxWriter } from './outbox-writer.ts'
 import { permissions } from './permissions.ts'
 import { purgeTask } from './purge-task.ts'
@@ -27,7 +29,7 @@ export default definePlugin({
   provides: [events],
   config: keys,
   permissions,
-  migrations: [createOutbox],
+  migrations: [createOutbox, indexTurns],
   entities,
   messages,
   scheduledTasks: [purgeTask],
@@ -37,7 +39,9 @@ export default definePlugin({
     const leaseMs = config.get('platform.events.dispatcher.lease')
 
     const handlers = new HandlerRegistry(db, clock)
-    const store = new OutboxStore(db, clock)
+    const store = new OutboxStore(db, clock, databaseTime(db, clock), () =>
+      Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
+    )
     const writer = new OutboxWriter(db, clock, (hint) => dispatcher?.wake(hint))
     const measured = metrics === undefined ? undefined : deliveryMetrics(metrics, db, (type) => handlers.knows(type))
     if (measured !== undefined) onStop(measured.stop)
@@ -73,7 +77,7 @@ export default definePlugin({
     const service = new EventsService({ db, handlers, writer, dispatcher, handlerDeadlineMs, redact, clock, log })
 
     provide(events, service)
-    const admin = new OutboxAdmin(db, clock, () => dispatcher?.wake())
+    const admin = new OutboxAdmin(db, store, () => dispatcher?.wake())
     if (http !== undefined) addOutboxRoutes({ http, product: kernel, db, admin, redact, log })
 
     onReady(() => dispatcher?.start())

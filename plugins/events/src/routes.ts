@@ -3,7 +3,7 @@ import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
 import { bulkLimited } from '@plinth/rate-limit'
 import { Type } from 'typebox'
-import { type OutboxEvent, outboxStates } from './entities.ts'
+import { dueAtOnce, type OutboxEvent, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 import { own } from './permissions.ts'
 
@@ -41,13 +41,15 @@ const backlog = Type.Object({
   blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),
 })
 
+const hasTime = ({ nextAt }: OutboxEvent) => nextAt > dueAtOnce && nextAt < waitsForItsTurn
+
 const viewOf = (event: OutboxEvent) => ({
   id: event.id,
   type: event.type,
   key: event.streamKey ?? null,
   status: event.status,
   attempts: event.attempts,
-  nextAt: event.nextAt.toISOString(),
+  nextAt: (hasTime(event) ? event.nextAt : event.createdAt).toISOString(),
   lastError: event.lastError ?? null,
   createdAt: event.createdAt.toISOString(),
   finishedAt: event.finishedAt?.toISOString() ?? null,
@@ -128,7 +130,7 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
   http.route('events', {
     method: 'POST',
     path: `${path}/:id/replay`,
-    summary: 'Give a failed event all its attempts again',
+    summary: 'Give an event that is failed or pending all its attempts again, at once',
     access: { permission: own.replay },
     request: { params },
     response: Type.Null(),
@@ -142,7 +144,7 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
   http.route('events', {
     method: 'POST',
     path: `${path}/:id/skip`,
-    summary: 'Leave a failed event out, so that later ones of its key go on',
+    summary: 'Leave an event out that is failed or pending, so that later ones of its key go on',
     access: { permission: own.replay },
     request: { params },
     response: Type.Null(),

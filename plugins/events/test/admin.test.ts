@@ -69,7 +69,7 @@ async function start(t: Test, at: TestDatabase) {
 }
 
 onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) => {
-  const { events, broken, seen, call, admin, mia, running } = await start(t, at)
+  const { db, clock, events, broken, seen, call, admin, mia, running } = await start(t, at)
   broken.add('a').add('b').add('c')
   const a = await events.publish(noted, { note: 'a' }, { key: 'k' })
   const behind = await events.publish(noted, { note: 'behind' }, { key: 'k' })
@@ -127,12 +127,22 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
 
   await t.test('skip and replay, one and many; what waited goes on', async (t) => {
     seen.length = 0
+    /** Publishes an event that has been tried and has to wait for a while. */
+    const parked = (payload: { note: string }, key: string) =>
+      db.transactional(async () => {
+        const id = await events.publish(noted, payload, { key })
+        await db.execute('update outbox_event set next_at = ? where id = ?', [
+          new Date((db.dialect === 'sqlite' ? clock.now() : Date.now()) + 20_000),
+          id,
+        ])
+        return id
+      })
     t.match(await call('POST', `${base}/${a}/skip`, admin), { code: '200', data: null })
     await events.idle()
     t.same(seen.splice(0), ['behind'])
     t.match(await call('POST', `${base}/${a}/skip`, admin), {
       code: '409',
-      data: { reason: 'events.event-not-failed' },
+      data: { reason: 'events.event-finished' },
     })
     t.match(await call('POST', `${base}/${a}/replay`, admin), { code: '409' }, 'a skipped event stays where it is')
     t.match(await call('POST', `${base}/1/replay`, admin), { code: '404' })
@@ -147,8 +157,24 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     t.same((await call('POST', `${base}/replay`, admin, { ids: [a, b, c] })).data, { affected: 1 })
     await events.idle()
     t.same(seen, ['c'])
+
+    const [lost, stays, rescued] = [
+      await parked({ note: 'lost' }, 'm'),
+      await parked({ note: 'stays' }, 'm'),
+      await parked({ note: 'rescued' }, 'n'),
+    ]
+    await events.idle()
+    t.same(seen.splice(1), [])
+    t.match(await call('POST', `${base}/${stays}/skip`, admin), { code: '200' }, 'one that waits behind another')
+    t.match(await call('POST', `${base}/${rescued}/replay`, admin), { code: '200' }, 'one whose time has not come')
+    await events.idle()
+    t.same(seen.splice(1), ['rescued'])
+    t.match(await call('POST', `${base}/${lost}/skip`, admin), { code: '200' }, 'the first of its key')
+    await events.publish(noted, { note: 'next' }, { key: 'm' })
+    await events.idle()
+    t.same(seen.splice(1), ['next'])
     const { data } = await call('GET', `${base}/backlog`, admin)
-    t.match(data, { counts: { pending: 0, failed: 0, skipped: 1 }, oldestPendingAt: null, blockedKeys: 0 })
+    t.match(data, { counts: { pending: 0, failed: 0, skipped: 3 }, oldestPendingAt: null, blockedKeys: 0 })
   })
 
   await t.test('the audit tells who replayed and skipped what; what was refused is not in it', async (t) => {
@@ -159,8 +185,9 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
       { action: 'outbox-event.replay', targetId: b },
       { action: 'outbox-event.replay', summary: { affected: 0, type: 'other' } },
       { action: 'outbox-event.replay', summary: { affected: 1, ids: [a, b, c] } },
+      ...['skip', 'replay', 'skip'].map((verb) => ({ action: `outbox-event.${verb}` })),
     ])
-    t.equal(items.length, 4)
+    t.equal(items.length, 7)
   })
 
   await t.test('metrics have bounded tags and come from the same numbers', async (t) => {
@@ -171,7 +198,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
       ['platform_events_outbox_events{status="pending"} 0', 'platform_events_outbox_events{status="failed"} 0'],
     )
     t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="failed"} 3'))
-    t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="delivered"} 3'))
+    t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="delivered"} 5'))
     t.ok(lines.includes('platform_events_deliveries_total{type="other",outcome="delivered"} 4'))
     t.equal(text.includes('test.unheard'), false)
   })

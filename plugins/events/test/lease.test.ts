@@ -26,7 +26,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const wakeUp = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
     const asleep = dispatcherProcess({
-      ...{ db, clock: frozen, ...noDeadline },
+      ...{ db, clock: frozen, databaseClock: clock, ...noDeadline },
       handlers: (registry) =>
         registry.add(
           work,
@@ -139,7 +139,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')
       before = renewed
-      t.same(await slow.store.due(), [], 'nobody else finds it')
+      t.same((await slow.store.look()).ids, [], 'nobody else finds it')
     }
     t.equal(signal.aborted, false)
 

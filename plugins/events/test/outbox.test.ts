@@ -71,11 +71,11 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
       t.equal(row?.last_error, 'second: second fails; third: third fails')
 
       failing.delete('second')
-      await product.clock.advance(1_000)
+      await product.pass(1_000)
       await product.events.idle()
       t.same(calls.splice(0), ['second 2', 'third'])
       failing.delete('third')
-      await product.clock.advance(2_000)
+      await product.pass(2_000)
       await product.events.idle()
       t.same(calls, ['third'])
       t.same(await product.effects('second'), ['a'])
@@ -104,7 +104,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     await product.events.idle()
     t.same(seen.splice(0), ['bad', 'free'])
     for (let round = 0; round < 4; round++) {
-      await product.clock.advance(5_000)
+      await product.pass(5_000)
       await product.events.idle()
     }
     t.same(seen.splice(0), ['bad', 'bad'])
