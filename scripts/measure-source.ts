@@ -1,0 +1,129 @@
+/**
+ * Counts what the sources are made of, so that a change can be judged by what disappears:
+ * `node scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
+ *
+ * Lines are those that hold code: no blank lines, no comments. A repeated block is six lines or more that stand, apart
+ * from indentation, in another place too.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
+import { parse } from 'acorn'
+
+const workspaces = ['config-schema', 'kernel', 'migrations', 'plugins/*']
+const shortestBlock = 6
+
+interface SourceFile {
+  readonly workspace: string
+  readonly path: string
+  /** Without comments. */
+  readonly code: string
+  readonly lines: readonly { readonly text: string; readonly number: number }[]
+  readonly longestFunction: number
+}
+
+type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>
+
+const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
+
+function* nodesOf(node: Node): Generator<Node> {
+  yield node
+  for (const member of Object.values(node)) {
+    for (const one of Array.isArray(member) ? member : [member]) if (isNode(one)) yield* nodesOf(one)
+  }
+}
+
+const functions = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
+
+function read(root: string, workspace: string, path: string): SourceFile {
+  const source = readFileSync(join(root, path), 'utf8')
+  // Types become blanks, so that places in the JavaScript are places in the source.
+  const javascript = stripTypeScriptTypes(source, { mode: 'strip' })
+  const comments: { start: number; end: number }[] = []
+  const tree = parse(javascript, {
+    ecmaVersion: 'latest',
+    sourceType: 'module',
+    onComment: (_isBlock, _text, start, end) => comments.push({ start, end }),
+  }) as unknown as Node
+  // Comments between types are blanks in the JavaScript already; those are found as text.
+  let code = source
+  for (const { start, end } of comments) code = code.slice(0, start) + blank(code.slice(start, end)) + code.slice(end)
+  code = code.replaceAll(/^\s*(?:\/\*\*[\s\S]*?\*\/|\/\/.*$)/gm, blank)
+  const lines = code
+    .split('\n')
+    .map((text, index) => ({ text: text.trim(), number: index + 1 }))
+    .filter(({ text }) => text !== '')
+  const lineOf = (place: number) => source.slice(0, place).split('\n').length
+  const lengths = [...nodesOf(tree)]
+    .filter(({ type }) => functions.has(type))
+    .map(({ start, end }) => lineOf(end) - lineOf(start) + 1)
+  return { workspace, path, code, lines, longestFunction: Math.max(0, ...lengths) }
+}
+
+const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
+
+/** Blocks that stand in more than one place, each as the places of its first line. */
+function repeatedBlocks(files: readonly SourceFile[]): string[][] {
+  const starts = new Map<string, { file: SourceFile; index: number }[]>()
+  for (const file of files) {
+    for (let index = 0; index + shortestBlock <= file.lines.length; index++) {
+      const text = file.lines
+        .slice(index, index + shortestBlock)
+        .map((line) => line.text)
+        .join('\n')
+      starts.set(text, [...(starts.get(text) ?? []), { file, index }])
+    }
+  }
+  const isRepeated = (text: string | undefined) => (starts.get(text ?? '')?.length ?? 0) > 1
+  const blocks: string[][] = []
+  for (const places of starts.values()) {
+    if (places.length < 2) continue
+    const [{ file, index }] = places as [{ file: SourceFile; index: number }]
+    const before = file.lines
+      .slice(index - 1, index - 1 + shortestBlock)
+      .map((line) => line.text)
+      .join('\n')
+    // The rest of a block that began a line earlier.
+    if (index > 0 && isRepeated(before)) continue
+    blocks.push(places.map((place) => `${place.file.path}:${place.file.lines[place.index]?.number}`))
+  }
+  return blocks
+}
+
+const root = resolve(process.argv.slice(2).find((word) => !word.startsWith('--')) ?? '.')
+const files = globSync(workspaces, { cwd: root })
+  .sort()
+  .flatMap((workspace) =>
+    globSync(`${workspace}/src/**/*.ts`, { cwd: root })
+      .filter((path) => !path.endsWith('.d.ts'))
+      .sort()
+      .map((path) => read(root, workspace, path)),
+  )
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
+const casts = (code: string) => code.match(/\sas (?!const\b)(?=[\w({[])/g)?.length ?? 0
+const withoutImports = (code: string) => code.replaceAll(/^(?:import|export) [^;'"]*?from '.*'$/gm, '')
+
+const byWorkspace = [...Map.groupBy(files, ({ workspace }) => workspace)].map(([workspace, own]) => ({
+  workspace,
+  lines: sum(own.map(({ lines }) => lines.length)),
+  files: own.length,
+  'files in the largest folder': Math.max(
+    ...[...Map.groupBy(own, ({ path }) => dirname(path)).values()].map((folder) => folder.length),
+  ),
+  'longest function': Math.max(...own.map(({ longestFunction }) => longestFunction)),
+  casts: sum(own.map(({ code }) => casts(withoutImports(code)))),
+}))
+const blocks = repeatedBlocks(files)
+const largest = (count: number) => [...files].sort((a, b) => b.longestFunction - a.longestFunction).slice(0, count)
+
+if (process.argv.includes('--json')) {
+  console.log(JSON.stringify({ byWorkspace, blocks }, null, 2))
+} else {
+  console.table(byWorkspace)
+  console.log(`${sum(byWorkspace.map(({ lines }) => lines))} lines in ${files.length} files`)
+  console.log(`${sum(byWorkspace.map((one) => one.casts))} casts`)
+  console.log(`${blocks.length} repeated blocks of ${shortestBlock} lines or more`)
+  for (const places of blocks) console.log(`  ${places.join('  ')}`)
+  console.log('longest functions')
+  for (const { path, longestFunction } of largest(15)) console.log(`  ${longestFunction} lines  ${path}`)
+}
