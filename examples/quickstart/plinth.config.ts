@@ -6,6 +6,7 @@ import http from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam from '@plinth/iam'
 import verificationCodes from '@plinth/iam/verification'
+import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
@@ -35,6 +36,7 @@ export default defineProduct({
     http,
     i18n,
     iam,
+    idempotency,
     install,
     notification,
     logChannel,

@@ -1,5 +1,6 @@
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { idempotent } from '@plinth/idempotency'
 import type { LocalizedText } from '@plinth/kernel'
 import { type Static, Type } from 'typebox'
 import { Permission, Role } from './entities.ts'
@@ -84,6 +85,7 @@ export function addRoleRoutes({ http, db, roles, catalogue }: RoleRouteParts): v
     path,
     summary: 'Create a role',
     access: { permission: own.roleSave },
+    annotations: [idempotent],
     request: {
       body: Type.Object({
         code: Type.String({ maxLength: 64, pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', description: 'kebab-case' }),

@@ -1,6 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { idempotent } from '@plinth/idempotency'
 import { Type } from 'typebox'
 import { requirePrincipal } from './access-guard.ts'
 import { userInScope, usersInScope } from './data-scope.ts'
@@ -104,6 +105,7 @@ export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): vo
     path,
     summary: 'Create a user',
     access: { permission: own.userCreate },
+    annotations: [idempotent],
     request: {
       body: Type.Object({
         username: line(64),

@@ -1,5 +1,6 @@
 import type { HttpServer } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
 import { rateLimited } from '@plinth/rate-limit'
 import Type from 'typebox'
@@ -79,7 +80,7 @@ export function addRoutes(
       'data scope of the caller refuses the whole before any channel is asked.',
     tags: ['notification'],
     access: { permission: own.messageSend },
-    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 })],
+    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
     async handler(request) {

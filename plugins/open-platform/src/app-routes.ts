@@ -2,6 +2,7 @@ import { raw } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import { type HttpServer, page, pageQuery, sortQuery, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Actor, Applications, AppWithSecret } from './applications.ts'
@@ -97,6 +98,7 @@ export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: 
     summary: 'Create an application; its secret is shown here only',
     tags,
     access: { permission: own.appCreate },
+    annotations: [idempotent],
     request: { body: Type.Object(members) },
     response: appWithSecretView,
     async handler(request, reply) {
@@ -145,6 +147,7 @@ export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: 
     summary: 'Make a new secret, shown here only; the old one counts for the grace period',
     tags,
     access: { permission: own.appRotateSecret },
+    annotations: [idempotent],
     request: {
       params,
       body: Type.Object({

@@ -32,11 +32,18 @@ export function remembered(most: number, make: (text: string) => string): (text:
 export const addressKeys = (networkOf: (address: string) => string): ((address: string) => string) =>
   remembered(10_000, (address) => sha256(networkOf(address)))
 
-/** The hashed identity of the caller, by the first resolver that knows one. */
-export async function identityKey(resolvers: readonly IdentityResolver[], request: Request): Promise<string> {
+/** Who calls, by the first resolver that knows one. */
+export async function identityOf(
+  resolvers: readonly IdentityResolver[],
+  request: Request,
+): Promise<string | undefined> {
   for (const resolve of resolvers) {
     const identity = (await resolve(request))?.trim()
-    if (identity) return sha256(identity)
+    if (identity) return identity
   }
-  return sha256(anonymous)
+  return undefined
 }
+
+/** The identity of the caller as it stands in a key: hashed. */
+export const identityKey = async (resolvers: readonly IdentityResolver[], request: Request): Promise<string> =>
+  sha256((await identityOf(resolvers, request)) ?? anonymous)

@@ -127,6 +127,8 @@ export type IdentityResolver = (
 export interface IdentityResolvers {
   /** Adds a resolver. The first one that knows the caller counts, in order of registration. */
   add(resolver: IdentityResolver): void
+  /** Who calls, by the first resolver that knows; `undefined` when none does. For other plugins that tell callers apart. */
+  identityOf(request: Parameters<GuardHandler>[0]): Promise<string | undefined>
 }
 
 /**

@@ -1,6 +1,6 @@
 import { addressNetwork, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
-import { addressKeys } from './caller-key.ts'
+import { addressKeys, identityOf } from './caller-key.ts'
 import { config } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
 import { Deadlines } from './deadlines.ts'
@@ -60,7 +60,10 @@ export default definePlugin({
     const resolvers: IdentityResolver[] = []
     const limits = new RouteLimitBook((name) => limiter.storeNamed(name))
     provide(rateLimiter, limiter)
-    provide(identityResolvers, { add: (resolver) => resolvers.push(resolver) })
+    provide(identityResolvers, {
+      add: (resolver) => resolvers.push(resolver),
+      identityOf: (request) => identityOf(resolvers, request),
+    })
     provide(routeLimits, limits)
 
     const server = services.http

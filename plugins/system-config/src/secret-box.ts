@@ -32,7 +32,7 @@ export const formatMasterKey = ({ bytes }: MasterKey) => bytes.toString('base64'
  *
  * @param purpose bound to the cipher text: it decrypts for the same purpose only, so values cannot be swapped
  */
-export function encrypt(key: MasterKey, purpose: string, text: string): string {
+export function encrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, text: string): string {
   const nonce = randomBytes(nonceLength)
   const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce).setAAD(Buffer.from(purpose))
   const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
@@ -40,7 +40,7 @@ export function encrypt(key: MasterKey, purpose: string, text: string): string {
 }
 
 /** Throws when the text was altered, or encrypted with another key or for another purpose. */
-export function decrypt(key: MasterKey, purpose: string, sealed: string): string {
+export function decrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64')
   const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, nonceLength), {
     authTagLength: tagLength,

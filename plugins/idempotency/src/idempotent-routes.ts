@@ -1,0 +1,86 @@
+import { type GuardHandler, type HttpServer, type RouteInfo, type RouteWrapper, sentData, Type } from '@plinth/http'
+import { BusinessError, PlinthError } from '@plinth/kernel'
+import type { IdentityResolvers } from '@plinth/rate-limit'
+import { type Idempotency, idempotentAnnotation } from './contract.ts'
+
+type Request = Parameters<GuardHandler>[0]
+
+const keyHeader = 'Idempotency-Key'
+const replayedHeader = 'Idempotency-Replayed'
+
+const isIdempotent = ({ annotations }: Pick<RouteInfo, 'annotations'>) =>
+  annotations.some(({ id, value }) => id === idempotentAnnotation && value === true)
+
+/** Carries calls with the header out once, on the routes that are declared so. */
+export function idempotentRoutes(
+  idempotency: Idempotency,
+  callers: Pick<IdentityResolvers, 'identityOf'>,
+): RouteWrapper {
+  return {
+    name: 'idempotency',
+    forRoute(route) {
+      if (!isIdempotent(route)) return undefined
+      return async (request, reply, handle) => {
+        const key = request.headers[keyHeader.toLowerCase()]
+        if (key === undefined) return handle()
+        const caller = await callers.identityOf(request)
+        // One space of keys for all whom nobody knows would answer one with what is another's.
+        if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
+        const scope = JSON.stringify([caller, route.method, route.path])
+        const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }
+        try {
+          const { value, replayed } = await idempotency.run(call, async () => sentData(await handle(), reply))
+          if (replayed) reply.header(replayedHeader, 'true')
+          return value
+        } catch (error) {
+          const seconds = error instanceof BusinessError ? error.data?.['retryAfter'] : undefined
+          if (typeof seconds === 'number') reply.header('retry-after', String(seconds))
+          throw error
+        }
+      }
+    },
+    headers: (route) => (isIdempotent(route) ? headers : undefined),
+  }
+}
+
+/** What decides about a call besides its caller and its route, which are part of the scope. As text that knows no order of members. */
+function fingerprintOf({ params, query, body }: Request): string {
+  return JSON.stringify([params, query, body], (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  )
+}
+
+/** Throws `PLINTH_IDEMPOTENCY_ROUTE` with every route that cannot be what it declares. */
+export function assertRoutesIdempotent(routes: HttpServer['routes']): void {
+  const wrong = routes
+    .filter(isIdempotent)
+    .filter(({ method, access }) => access === 'public' || !['POST', 'PUT', 'PATCH'].includes(method))
+  if (wrong.length === 0) return
+  const names = wrong.map(({ method, path, plugin }) => `${method} ${path} of plugin "${plugin}"`)
+  throw new PlinthError(
+    'PLINTH_IDEMPOTENCY_ROUTE',
+    `Routes cannot take idempotency keys: ${names.join(', ')}.`,
+    'Take the annotation off: keys are for POST, PUT and PATCH, and for callers who are known.',
+  )
+}
+
+const headers = {
+  request: {
+    [keyHeader]: {
+      description:
+        'Carries the call out once, however often it is sent: a new key for each thing to do, the same key for each try. The ' +
+        'same key with the same content is answered as the first time, for a day as a rule; with other content it is refused ' +
+        '(`422` `idempotency.key-reused`); while the first call is being carried out, `409` `idempotency.in-progress` with ' +
+        '`Retry-After`. A call that failed is not remembered.',
+      schema: Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]+$' }),
+    },
+  },
+  response: {
+    [replayedHeader]: {
+      description: '`true` when this is the answer of an earlier call with the same key, and nothing was done now.',
+      schema: Type.Literal('true'),
+    },
+  },
+}

@@ -1,0 +1,34 @@
+import { http } from '@plinth/http'
+import { definePlugin } from '@plinth/kernel'
+import { identityResolvers } from '@plinth/rate-limit'
+import { sharedStore } from '@plinth/shared-store'
+import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { keys, secretKeyName } from './config.ts'
+import { idempotency } from './contract.ts'
+import { messages } from './failures.ts'
+import { IdempotencyService } from './idempotency-service.ts'
+import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts'
+
+/** Calls that create are carried out once, however often they are sent. */
+export default definePlugin({
+  id: 'idempotency',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http, sharedStore, configCentre, identityResolvers },
+  provides: [idempotency],
+  config: keys,
+  messages,
+  setup({ plugin: { id: plugin }, services, config, clock, log, provide, onReady }) {
+    const { http, sharedStore: store, configCentre: centre, identityResolvers } = services
+    const stored = () => config.get(secretKeyName)
+    const service = new IdempotencyService({
+      ...{ store, clock, log },
+      box: new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored })),
+      retentionMs: () => config.get('platform.idempotency.retention'),
+      leaseMs: () => config.get('platform.idempotency.lease'),
+    })
+    provide(idempotency, service)
+    http.wrap(idempotentRoutes(service, identityResolvers))
+    onReady(() => assertRoutesIdempotent(http.routes))
+  },
+})

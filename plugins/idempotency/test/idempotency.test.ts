@@ -1,0 +1,307 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { database } from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import { http, Type } from '@plinth/http'
+import { idempotent } from '@plinth/idempotency'
+import { definePlugin } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import type { SharedStore } from '@plinth/shared-store'
+import { configCentre, SealedBox } from '@plinth/system-config'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { IdempotencyService, largestAnswer } from '../src/idempotency-service.ts'
+import { type Answer, configOn, failed, newShop, onEachStore, outcome, startShop } from './fixtures/product.ts'
+
+async function sqlite(t: Test) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  return configOn(db)
+}
+
+/** A gate that work waits at. */
+function gate() {
+  const { promise, resolve: open } = Promise.withResolvers<void>()
+  const arrived = Promise.withResolvers<void>()
+  return {
+    open,
+    arrived: arrived.promise,
+    pass: () => {
+      arrived.resolve()
+      return promise
+    },
+  }
+}
+
+/** A store of one process, which can be made to fail. */
+function storeIn(values: Map<string, string>, broken = { get: false, keep: false }, held = new Set<string>()) {
+  const store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'> = {
+    get: async (key) => {
+      if (broken.get) throw new Error('gone')
+      return values.get(key)
+    },
+    setIfAbsent: async (key, value) => {
+      if (broken.keep) throw new Error('gone')
+      if (!values.has(key)) values.set(key, value)
+      return true
+    },
+    acquire: async (key) => {
+      if (held.has(key)) return undefined
+      held.add(key)
+      return { key, fence: 1, renew: async () => true, release: async () => held.delete(key) }
+    },
+  }
+  return store
+}
+
+const fixedKey = { find: async () => Buffer.alloc(32), get: async () => Buffer.alloc(32) }
+
+function serviceOn(
+  store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'>,
+  key: { find(): Promise<Buffer | undefined>; get(): Promise<Buffer> } = fixedKey,
+) {
+  const log: string[] = []
+  const service = new IdempotencyService({
+    ...{ store, box: new SealedBox(key), clock: manualClock() },
+    log: pino({ level: 'info' }, { write: (line: string) => void log.push(line) }),
+    retentionMs: () => 1000,
+    leaseMs: () => 60_000,
+  })
+  return { run: service.run.bind(service), log }
+}
+
+onEachStore(t, 'a repeated call is answered as the first one was, and nothing is done again', async (t, config) => {
+  const shop = newShop()
+  const { send } = await startShop(t, config, shop)
+  const first = await send('k-1', { item: 'lamp', count: 1, note: { a: 1, b: [2, { d: 4, c: 3 }] } })
+  t.match(first, { status: 200, code: '200', data: { number: 1, secret: 'secret-of-1' } })
+  t.equal(first.headers.get('idempotency-replayed'), null)
+  const again = await send('k-1', { note: { b: [2, { c: 3, d: 4 }], a: 1 }, count: 1, item: 'lamp' })
+  t.equal(again.text, first.text, 'byte for byte, whatever the order of members')
+  t.equal(again.status, 200)
+  t.equal(again.headers.get('idempotency-replayed'), 'true')
+  t.same(shop.made, ['lamp'])
+
+  t.equal(outcome(await send('k-1', { item: 'lamp', count: 2 })), '422 idempotency.key-reused')
+  t.equal((await send('k-1', undefined, { user: 'bob' })).data.number, 2, 'another caller')
+  const returns = { path: '/api/v1/shop/returns' }
+  t.equal((await send('k-1', undefined, returns)).data.number, 3, 'another route')
+  t.equal((await send('k-2', undefined, { path: '/api/v1/shop/one/orders' })).data.number, 4)
+  t.equal(
+    outcome(await send('k-2', undefined, { path: '/api/v1/shop/two/orders' })),
+    '422 idempotency.key-reused',
+    'a parameter of the path is content',
+  )
+  t.equal((await send(undefined)).data.number, 5, 'without a key nothing changes')
+  t.equal((await send(undefined)).data.number, 6)
+})
+
+onEachStore(t, 'what failed is not remembered', async (t, config) => {
+  const shop = newShop()
+  const { send } = await startShop(t, config, shop)
+  for (const failure of [failed('409'), failed('503'), new Error('out of paper')]) {
+    shop.work = async () => failure
+    t.not((await send('k-1')).code, '200')
+  }
+  t.equal((await send('k-1', { item: '', count: 1 })).code, '400')
+  shop.work = async () => {}
+  t.equal((await send('k-1', { item: 'chair', count: 3 })).data.number, 1, 'with other content too')
+  t.same(shop.made, ['chair'])
+})
+
+onEachStore(t, 'of calls that come at the same time, at two instances, one is carried out', async (t, config) => {
+  const shop = newShop()
+  const one = await startShop(t, config, shop)
+  const two = await startShop(t, config, shop)
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(2), fc.boolean(), fc.nat(3)), { minLength: 2, maxLength: 12 }),
+      async (calls) => {
+        round++
+        const before = shop.made.length
+        shop.work = () => pause(calls.length)
+        const answers = await Promise.all(
+          calls.map(async ([key, isFirst, delay]): Promise<[number, Answer]> => {
+            await pause(delay)
+            return [key, await (isFirst ? one : two).send(`round-${round}-${key}`)]
+          }),
+        )
+        const keys = new Set(calls.map(([key]) => key))
+        t.equal(shop.made.length - before, keys.size, `${calls.length} calls, ${keys.size} keys`)
+        for (const key of keys) {
+          const own = answers.filter(([of]) => of === key).map(([, answer]) => answer)
+          const succeeded = own.filter(({ code }) => code === '200')
+          t.equal(new Set(succeeded.map(({ text }) => text)).size, 1, 'all that succeed have one answer')
+          t.equal(succeeded.filter(({ headers }) => headers.get('idempotency-replayed') === null).length, 1)
+          const others = own.filter(({ code }) => code !== '200')
+          t.same(new Set(others.map(outcome)), new Set(others.length > 0 ? ['409 idempotency.in-progress'] : []))
+        }
+      },
+    ),
+    { numRuns: 12 },
+  )
+})
+
+t.test('a call in progress keeps its key for as long as it runs; one that died gives it back', async (t) => {
+  const config = await sqlite(t)
+  const shop = newShop()
+  const clock = manualClock()
+  // effect of platform.idempotency.lease
+  const lease = { 'platform.idempotency.lease': '30s' }
+  const one = await startShop(t, config, shop, { clock, config: lease })
+  const two = await startShop(t, config, shop, { clock, config: lease })
+  const running = gate()
+  shop.work = running.pass
+  const slow = one.send('k-1')
+  await running.arrived
+  for (let step = 0; step < 12; step++) {
+    const refused = await two.send('k-1')
+    t.equal(outcome(refused), '409 idempotency.in-progress')
+    t.equal(refused.headers.get('retry-after'), '2')
+    t.equal(refused.data.retryAfter, 2)
+    await clock.advance(10_000)
+    // The renewal is a transaction of its own.
+    await one.store.get('any')
+    await pause(20)
+  }
+  running.open()
+  t.equal((await slow).data.number, 1)
+  t.equal((await two.send('k-1')).data.number, 1)
+
+  const dying = await startShop(t, config, shop, { clock: manualClock(clock.now()), config: lease })
+  const stuck = gate()
+  shop.work = stuck.pass
+  const lost = dying.send('k-2')
+  await stuck.arrived
+  shop.work = async () => {}
+  await clock.advance(29_000)
+  t.equal(outcome(await two.send('k-2')), '409 idempotency.in-progress')
+  await clock.advance(1_000)
+  t.equal((await two.send('k-2')).data.number, 2, 'its lease has ended')
+  stuck.open()
+  await lost
+  t.equal((await two.send('k-2')).data.number, 2, 'the first answer that was kept counts')
+})
+
+t.test('effect of platform.idempotency.retention: after it the call is carried out again', async (t) => {
+  const shop = newShop()
+  const clock = manualClock()
+  const config = { 'platform.idempotency.retention': '2h' }
+  const { send } = await startShop(t, await sqlite(t), shop, { clock, config })
+  await send('k-1')
+  await clock.advance(2 * 3_600_000 - 1000)
+  t.equal((await send('k-1')).data.number, 1)
+  await clock.advance(1000)
+  t.equal((await send('k-1')).data.number, 2)
+})
+
+t.test('effect of platform.idempotency.secret-key: nothing that is kept can be read without it', async (t) => {
+  const shop = newShop()
+  const { send, running } = await startShop(t, await sqlite(t), shop)
+  await send('my-own-key', { item: 'lamp of Ann', count: 1 })
+  const rows = await running
+    .service(database)
+    .query<{ content: string | null }>("select name, content from shared_store_entry where name like '%idempotency%'")
+  t.notMatch(JSON.stringify(rows), /secret-of-1|lamp of Ann|my-own-key|never leaves|fingerprint/)
+  t.ok(rows.some(({ content }) => content !== null && content.length > 100))
+  const centre = running.service(configCentre)
+  t.match(await centre.get('platform.idempotency.secret-key'), { stored: { version: 1, value: '******' } })
+})
+
+t.test('what cannot be decrypted any more, or not be encrypted, is not done again', async (t) => {
+  const values = new Map<string, string>()
+  const key: { bytes: Buffer | undefined } = { bytes: Buffer.alloc(32, 1) }
+  const find = async () => key.bytes
+  const get = async () => {
+    if (key.bytes === undefined) throw new Error('the master key is missing')
+    return key.bytes
+  }
+  const { run, log } = serviceOn(storeIn(values), { find, get })
+  let done = 0
+  const call = (name: string) => run({ scope: 's', key: name, fingerprint: 'f' }, async () => ++done)
+  t.same(await call('one'), { value: 1, replayed: false })
+  key.bytes = Buffer.alloc(32, 2)
+  await t.rejects(call('one'), { code: '409', reason: 'idempotency.answer-not-kept' })
+  key.bytes = undefined
+  t.same(await call('two'), { value: 2, replayed: false })
+  await t.rejects(call('two'), { code: '409', reason: 'idempotency.answer-not-kept' })
+  t.match(log.join(''), /cannot be decrypted.*cannot be encrypted/s)
+  t.equal(done, 2)
+})
+
+t.test('an answer that is too large is not kept, and the caller is told that it was done', async (t) => {
+  const shop = newShop()
+  const { send } = await startShop(t, await sqlite(t), shop)
+  shop.work = async () => 'x'.repeat(largestAnswer)
+  t.equal((await send('k-1')).code, '200')
+  t.equal(outcome(await send('k-1')), '409 idempotency.answer-not-kept')
+  t.equal(outcome(await send('k-1', { item: 'x', count: 1 })), '422 idempotency.key-reused')
+  t.equal(shop.made.length, 1)
+  shop.work = async () => 'x'.repeat(largestAnswer - 200)
+  t.equal((await send('k-2')).text, (await send('k-2')).text)
+  t.equal(shop.made.length, 2)
+})
+
+t.test('a key is visible ASCII, and a caller must be known', async (t) => {
+  const shop = newShop()
+  const { send } = await startShop(t, await sqlite(t), shop)
+  for (const key of ['', 'a b', 'x'.repeat(256), 'kéy']) {
+    t.equal(outcome(await send(key)), '400 idempotency.key-invalid', JSON.stringify(key))
+  }
+  t.equal((await send('x'.repeat(255))).code, '200')
+  t.equal((await send('"8e03978e-40d5-43dd-bc93-6894a57f9324"')).code, '200', 'a structured header string')
+  t.equal((await send('k-1', undefined, { user: '' })).code, '500', 'two whom nobody knows must not share answers')
+  t.equal(shop.made.length, 2)
+})
+
+t.test('nothing is done without the shared store, and what was done is not done again at once', async (t) => {
+  const values = new Map<string, string>()
+  const broken = { get: false, keep: false }
+  const held = new Set<string>()
+  const { run: runCall, log } = serviceOn(storeIn(values, broken, held))
+  let done = 0
+  const run = () => runCall({ scope: 's', key: 'k', fingerprint: 'f' }, async () => ++done)
+  broken.get = true
+  await t.rejects(run(), { code: '503', reason: 'idempotency.store-unavailable' })
+  t.equal(done, 0)
+  broken.get = false
+  broken.keep = true
+  t.same(await run(), { value: 1, replayed: false }, 'the caller has the answer')
+  t.match(log.join(''), /could not be kept/)
+  await t.rejects(run(), { code: '409', reason: 'idempotency.in-progress' })
+  // The lease ends.
+  held.clear()
+  broken.keep = false
+  t.same(await run(), { value: 2, replayed: false })
+  t.same(await run(), { value: 2, replayed: true })
+  await t.rejects(runCall({ scope: 's', key: 'k', fingerprint: 'other' }, run), { code: '422' })
+  const nothing = () => runCall({ scope: 'other', key: 'k', fingerprint: 'f' }, async () => undefined)
+  t.same(await nothing(), { value: undefined, replayed: false })
+  t.same(await nothing(), { value: null, replayed: true })
+})
+
+t.test('a route that cannot take keys refuses the start, and the API description tells of those that do', async (t) => {
+  const config = await sqlite(t)
+  const wrong = definePlugin({
+    id: 'wrong',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup({ services: { http } }) {
+      const route = { summary: 'Wrong', response: Type.Null(), annotations: [idempotent], handler: () => null }
+      http.route('wrong', { ...route, method: 'POST', path: '/api/v1/wrong/public', access: 'public' })
+      http.route('wrong', { ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
+    },
+  })
+  await t.rejects(startShop(t, config, newShop(), { plugins: [wrong] }), {
+    code: 'PLINTH_START_FAILED',
+    message: /PLINTH_IDEMPOTENCY_ROUTE.*POST \/api\/v1\/wrong\/public.*GET \/api\/v1\/wrong\/read/,
+  })
+  const { openapi } = await startShop(t, config, newShop())
+  const { paths } = (await openapi()) as { paths: Record<string, { post?: object }> }
+  t.match(paths['/api/v1/shop/orders']?.post, {
+    parameters: [{ name: 'Idempotency-Key', in: 'header', required: false, schema: { maxLength: 255 } }],
+    responses: { 200: { headers: { 'Idempotency-Replayed': {} } } },
+  })
+})
