@@ -87,8 +87,8 @@ export const databaseKeys = {
   'platform.database.pool-size': key.integer({
     title: { en: 'Connections', 'zh-CN': '连接数' },
     description: {
-      en: 'Connections of one process to a server at most. SQLite always has one.',
-      'zh-CN': '单个进程与服务器之间的最大连接数；SQLite 始终为一个。',
+      en: 'Connections of one process to a server at most, besides two for leases and the health check. SQLite always has one.',
+      'zh-CN': '单个进程与服务器之间的最大连接数，另有两个专供租约和健康检查使用；SQLite 始终为一个。',
     },
     default: 10,
     minimum: 2,
@@ -98,11 +98,33 @@ export const databaseKeys = {
   'platform.database.connect-timeout': key.duration({
     title: { en: 'Connect timeout', 'zh-CN': '连接超时' },
     description: {
-      en: 'How long to wait for a connection to a server, or for a free one of the pool.',
-      'zh-CN': '等待服务器连接或连接池空闲连接的最长时间。',
+      en: 'How long to wait for a connection to a server, or for one that is free. SQLite has one, which a transaction holds.',
+      'zh-CN': '等待服务器连接或空闲连接的最长时间。SQLite 只有一个连接，事务会占用它。',
     },
     default: '5s',
     minimum: '1ms',
+    scope: 'process',
+  }),
+  'platform.database.query-timeout': key.duration({
+    title: { en: 'Query timeout', 'zh-CN': '查询超时' },
+    description: {
+      en: 'How long a statement on a server may take. At its end the connection is closed and a new one is opened. Migrations have no limit.',
+      'zh-CN': '服务器上单条语句的最长执行时间；超时后关闭该连接并新建连接。迁移不受此限制。',
+    },
+    default: '30s',
+    minimum: '1ms',
+    maximum: '24h',
+    scope: 'process',
+  }),
+  'platform.database.transaction-timeout': key.duration({
+    title: { en: 'Transaction timeout', 'zh-CN': '事务超时' },
+    description: {
+      en: 'How long the work of a transaction may take. At its end it is rolled back. Work that names a limit of its own has that one.',
+      'zh-CN': '事务的最长执行时间；超时后回滚。自行指定时限的事务以其时限为准。',
+    },
+    default: '1m',
+    minimum: '1ms',
+    maximum: '24h',
     scope: 'process',
   }),
   'platform.database.prepared-statements': key.boolean({
@@ -139,6 +161,11 @@ type DatabaseConfig = ConfigView<typeof databaseKeys>
 /** @param root directory of the product file */
 export function connectionSettings(config: DatabaseConfig, root: string): ConnectionSettings {
   const type = config.get('platform.database.type')
+  const limits = {
+    connectTimeoutMs: config.get('platform.database.connect-timeout'),
+    queryTimeoutMs: config.get('platform.database.query-timeout'),
+    transactionTimeoutMs: config.get('platform.database.transaction-timeout'),
+  }
   if (type === 'sqlite') {
     const file = config.get('platform.database.sqlite.file')
     return {
@@ -146,6 +173,7 @@ export function connectionSettings(config: DatabaseConfig, root: string): Connec
       file: file === ':memory:' || isAbsolute(file) ? file : join(root, file),
       busyTimeoutMs: config.get('platform.database.sqlite.busy-timeout'),
       synchronous: config.get('platform.database.sqlite.synchronous'),
+      ...limits,
     }
   }
   return {
@@ -157,7 +185,7 @@ export function connectionSettings(config: DatabaseConfig, root: string): Connec
     password: config.get('platform.database.password'),
     tls: config.get('platform.database.tls'),
     poolSize: config.get('platform.database.pool-size'),
-    connectTimeoutMs: config.get('platform.database.connect-timeout'),
     preparedStatements: config.get('platform.database.prepared-statements'),
+    ...limits,
   }
 }

@@ -1,4 +1,14 @@
-export interface SqliteSettings {
+/** Milliseconds after which a wait ends. */
+export interface WaitLimits {
+  /** For a connection to a server, or for one that is free. */
+  readonly connectTimeoutMs: number
+  /** For a statement on a server. */
+  readonly queryTimeoutMs: number
+  /** For the work of a transaction. */
+  readonly transactionTimeoutMs: number
+}
+
+export interface SqliteSettings extends WaitLimits {
   readonly type: 'sqlite'
   /** Absolute path, or `:memory:`. */
   readonly file: string
@@ -8,7 +18,7 @@ export interface SqliteSettings {
 
 export type TransportSecurity = 'off' | 'encrypt' | 'verify'
 
-export interface ServerSettings {
+export interface ServerSettings extends WaitLimits {
   readonly type: 'postgresql' | 'mysql' | 'mariadb'
   readonly host: string
   readonly port: number
@@ -17,7 +27,6 @@ export interface ServerSettings {
   readonly password: string
   readonly tls: TransportSecurity
   readonly poolSize: number
-  readonly connectTimeoutMs: number
   readonly preparedStatements: boolean
 }
 

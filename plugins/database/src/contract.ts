@@ -11,6 +11,17 @@ export interface ServerInfo {
   readonly version: string
 }
 
+export interface TransactionOptions {
+  /**
+   * Milliseconds that the work may take, all its tries together, from the first statement; 1 to 86,400,000.
+   * `platform.database.transaction-timeout` when absent.
+   */
+  readonly timeoutMs?: number
+}
+
+/** The statements that may run beside everything else; see `Database.reserved`. */
+export type ReservedStatements = Pick<Database, 'execute' | 'query'>
+
 export interface Database {
   readonly dialect: Dialect
   /** Where it is, for people: a file, or host, port and name. No credentials. */
@@ -31,9 +42,18 @@ export interface Database {
    * five times in all. So the work must not do anything but talk to the database; what else is to happen goes into
    * `afterCommit`. On SQLite every other query of the process waits while it runs.
    *
-   * @throws PlinthError `PLINTH_DATABASE_TRANSACTION_GAVE_UP`, `PLINTH_DATABASE_ROLLED_BACK`, or what the work throws
+   * Work that takes longer than its limit is rolled back at once, wherever it is, and on a server its connection is closed.
+   * The signal aborts then, and whatever the work asks of this database afterwards fails with the same error: it runs neither
+   * outside the transaction nor in another one. A nested call has the limit of the outer one.
+   *
+   * @throws PlinthError `PLINTH_DATABASE_TRANSACTION_TIMEOUT` (when it was committing just then, it may have taken effect),
+   *   `PLINTH_DATABASE_TRANSACTION_GAVE_UP`, `PLINTH_DATABASE_ROLLED_BACK`, `PLINTH_DATABASE_QUERY_TIMEOUT`,
+   *   `PLINTH_DATABASE_POOL_TIMEOUT`, `PLINTH_DATABASE_UNREACHABLE`, or what the work throws
    */
-  transactional<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T>
+  transactional<T>(
+    work: (em: SqlEntityManager, signal: AbortSignal) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>
 
   /**
    * Runs the hook once the transaction around it has been committed, never when it is rolled back; outside a transaction
@@ -50,7 +70,8 @@ export interface Database {
    * @param sql with `?` for each parameter, on every database; names in snake_case, unquoted. Keep the number of different
    *   texts small: lists of varying length are for the query builder of the entity manager.
    * @returns rows affected; a row that is written with the values it had counts
-   * @throws the exceptions of MikroORM, for example `UniqueConstraintViolationException`; RangeError for a number that is not exact
+   * @throws the exceptions of MikroORM, for example `UniqueConstraintViolationException`; RangeError for a number that is not
+   *   exact; PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, `PLINTH_DATABASE_POOL_TIMEOUT`, `PLINTH_DATABASE_UNREACHABLE`
    */
   execute(sql: string, parameters?: readonly Parameter[]): Promise<number>
 
@@ -59,6 +80,19 @@ export interface Database {
    * added. Values come as the driver gives them: sums may be text (read them with `exactInteger`), times and booleans differ.
    */
   query<Row extends object>(sql: string, parameters?: readonly Parameter[]): Promise<Row[]>
+
+  /**
+   * For renewals of leases, heartbeats and health checks, and nothing else: they must not wait behind a pool that ordinary
+   * work has used up. On a server these statements have two connections of their own besides the pool; on SQLite they are
+   * the next to have the one connection. Each commits by itself, so on SQLite they cannot be called inside a transaction.
+   */
+  readonly reserved: ReservedStatements
+
+  /**
+   * Seconds since the oldest statement, or turn for a connection, that is waited for right now began; 0 when none is. Read
+   * by the metric `plinth_database_longest_wait_seconds`.
+   */
+  readonly longestWaitSeconds: number
 
   /**
    * A fresh id: grows within the process, sorts by time over all of them, unique, below 2^53.

@@ -11,8 +11,12 @@ export interface TransactionScope {
   readonly hooks: (() => void | Promise<void>)[]
   /** False when it was committed or rolled back. */
   open: boolean
+  /** Aborts when the work has taken too long. */
+  readonly aborter: AbortController
   /** What a nested call threw. */
   failure?: unknown
+  /** Why it was given up while its work went on: what that work asks for now fails with it. */
+  overdue?: Error
 }
 
 /** Knows in which transaction of one database the calling code runs. */
@@ -25,9 +29,14 @@ export class CurrentTransaction {
     return this.#scopes.run(scope, work)
   }
 
-  /** The transaction of `Database.transactional` around the calling code, while it is open. */
+  /**
+   * The transaction of `Database.transactional` around the calling code, while it is open.
+   *
+   * @throws what ended a transaction whose work goes on all the same: outside it, that work would do half of what it means
+   */
   get scope(): TransactionScope | undefined {
     const scope = this.#scopes.getStore()
+    if (scope?.overdue !== undefined) throw scope.overdue
     return scope?.open ? scope : undefined
   }
 
@@ -36,8 +45,9 @@ export class CurrentTransaction {
    * transaction and outlives it is in none.
    */
   get entityManager(): SqlEntityManager | undefined {
+    const { scope } = this
     const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
-    const em = innermost ?? this.scope?.em
+    const em = innermost ?? scope?.em
     return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
   }
 

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { type Clock, type Logger, PlinthError, reasonOf } from '@plinth/kernel'
+import { type Clock, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
 import { type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
-import { CompiledQuery, type Kysely, type QueryResult } from 'kysely'
+import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './bound-parameters.ts'
 import { connectionFailure, placeOf } from './connection-failure.ts'
 import type { ConnectionSettings, ProbeTarget } from './connection-settings.ts'
-import type { Database, ServerInfo } from './contract.ts'
+import type { Database, ReservedStatements, ServerInfo, TransactionOptions } from './contract.ts'
 import { openTransactionOf, type TransactionScope } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 import { IdSource, type IdTables } from './id-source.ts'
+import type { Lease } from './leasing-driver.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
+import { type OpenWait, OpenWaits } from './open-waits.ts'
 import { markPrepared } from './server-connection.ts'
 import { readServerInfo } from './server-info.ts'
 import { withRetries } from './transaction-retry.ts'
@@ -31,8 +33,23 @@ const probeDefaults = {
   tls: 'off',
   poolSize: 1,
   connectTimeoutMs: 5_000,
+  queryTimeoutMs: 5_000,
+  transactionTimeoutMs: 5_000,
   preparedStatements: false,
 } as const
+
+type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
+
+/** How long the work of a transaction may take, all its tries together. `endsAt` is known when the first one begins. */
+interface Limit {
+  readonly ms: number
+  endsAt: number | undefined
+}
+
+const longestTransactionMs = 24 * 60 * 60 * 1000
+
+/** Milliseconds that the last statement of a process may take: what it says lapses by itself too. */
+const farewellMs = 1_000
 
 /** Texts whose placeholders have been rewritten for PostgreSQL. */
 const keptTexts = 1_000
@@ -42,13 +59,18 @@ export class DatabaseService implements Database {
   readonly #open: OpenOrm
   readonly #migrator: Migrator
   readonly #ids: IdSource
+  readonly #transactions = new OpenWaits()
   readonly #texts = new StatementCache<string>(keptTexts)
   #connected: Promise<void> | undefined
 
   private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
     this.#options = options
     this.#open = open
-    this.#ids = new IdSource(() => this.#kysely as Kysely<IdTables>, options.clock, randomUUID())
+    // A renewal runs in the context in which the source was made.
+    this.#ids = open.demand.run(
+      { reserved: true },
+      () => new IdSource(() => this.#kysely as Kysely<IdTables>, options.clock, randomUUID()),
+    )
     const { changeSets, clock, lockWaitMs } = options
     this.#migrator = new Migrator({
       get db() {
@@ -89,7 +111,7 @@ export class DatabaseService implements Database {
       await this.#kysely.executeQuery(CompiledQuery.raw('select 1'))
     } catch (error) {
       this.#connected = undefined
-      throw error instanceof PlinthError ? error : connectionFailure(this.#options.settings, error)
+      throw isPlinthError(error) ? error : connectionFailure(this.#options.settings, error)
     }
   }
 
@@ -101,7 +123,9 @@ export class DatabaseService implements Database {
 
   /** Gives everything back. */
   async close(): Promise<void> {
-    await this.#ids.release().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
+    await this.#open.demand
+      .run({ reserved: true, statementMs: farewellMs }, () => this.#ids.release())
+      .catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
     this.#connected = undefined
     await this.#open.close()
   }
@@ -113,19 +137,24 @@ export class DatabaseService implements Database {
       : current.fork({ keepTransactionContext: true })
   }
 
-  async transactional<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+  async transactional<T>(work: TransactionWork<T>, { timeoutMs }: TransactionOptions = {}): Promise<T> {
+    const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
+    if (!(ms >= 1 && ms <= longestTransactionMs))
+      throw new RangeError(`timeoutMs is ${ms}, not 1 to ${longestTransactionMs}`)
     const current = this.#open.transaction.entityManager
     if (current !== undefined) return this.#join(current, work)
     // Nothing to do once the plugin is set up; a command of the program connects and takes ids only when it writes.
     await this.reserveIds()
-    const { answer, hooks } = await withRetries(() => this.#transaction(work))
+    const limit: Limit = { ms, endsAt: undefined }
+    const { answer, hooks } = await withRetries(() => this.#transaction(work, limit))
     for (const hook of hooks) await this.#runHook(hook)
     return answer
   }
 
-  async #join<T>(em: SqlEntityManager, work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+  async #join<T>(em: SqlEntityManager, work: TransactionWork<T>): Promise<T> {
+    const signal = this.#open.transaction.scope?.aborter.signal ?? new AbortController().signal
     try {
-      return await work(em)
+      return await work(em, signal)
     } catch (error) {
       const { scope } = this.#open.transaction
       if (scope?.em === em) scope.failure ??= error
@@ -133,17 +162,29 @@ export class DatabaseService implements Database {
     }
   }
 
-  async #transaction<T>(work: (em: SqlEntityManager) => Promise<T>) {
+  async #transaction<T>(work: TransactionWork<T>, limit: Limit) {
     const root = this.#open.orm.em.fork({ disableContextResolution: true })
     const hooks: TransactionScope['hooks'] = []
     let scope: TransactionScope | undefined
+    let deadline: OpenWait | undefined
     try {
       const answer = await root.transactional(
-        (em) => {
-          const own: TransactionScope = { em, hooks, open: true }
+        async (em) => {
+          const own: TransactionScope = { em, hooks, open: true, aborter: new AbortController() }
           scope = own
+          const lease = await leaseOf(em)
+          const overdue = Promise.withResolvers<never>()
+          // What is still at work when the time is over may be the commit, and then nobody looks at this.
+          overdue.promise.catch(() => undefined)
+          limit.endsAt ??= performance.now() + limit.ms
+          deadline = this.#transactions.open(limit.endsAt - performance.now(), () => {
+            own.overdue = databaseError('PLINTH_DATABASE_TRANSACTION_TIMEOUT', { ms: limit.ms })
+            lease.sever(own.overdue)
+            own.aborter.abort(own.overdue)
+            overdue.reject(own.overdue)
+          })
           return this.#open.transaction.run(own, async () => {
-            const result = await work(em)
+            const result = await Promise.race([work(em, own.aborter.signal), overdue.promise])
             if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', {}, own.failure)
             return result
           })
@@ -151,7 +192,10 @@ export class DatabaseService implements Database {
         { clear: true },
       )
       return { answer, hooks }
+    } catch (error) {
+      throw scope?.overdue ?? error
     } finally {
+      if (deadline !== undefined) this.#transactions.close(deadline)
       if (scope !== undefined) scope.open = false
     }
   }
@@ -171,12 +215,17 @@ export class DatabaseService implements Database {
   }
 
   async execute(sql: string, parameters: readonly Parameter[] = []): Promise<number> {
-    const { numAffectedRows } = await this.#run(sql, parameters)
-    return Number(numAffectedRows ?? 0)
+    return affectedRows(await this.#run(sql, parameters))
   }
 
   async query<Row extends object>(sql: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
     return (await this.#run(sql, parameters)).rows as Row[]
+  }
+
+  readonly reserved: ReservedStatements = {
+    execute: async (sql, parameters = []) => affectedRows(await this.#runReserved(sql, parameters)),
+    query: async <Row extends object>(sql: string, parameters: readonly Parameter[] = []) =>
+      (await this.#runReserved(sql, parameters)).rows as Row[],
   }
 
   async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
@@ -185,6 +234,17 @@ export class DatabaseService implements Database {
     // Inside a transaction a conflict is the whole transaction's.
     if (current !== undefined) return this.#statement(sql, parameters, current)
     return withRetries(() => this.#statement(sql, parameters, undefined))
+  }
+
+  #runReserved(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
+    assertBindable(parameters)
+    return this.#open.demand.run({ reserved: true }, () =>
+      withRetries(() => this.#statement(sql, parameters, undefined)),
+    )
+  }
+
+  get longestWaitSeconds(): number {
+    return this.#open.waits.longestMs / 1000
   }
 
   async #statement(
@@ -203,6 +263,7 @@ export class DatabaseService implements Database {
       const executor = (current === undefined ? undefined : openTransactionOf(current)) ?? this.#kysely
       return await executor.executeQuery(query)
     } catch (error) {
+      if (isPlinthError(error)) throw error
       throw this.#open.orm.driver
         .getPlatform()
         .getExceptionConverter()
@@ -231,7 +292,9 @@ export class DatabaseService implements Database {
 
   async migrate(options: MigrateOptions = {}) {
     await this.connect()
-    const result = await this.#migrator.migrate(options)
+    const result = await this.#open.demand.run({ statementMs: Number.POSITIVE_INFINITY }, () =>
+      this.#migrator.migrate(options),
+    )
     await this.#ids.claim()
     return result
   }
@@ -253,7 +316,7 @@ export class DatabaseService implements Database {
       await open.connect()
       return await readServerInfo(kyselyOf(open), settings.type)
     } catch (error) {
-      throw connectionFailure(settings, error)
+      throw isPlinthError(error) ? error : connectionFailure(settings, error)
     } finally {
       await open.close()
     }
@@ -262,6 +325,15 @@ export class DatabaseService implements Database {
   get #kysely(): Kysely<unknown> {
     return kyselyOf(this.#open)
   }
+}
+
+const affectedRows = ({ numAffectedRows }: QueryResult<unknown>) => Number(numAffectedRows ?? 0)
+
+/** The connection of a transaction that has just begun. */
+function leaseOf(em: SqlEntityManager): Promise<Lease> {
+  const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
+  if (transaction === undefined) throw new TypeError('The entity manager is in no transaction.')
+  return transaction.getExecutor().provideConnection(async (connection) => connection as Lease)
 }
 
 const kyselyOf = ({ orm }: OpenOrm): Kysely<unknown> => orm.driver.getConnection().getClient()

@@ -22,6 +22,18 @@ export const databaseErrors = {
     text: 'The {type} database at {place} cannot be used: {reason}.',
     fix: 'Mend what the database complains about; its own log says more.',
   },
+  PLINTH_DATABASE_POOL_TIMEOUT: {
+    text: 'No database connection became free within {ms} ms; {size} can be in use at once.',
+    fix: 'Find what keeps them (long transactions, a slow server), or raise platform.database.pool-size or platform.database.connect-timeout.',
+  },
+  PLINTH_DATABASE_QUERY_TIMEOUT: {
+    text: 'The database did not answer within {ms} ms, so the connection was closed. Whether the statement took effect is unknown.',
+    fix: 'See whether the server can be reached and what keeps it busy, or raise platform.database.query-timeout.',
+  },
+  PLINTH_DATABASE_TRANSACTION_TIMEOUT: {
+    text: 'The work of a transaction took longer than {ms} ms, so it was rolled back.',
+    fix: 'Keep everything but statements out of transactions, or give the work more time: `timeoutMs`, platform.database.transaction-timeout.',
+  },
   PLINTH_DATABASE_CLOSED: {
     text: 'The database connection has been closed, because the product stops.',
     fix: 'A plugin that uses the database until its own stop must list it in `requires`: then it stops first.',
@@ -54,6 +66,24 @@ export const databaseErrors = {
 
 export type DatabaseErrorCode = keyof typeof databaseErrors
 
+/** What a caller may try again later, because nothing is wrong with what it asked for. */
+const transient: ReadonlySet<DatabaseErrorCode> = new Set([
+  'PLINTH_DATABASE_UNREACHABLE',
+  'PLINTH_DATABASE_POOL_TIMEOUT',
+  'PLINTH_DATABASE_QUERY_TIMEOUT',
+  'PLINTH_DATABASE_TRANSACTION_TIMEOUT',
+])
+
+class DatabaseError extends PlinthError {
+  /** The HTTP layer answers such an error with 503. */
+  readonly unavailable: boolean
+
+  constructor(code: DatabaseErrorCode, message: string, fix: string, cause: unknown) {
+    super(code, message, fix, { cause })
+    this.unavailable = transient.has(code)
+  }
+}
+
 export function databaseError(
   code: DatabaseErrorCode,
   details: Readonly<Record<string, string | number>> = {},
@@ -61,5 +91,5 @@ export function databaseError(
 ): PlinthError {
   const { text, fix } = databaseErrors[code]
   const message = text.replace(/\{(\w+)\}/g, (whole, name: string) => String(details[name] ?? whole))
-  return new PlinthError(code, message, fix, { cause })
+  return new DatabaseError(code, message, fix, cause)
 }

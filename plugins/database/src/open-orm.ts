@@ -1,10 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AbstractSqlDriver, MikroORM, SqlEntityManager } from '@mikro-orm/sql'
+import { isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
+import { connectionFailure } from './connection-failure.ts'
 import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connection-settings.ts'
 import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
-import { withLeases } from './leasing-driver.ts'
-import { mysqlOptions, openMysqlSession, postgresOptions, prepareOnMysql } from './server-connection.ts'
+import { type Demand, type LeaseRules, withLeases } from './leasing-driver.ts'
+import { OpenWaits } from './open-waits.ts'
+import { mysqlOptions, postgresOptions, prepareOnMysql, ServerSockets, sessionStatements } from './server-connection.ts'
 import { SqliteDialect } from './sqlite-dialect.ts'
 
 export type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
@@ -12,6 +16,10 @@ export type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 export interface OpenOrm {
   readonly orm: Orm
   readonly transaction: CurrentTransaction
+  /** Statements and turns of connections that are waited for. */
+  readonly waits: OpenWaits
+  /** What the calling code asks of its connections. */
+  readonly demand: AsyncLocalStorage<Demand>
   /** Of SQLite: its driver, for statements that need no detour. */
   readonly sqlite?: SqliteDialect['driver']
   /** Opens the connection; called once before the first query. */
@@ -40,21 +48,33 @@ const commonOptions = ({ entities, warn }: OrmOptions, { contextName }: CurrentT
   discovery: { warnWhenNoEntities: false },
 })
 
+/** Connections besides the pool for what must not wait behind it. */
+const reservedConnections = 2
+
 async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promise<OpenOrm> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
-  const transaction = new CurrentTransaction()
-  const dialect = new SqliteDialect({
-    ...{ ...settings, warn: options.warn },
-    isInsideTransaction: () => transaction.isOpen,
+  const parts = shared(settings)
+  const dialect = new SqliteDialect({ ...settings, warn: options.warn })
+  const leased = withLeases(dialect, {
+    ...parts.rules,
+    size: 1,
+    reserved: 0,
+    // A statement of SQLite waits for no network, and for other processes as long as the busy timeout says.
+    statementMs: Number.POSITIVE_INFINITY,
+    session: { open: [], lift: [], restore: [] },
+    giveUp: () => dialect.driver.rollBack(),
+    admit: () => {
+      if (parts.transaction.isOpen) throw databaseError('PLINTH_DATABASE_SECOND_CONNECTION')
+    },
   })
   const orm = new MikroORM({
-    ...commonOptions(options, transaction),
+    ...commonOptions(options, parts.transaction),
     dbName: settings.file,
-    driverOptions: () => dialect,
+    driverOptions: () => leased,
   })
   return {
+    ...parts,
     orm,
-    transaction,
     sqlite: dialect.driver,
     connect: async () => void (await orm.connect()),
     close: () => close(orm),
@@ -62,40 +82,54 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
 }
 
 async function openServer(settings: ServerSettings, options: OrmOptions): Promise<OpenOrm> {
-  const transaction = new CurrentTransaction()
+  const parts = shared(settings)
+  const sockets = new ServerSockets()
+  const rules: LeaseRules = {
+    ...parts.rules,
+    size: settings.poolSize,
+    reserved: reservedConnections,
+    statementMs: settings.queryTimeoutMs,
+    session: sessionStatements(settings),
+    closeSockets: () => sockets.closeAll(),
+    admit: () => void parts.transaction.isOpen,
+  }
   const common = {
-    ...commonOptions(options, transaction),
+    ...commonOptions(options, parts.transaction),
     host: settings.host,
     port: settings.port,
     dbName: settings.name,
     user: settings.username,
     password: settings.password,
-    pool: { min: 0, max: settings.poolSize },
+    pool: { min: 0, max: settings.poolSize + reservedConnections },
   }
   if (settings.type === 'postgresql') {
     const { MikroORM } = await import('@mikro-orm/postgresql')
-    const orm = new MikroORM({ ...common, driverOptions: postgresOptions(settings) })
-    leaseConnections(orm)
-    return { orm, transaction, connect: async () => void (await orm.connect()), close: () => close(orm) }
+    const orm = new MikroORM({ ...common, driverOptions: postgresOptions(settings, sockets) })
+    leaseConnections(orm, rules)
+    return { ...parts, orm, connect: async () => void (await orm.connect()), close: () => close(orm) }
   }
-  const mysql = {
-    ...common,
-    driverOptions: mysqlOptions(settings),
-    onCreateConnection: openMysqlSession,
-  }
+  const mysql = { ...common, driverOptions: mysqlOptions(settings, sockets) }
   const orm = await (settings.type === 'mysql'
     ? import('@mikro-orm/mysql').then(({ MikroORM }) => new MikroORM(mysql))
     : import('@mikro-orm/mariadb').then(({ MikroORM }) => new MikroORM(mysql)))
-  leaseConnections(orm)
+  leaseConnections(orm, rules)
   return {
+    ...parts,
     orm,
-    transaction,
     connect: async () => {
       await orm.connect()
       prepareOnMysql(await orm.driver.getConnection().getNativeClient())
     },
     close: () => close(orm),
   }
+}
+
+function shared(settings: ConnectionSettings) {
+  const transaction = new CurrentTransaction()
+  const waits = new OpenWaits()
+  const demand = new AsyncLocalStorage<Demand>()
+  const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
+  return { transaction, waits, demand, rules: { waits, demand, failure, waitMs: settings.connectTimeoutMs } }
 }
 
 async function close(orm: Orm): Promise<void> {
@@ -105,13 +139,13 @@ async function close(orm: Orm): Promise<void> {
 }
 
 /** MikroORM makes the Kysely dialect of a server by itself; this wraps what it makes. */
-function leaseConnections(orm: { readonly driver: { getConnection(): object } }): void {
+function leaseConnections(orm: { readonly driver: { getConnection(): object } }, rules: LeaseRules): void {
   const connection = orm.driver.getConnection() as {
     createKyselyDialect(options: object): Dialect | Promise<Dialect>
   }
   const create = connection.createKyselyDialect.bind(connection)
   connection.createKyselyDialect = (options) => {
     const dialect = create(options)
-    return dialect instanceof Promise ? dialect.then(withLeases) : withLeases(dialect)
+    return dialect instanceof Promise ? dialect.then((made) => withLeases(made, rules)) : withLeases(dialect, rules)
   }
 }

@@ -16,8 +16,6 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import { StatementCache } from './bound-parameters.ts'
-import { databaseError } from './errors.ts'
-import { LeasingDriver } from './leasing-driver.ts'
 
 export interface SqliteOptions {
   /** Path, or `:memory:`. */
@@ -26,8 +24,6 @@ export interface SqliteOptions {
   readonly busyTimeoutMs: number
   /** `full` survives a loss of power, `normal` only a crash of the process. */
   readonly synchronous: 'full' | 'normal'
-  /** Whether the calling code owns the connection already. */
-  readonly isInsideTransaction: () => boolean
   /** Receives what an operator should know. */
   readonly warn: (message: string) => void
 }
@@ -36,7 +32,7 @@ export interface SqliteOptions {
  * Kysely on better-sqlite3 with what the stock dialect lacks: WAL, prepared statements that are kept, transactions that
  * take the write lock when they begin (a transaction that reads first would fail at its first write when another
  * process wrote in between), waiting for another process without blocking the event loop, integers beyond 2^53 that
- * stay exact, and an error instead of an endless wait for a second connection.
+ * stay exact. Its one connection is handed out in turn by the leases around it.
  */
 export class SqliteDialect implements Dialect {
   readonly driver: SqliteDriver
@@ -49,7 +45,7 @@ export class SqliteDialect implements Dialect {
     return new QueueingAdapter()
   }
   createDriver() {
-    return new LeasingDriver(this.driver)
+    return this.driver
   }
   createIntrospector(db: ConstructorParameters<typeof SqliteIntrospector>[0]) {
     return new SqliteIntrospector(db)
@@ -59,7 +55,7 @@ export class SqliteDialect implements Dialect {
   }
 }
 
-/** The driver hands out its one connection in turn by itself, so Kysely must not queue before it. */
+/** Leases are handed out in turn, so Kysely must not queue before them. */
 class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true
@@ -68,9 +64,7 @@ class QueueingAdapter extends SqliteAdapter {
 
 class SqliteDriver implements Driver {
   readonly #options: SqliteOptions
-  readonly #waiting: (() => void)[] = []
   #connection: SqliteConnection | undefined
-  #taken = false
 
   constructor(options: SqliteOptions) {
     this.#options = options
@@ -95,17 +89,10 @@ class SqliteDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    if (this.#options.isInsideTransaction()) throw databaseError('PLINTH_DATABASE_SECOND_CONNECTION')
-    if (this.#taken) await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    this.#taken = true
     return this.connection
   }
 
-  async releaseConnection(): Promise<void> {
-    const next = this.#waiting.shift()
-    if (next === undefined) this.#taken = false
-    else next()
-  }
+  async releaseConnection(): Promise<void> {}
 
   async beginTransaction(_: DatabaseConnection, { accessMode }: TransactionSettings): Promise<void> {
     await this.connection.begin(accessMode === 'read only' ? 'begin' : 'begin immediate')
@@ -114,6 +101,9 @@ class SqliteDriver implements Driver {
     this.connection.run('commit', [])
   }
   async rollbackTransaction(): Promise<void> {
+    this.rollBack()
+  }
+  rollBack(): void {
     if (this.connection.inTransaction) this.connection.run('rollback', [])
   }
   async savepoint(_: DatabaseConnection, name: string, __: QueryCompiler['compileQuery']): Promise<void> {

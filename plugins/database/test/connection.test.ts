@@ -190,6 +190,8 @@ t.test('codes of the drivers are told apart', async (t) => {
     tls: 'off',
     poolSize: 2,
     connectTimeoutMs: 1,
+    queryTimeoutMs: 1,
+    transactionTimeoutMs: 1,
     preparedStatements: true,
   }
   for (const [code, expected] of [

@@ -26,27 +26,31 @@ export async function startHalfOpenProxy(target: {
   readonly port: number
 }): Promise<HalfOpenProxy> {
   const pairs = new Set<{ readonly client: Socket; readonly server?: Socket; silent: boolean }>()
+  const clients = new Set<Socket>()
   let silent = false
-  let clients = 0
   let accepted = 0
 
   const proxy = createServer({ allowHalfOpen: true }, (client) => {
     const server = silent ? undefined : connect({ host: target.host ?? '127.0.0.1', port: target.port })
     const pair = { client, silent, ...(server === undefined ? {} : { server }) }
     pairs.add(pair)
-    clients++
+    clients.add(client)
     accepted++
     client.setNoDelay(true)
     client.on('error', () => {})
     client.once('close', () => {
-      clients--
+      clients.delete(client)
       if (pair.silent) return
       pairs.delete(pair)
       server?.destroy()
     })
     // Without a reader the end of the client would never be seen.
     client.on('data', (bytes) => pair.silent || server?.write(bytes))
-    client.once('end', () => (pair.silent ? client.destroy() : server?.end()))
+    client.once('end', () => {
+      clients.delete(client)
+      // A lost host answers no goodbye.
+      if (!pair.silent) server?.end()
+    })
     server?.setNoDelay(true)
     server?.on('error', () => pair.silent || client.destroy())
     server?.on('data', (bytes) => pair.silent || client.write(bytes))
@@ -60,7 +64,7 @@ export async function startHalfOpenProxy(target: {
     host: address,
     port,
     get clients() {
-      return clients
+      return clients.size
     },
     get accepted() {
       return accepted

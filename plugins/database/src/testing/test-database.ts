@@ -34,13 +34,15 @@ const servers = {
 /** Database servers of this machine, on their standard ports, without a password. */
 export type TestServer = keyof typeof servers
 
+/** A machine that runs many tests at once is slow, not broken. */
+const patience = '60s'
+
 const configOn = (server: TestServer, name: string) => ({
   'platform.database.type': server,
   'platform.database.name': name,
   'platform.database.username': servers[server].username,
   'platform.database.pool-size': 5,
-  // A machine that runs many tests at once is slow, not broken.
-  'platform.database.connect-timeout': '60s',
+  'platform.database.connect-timeout': patience,
 })
 
 /** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
@@ -90,6 +92,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
     const config = {
       'platform.database.sqlite.file': join(directory, 'test.sqlite'),
       'platform.database.sqlite.synchronous': 'normal',
+      'platform.database.connect-timeout': patience,
     }
     return { dialect, config, directory, drop: async () => removeDirectory() }
   }

@@ -1,0 +1,199 @@
+/** Every wait on the database ends: statements, turns for a connection, transactions. */
+import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import databasePlugin, { database } from '@plinth/database'
+import { startHalfOpenProxy } from '@plinth/database/testing'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import type { DatabaseService } from '../src/database-service.ts'
+import { onEachDatabase, servers, type TestDatabase } from './fixtures/databases.ts'
+import samplePlugin from './fixtures/sample-plugin.ts'
+
+async function start(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
+  const plugins = [databasePlugin, samplePlugin]
+  const running = await startForTest(defineProduct({ name: 'test', plugins, config: { ...db.config, ...config } }))
+  t.teardown(() => running.stop('test ended'))
+  return running.service(database) as DatabaseService
+}
+
+const never = () => new Promise<never>(() => {})
+
+onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothing waits behind it', async (t, db) => {
+  const service = await start(t, db, {
+    'platform.database.transaction-timeout': '200ms',
+    'platform.database.pool-size': 2,
+  })
+  const late = { code: 'PLINTH_DATABASE_TRANSACTION_TIMEOUT', fix: String, unavailable: true }
+  const count = async () =>
+    Number((await service.query<{ n: unknown }>('select count(*) as n from sample_counter'))[0]?.n)
+  const add = (id: number) =>
+    service.execute('insert into sample_counter (id, name, value) values (?, ?, 0)', [id, 'x'])
+
+  for (let round = 1; round <= 4; round++) {
+    await t.rejects(
+      service.transactional(async () => {
+        await add(round)
+        await never()
+      }),
+      { ...late, message: /200 ms/ },
+      'effect of platform.database.transaction-timeout',
+    )
+  }
+  t.equal(await count(), 2, 'nothing of it is left, and the connection serves others')
+
+  const reports: string[] = []
+  const resumed = Promise.withResolvers<void>()
+  const report = (name: string, outcome: Promise<unknown>) =>
+    outcome.then(
+      () => reports.push(`${name} ran`),
+      (error: { code?: string }) => reports.push(`${name} ${error.code}`),
+    )
+  const finished = Promise.withResolvers<void>()
+  const work = service.transactional(
+    async (em, signal) => {
+      await add(10)
+      await once(signal, 'abort')
+      t.match(signal.reason, late, 'the work is told')
+      await resumed.promise
+      await report('execute', add(11))
+      await report('query', service.query('select 1 as one'))
+      await report('reserved', service.reserved.query('select 1 as one'))
+      await report(
+        'transactional',
+        service.transactional(async () => add(12)),
+      )
+      await report(
+        'joined',
+        service.transactional(async (inner) => inner.execute('select 1')),
+      )
+      await t.rejects(em.execute('insert into sample_counter (id, name, value) values (13, ?, 0)', ['x']))
+      t.throws(() => service.fork(), late)
+      t.throws(() => service.afterCommit(() => {}), late)
+      finished.resolve()
+    },
+    { timeoutMs: 50 },
+  )
+  await t.rejects(work, { ...late, message: /50 ms/ }, 'a limit of its own')
+  const other = service.transactional(async () => {
+    resumed.resolve()
+    await finished.promise
+    return add(20)
+  })
+  t.equal(await other, 1, 'late statements do not join the transaction of somebody else')
+  const code = 'PLINTH_DATABASE_TRANSACTION_TIMEOUT'
+  t.same(
+    reports,
+    ['execute', 'query', 'reserved', 'transactional', 'joined'].map((name) => `${name} ${code}`),
+  )
+  t.same(
+    (await service.query<{ id: unknown }>('select id from sample_counter where name = ?', ['x'])).map(({ id }) =>
+      Number(id),
+    ),
+    [20],
+  )
+  await t.rejects(service.transactional(never, { timeoutMs: 0 }), RangeError)
+  await t.rejects(service.transactional(never, { timeoutMs: Number.NaN }), RangeError)
+})
+
+const halfOpen = async (t: Test, db: TestDatabase) => {
+  const proxy = await startHalfOpenProxy({ port: { postgresql: 5432, mariadb: 3306, sqlite: 0 }[db.dialect] })
+  t.teardown(() => proxy.close())
+  const service = await start(t, db, {
+    'platform.database.port': proxy.port,
+    'platform.database.pool-size': 3,
+    'platform.database.query-timeout': '300ms',
+    'platform.database.connect-timeout': '300ms',
+  })
+  const one = () => service.query('select 1 as one')
+  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /300 ms/, unavailable: true }
+  const entered = Promise.withResolvers<void>()
+  const silence = Promise.withResolvers<void>()
+  const committing = service.transactional(async () => {
+    await service.execute('insert into sample_counter (id, name, value) values (1, ?, 0)', ['x'])
+    entered.resolve()
+    await silence.promise
+  })
+  await entered.promise
+  // Fills the pool, so that all of it is half open.
+  await Promise.all([one(), one(), one(), service.reserved.query('select 1 as one')])
+  proxy.fallSilent()
+  silence.resolve()
+  await t.rejects(committing, lost, 'effect of platform.database.query-timeout: a commit')
+  const roads = {
+    query: one(),
+    execute: service.execute('update sample_counter set value = 1 where id = ?', [1]),
+    'entity manager': service.fork().execute('select 1'),
+    begin: service.transactional(one),
+    reserved: service.reserved.query('select 1 as one'),
+    ping: service.ping(new AbortController().signal),
+  }
+  const outcomes = await Promise.allSettled(Object.values(roads))
+  for (const [index, road] of Object.keys(roads).entries()) {
+    t.match(outcomes[index], { status: 'rejected', reason: { unavailable: true } }, road)
+  }
+  // Whatever connection was left is half open too.
+  for (let round = 0; round < 6; round++)
+    await t.rejects(one(), { code: /^PLINTH_DATABASE_(QUERY_TIMEOUT|UNREACHABLE)$/ })
+  t.equal(service.longestWaitSeconds, 0, 'nothing is waited for any more')
+  // The sockets are destroyed, all of them; the proxy learns it a moment later.
+  while (proxy.clients > 0) await nextTurn()
+  proxy.recover()
+  for (let round = 0; round < 6; round++) t.same(await one(), [{ one: 1 }], 'it goes on at once')
+}
+onEachDatabase(
+  t,
+  'a server that falls silent: each statement fails in time, and its connection is replaced',
+  halfOpen,
+  servers,
+)
+
+onEachDatabase(
+  t,
+  'a turn for a connection comes in time or not at all; reserved statements go first',
+  async (t, db) => {
+    const service = await start(t, db, {
+      'platform.database.connect-timeout': '1s',
+      'platform.database.pool-size': 2,
+    })
+    const end = Promise.withResolvers<void>()
+    const hold = async () => {
+      const begun = Promise.withResolvers<void>()
+      const held = service.transactional(async () => {
+        begun.resolve()
+        await end.promise
+      })
+      await begun.promise
+      return () => held
+    }
+    const size = db.dialect === 'sqlite' ? 1 : 2
+    const holders = await Promise.all(Array.from({ length: size }, hold))
+    const behind = t.rejects(
+      service.execute('update sample_counter set value = 5'),
+      {
+        code: 'PLINTH_DATABASE_POOL_TIMEOUT',
+        message: new RegExp(`1000 ms; ${size} can be in use`),
+        unavailable: true,
+      },
+      'effect of platform.database.connect-timeout',
+    )
+    if (db.dialect !== 'sqlite') {
+      const rows = await Promise.all(Array.from({ length: 5 }, () => service.reserved.query('select 1 as one')))
+      t.equal(rows.length, 5, 'beside a pool that is used up')
+    }
+    await behind
+
+    const order: string[] = []
+    const note = (name: string, answer: Promise<unknown>) => answer.then(() => order.push(name))
+    const rename = 'update sample_counter set name = ? where id = ?'
+    const waiting = [
+      note('ordinary', service.execute(rename, ['a', 1])),
+      note('reserved', service.reserved.execute(rename, ['a', 2])),
+      note('reserved', service.reserved.execute(rename, ['a', 2])),
+    ]
+    end.resolve()
+    await Promise.all([...holders.map((held) => held()), ...waiting])
+    // On a server they have connections of their own, and nobody knows which is faster.
+    if (db.dialect === 'sqlite') t.same(order, ['reserved', 'reserved', 'ordinary'])
+  },
+)
