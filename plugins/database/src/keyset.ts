@@ -16,8 +16,8 @@ export interface SortedBy {
 /** Which rows of a list are wanted. */
 export interface PageWindow {
   /**
-   * In order of precedence. Ties are broken by the id, in the direction of the last rule; null counts as smaller than any
-   * value, on every database.
+   * In order of precedence. Ties are broken by the primary key, in the direction of the last rule; null counts as smaller
+   * than any value, on every database.
    */
   readonly orderBy: readonly SortedBy[]
   /** Rows at most, 1 or more. */
@@ -90,18 +90,17 @@ export async function findPage<T extends object>(
 }
 
 function keysOf<T extends object>(em: SqlEntityManager, entity: EntityName<T>, orderBy: readonly SortedBy[]): Key[] {
-  const { properties, className } = em.getMetadata().get<T>(entity)
-  const keys: Key[] = []
-  for (const { property, direction } of [
-    ...orderBy,
-    { property: 'id', direction: orderBy.at(-1)?.direction ?? 'asc' },
-  ]) {
-    const column = (properties as Record<string, EntityProperty | undefined>)[property]
-    if (column === undefined) throw new RangeError(`${className} has no property "${property}"`)
-    keys.push({ property, direction, column })
-    if (property === 'id') break
+  const { properties, primaryKeys, className } = em.getMetadata().get<T>(entity)
+  const direction = orderBy.at(-1)?.direction ?? 'asc'
+  const ties = primaryKeys.map((property) => ({ property: String(property), direction }))
+  const keys = new Map<string, Key>()
+  for (const rule of [...orderBy, ...ties]) {
+    const column = (properties as Record<string, EntityProperty | undefined>)[rule.property]
+    if (column === undefined) throw new RangeError(`${className} has no property "${rule.property}"`)
+    if (ties.every(({ property }) => keys.has(property))) break
+    if (!keys.has(rule.property)) keys.set(rule.property, { ...rule, column })
   }
-  return keys
+  return [...keys.values()]
 }
 
 /** PostgreSQL alone takes null for the largest value. */
@@ -131,7 +130,8 @@ function behind<T extends object>(
     if (!fits(column, value)) refuse(`"${property}" is of another type`)
     return column.runtimeType === 'Date' && value !== null ? new Date(value as number) : value
   })
-  return isOneSeek(em, keys) ? rowBehind(em, keys, values) : stepsBehind(keys, values)
+  if (isOneSeek(em, keys)) return rowBehind(em, keys, values)
+  return { $and: [bound(keys[0] as Key, values[0] as Position), stepsBehind(keys, values)] }
 }
 
 /** `(a, b) > (?, ?)` is one seek of an index on SQLite and PostgreSQL; MySQL reads the whole index for it. */
@@ -147,6 +147,12 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
     `(${names.map((name) => `${alias}.${name}`).join(', ')}) ${operator} (${names.map(() => '?').join(', ')})`
   const bound = values.map((value) => (value instanceof Date ? platform.processDateProperty(value) : value))
   return { [raw(text, bound)]: [] }
+}
+
+/** Says once more where the rows begin: databases read an index from there, and of alternatives they would read all. */
+function bound({ property, direction, column }: Key, value: Position): object {
+  if (value === null || (direction === 'desc' && column.nullable)) return {}
+  return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
 }
 
 /** `a > ? or (a = ? and (b > ? or ...))`, with null before all values. */

@@ -1,11 +1,18 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
+const foldedEmail = ({ email }: { readonly email?: string | null }) => email?.toLowerCase() ?? ''
+
 export const User = defineEntity({
   name: 'IamUser',
   tableName: 'iam_user',
   uniques: [{ properties: ['usernameKey'] }, { properties: ['emailKey'] }, { properties: ['mobile'] }],
-  indexes: [{ properties: ['orgId'] }],
+  indexes: [
+    { properties: ['orgId'] },
+    { properties: ['emailFolded'] },
+    { properties: ['lastLoginAt'] },
+    { properties: ['createdAt'] },
+  ],
   properties: {
     id: column.primaryKey(),
     username: column.text(64),
@@ -14,6 +21,8 @@ export const User = defineEntity({
     email: column.text(254).nullable(),
     /** Folded form of an address that signs in. Null for one that nobody has proven or vouched for. */
     emailKey: column.text(254).nullable(),
+    /** Folded form of the address, proven or not, empty without one: what users are sorted by. */
+    emailFolded: column.text(254).default('').onCreate(foldedEmail).onUpdate(foldedEmail),
     /** E.164. */
     mobile: column.text(16).nullable(),
     /** PHC string. Null for those who log in by an external identity alone. */

@@ -1,5 +1,5 @@
-import type { Database } from '@plinth/database'
-import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { type Database, findPage } from '@plinth/database'
+import { answerList, type HttpServer, listPage, listQuery, sortQuery } from '@plinth/http'
 import { idempotent } from '@plinth/idempotency'
 import type { LocalizedText } from '@plinth/kernel'
 import { type Static, Type } from 'typebox'
@@ -53,22 +53,20 @@ export function addRoleRoutes({ http, db, roles, catalogue }: RoleRouteParts): v
     access: { permission: own.roleView },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         ...sort.properties,
         keyword: Type.Optional(line(100, 'Part of the code or name.')),
       }),
     },
-    response: page(roleView),
+    response: listPage(roleView),
     handler: async (request) => {
-      const { page, size, keyword } = request.query
+      const { keyword } = request.query
       const em = db.fork()
-      const orderBy = [...sort.parse(request.query.sort), { property: 'id', direction: 'asc' } as const]
-      const [found, total] = await em.findAndCount(Role, keyword ? holdsText(db, ['code', 'name'], keyword) : {}, {
-        orderBy: orderBy.map(({ property, direction }) => ({ [property]: direction })),
-        limit: size,
-        offset: (page - 1) * size,
+      const where = keyword ? holdsText(db, ['code', 'name'], keyword) : {}
+      return answerList(request.query, sort.parse(request.query.sort), async (window) => {
+        const found = await findPage(em, Role, where, window)
+        return { ...found, items: await roleViews(em, found.items) }
       })
-      return { items: await roleViews(em, found), page, size, total }
     },
   })
   http.route('iam', {

@@ -1,6 +1,5 @@
-import { raw } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
-import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { type Database, findPage } from '@plinth/database'
+import { answerList, type HttpServer, listPage, listQuery, sortQuery } from '@plinth/http'
 import { idempotent } from '@plinth/idempotency'
 import { Type } from 'typebox'
 import { requirePrincipal } from './access-guard.ts'
@@ -39,9 +38,8 @@ const sort = sortQuery(
   { id: 'id', username: 'username', email: 'email', createdAt: 'created_at', lastLoginAt: 'last_login_at' },
   'id',
 )
-/** Names that differ in case stand together. */
-const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey' }
-const foldedEmail = () => raw((alias) => `lower(${alias}.email)`)
+/** Names and addresses that differ in case stand together. */
+const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', email: 'emailFolded' }
 const nullableOrg = Type.Union([id, Type.Null()])
 
 /** Administration of users, within the data scope of the caller. */
@@ -59,16 +57,16 @@ export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): vo
     access: { permission: own.userView },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         ...sort.properties,
         keyword: Type.Optional(line(100, 'Part of the user name, e-mail address or mobile number.')),
         enabled: Type.Optional(Type.Boolean()),
         roleId: Type.Optional(id),
       }),
     },
-    response: page(userView),
+    response: listPage(userView),
     handler: async (request) => {
-      const { page, size, keyword, enabled, roleId } = request.query
+      const { keyword, enabled, roleId } = request.query
       const em = db.fork()
       const conditions = [
         usersInScope(requirePrincipal(request)),
@@ -76,19 +74,13 @@ export function addUserRoutes({ http, db, users, sessions }: UserRouteParts): vo
         ...(enabled === undefined ? [] : [{ enabled }]),
         ...(roleId === undefined ? [] : [holdsRole(roleId)]),
       ]
-      const orderBy = [...sort.parse(request.query.sort), { property: 'id', direction: 'asc' } as const]
-      const [found, total] = await em.findAndCount(
-        User,
-        { $and: conditions },
-        {
-          orderBy: orderBy.map(({ property, direction }) => ({
-            [property === 'email' ? foldedEmail() : (sortedBy[property] ?? property)]: direction,
-          })),
-          limit: size,
-          offset: (page - 1) * size,
-        },
-      )
-      return { items: await userViews(em, found), page, size, total }
+      const orderBy = sort
+        .parse(request.query.sort)
+        .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
+      return answerList(request.query, orderBy, async (window) => {
+        const found = await findPage(em, User, { $and: conditions }, window)
+        return { ...found, items: await userViews(em, found.items) }
+      })
     },
   })
   http.route('iam', {

@@ -379,6 +379,37 @@ onEachDatabase(t, 'an e-mail address signs in when it was proven or vouched for,
   )
 })
 
+onEachDatabase(t, 'users in any order are walked by a cursor', async (t, db) => {
+  const iam = await startIam(t, db)
+  const token = await iam.administrator()
+  for (const [index, name] of ['b', 'A', 'ä', 'c', 'D', 'e', '中'].entries()) {
+    const email = index % 2 === 0 ? { email: `${name === 'b' ? 'Z' : index}@example.org` } : {}
+    await iam.accounts.create({ username: `${name}${name}${name}`, password: 'secret1', ...email }, system)
+  }
+  await iam.login('bbb', 'secret1')
+  await iam.login('DDD', 'secret1')
+  const list = async (query: string) => (await iam.call('GET', `${users}?${query}`, { token })).data
+  const ids = (items: readonly { id: number }[]) => items.map(({ id }) => id)
+  for (const sort of ['id', 'username', 'email', 'createdAt', 'lastLoginAt'].flatMap((name) => [name, `-${name}`])) {
+    const all = await list(`sort=${sort}`)
+    t.match(all, { total: 8, counted: 'exact', next: null })
+    const walked: number[] = []
+    let next: string | null = (await list(`sort=${sort}&size=1`)).next
+    for (; next !== null; ) {
+      const page = await list(`sort=${sort}&size=2&cursor=${next}`)
+      walked.push(...ids(page.items))
+      next = page.next
+    }
+    t.same(walked, ids(all.items).slice(1), sort)
+  }
+  const withoutLogin = (await list('sort=lastLoginAt')).items.slice(0, 5)
+  t.ok(
+    withoutLogin.every(({ lastLoginAt }: { lastLoginAt: string | null }) => lastLoginAt === null),
+    'who never signed in comes first, on every database',
+  )
+  t.equal((await list('sort=-email')).items[0].email, 'Z@example.org', 'in any case')
+})
+
 onEachDatabase(t, 'names that look alike are one, and mix no scripts', async (t, db) => {
   const iam = await startIam(t, db)
   const token = await iam.administrator()

@@ -108,7 +108,7 @@ onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry aga
     'I-083',
   )
   t.equal([...audit[2].summary.reason].length, 200, 'I-082')
-  const { items } = await centre.history({ key: 'platform.install.installed', page: 1, size: 1 })
+  const { items } = await centre.history({ key: 'platform.install.installed' }, { size: 1, offset: 0, count: 'exact' })
   t.equal([...(items[0]?.reason ?? '')].length, 200, 'I-082')
   t.match((await execute()).data, { passed: true, locked: true }, 'D63 a second installation')
 })

@@ -285,7 +285,10 @@ onEachDatabase(t, 'I-138 N runs and N administrators at once make one of each', 
   const locked = answers.filter(({ data }) => data.locked === true)
   t.equal(locked.length, 1, 'one run did it')
   t.match((await second.look('status')).data, { installed: true })
-  const { total } = await first.centre.history({ key: 'platform.install.installed', page: 1, size: 9 })
+  const { total } = await first.centre.history(
+    { key: 'platform.install.installed' },
+    { size: 9, offset: 0, count: 'exact' },
+  )
   t.equal(total, 1, 'one lock')
 })
 

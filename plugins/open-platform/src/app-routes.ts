@@ -1,6 +1,6 @@
 import { raw } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
-import { type HttpServer, page, pageQuery, sortQuery, Type } from '@plinth/http'
+import { type Database, findPage } from '@plinth/database'
+import { answerList, type HttpServer, listPage, listQuery, sortQuery, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
@@ -66,20 +66,20 @@ export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: 
     access: { permission: own.appView },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         ...sort.properties,
         keyword: Type.Optional(line(0, 100)),
         status: Type.Optional(appStatus),
       }),
     },
-    response: page(appView),
+    response: listPage(appView),
     async handler({ query }) {
-      const { page, size, keyword, status } = query
+      const { keyword, status } = query
       const conditions = [...(status ? [{ status }] : []), ...(keyword ? [holdsText(db, keyword)] : [])]
-      const orderBy = sort.parse(query.sort).map(({ property, direction }) => ({ [property]: direction }))
-      const options = { orderBy: [...orderBy, { id: 'desc' as const }], limit: size, offset: (page - 1) * size }
-      const [found, total] = await db.fork().findAndCount(OpenApp, { $and: conditions }, options)
-      return { items: found.map(view), page, size, total }
+      return answerList(query, sort.parse(query.sort), async (window) => {
+        const found = await findPage(db.fork(), OpenApp, { $and: conditions }, window)
+        return { ...found, items: found.items.map(view) }
+      })
     },
   })
   http.route(plugin, {

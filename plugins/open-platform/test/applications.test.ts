@@ -47,6 +47,8 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     const list = async (query: string) => (await call('GET', `${apps}?${query}`, admin)).data
     t.match(await list('size=1'), { total: 2, items: [{ id: other.id }] })
     t.match(await list('sort=name'), { items: [{ name: 'Another' }, { name: body.name }] })
+    const { next } = await list('sort=name&size=1')
+    t.match(await list(`sort=name&size=1&cursor=${next}`), { items: [{ name: body.name }], total: null, next: null })
     t.match(await list(`keyword=${created.data.appKey.toUpperCase()}`), { total: 1, items: [{ id }] })
     t.match(await list('keyword=partner%20%E6%BC%A2'), { total: 1 })
     t.match(await list('keyword=%25'), { total: 0 })

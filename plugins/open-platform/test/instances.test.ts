@@ -30,7 +30,7 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
       t.equal(outcome(await one.signed(app)), '200')
       t.equal(outcome(await other.signed(app)), '200', 'an instance learns the key of the secrets when it needs it')
     }
-    const history = await one.running.service(configCentre).history({ page: 1, size: 20 })
+    const history = await one.running.service(configCentre).history({}, { size: 20, offset: 0, count: 'exact' })
     const made = history.items.filter(({ key }) => key === 'platform.open-platform.security.secret-key')
     t.equal(made.length, 1, 'one key was made')
     t.match(made, [{ origin: 'state', actor: 'open-platform', sensitive: true, before: undefined }])

@@ -128,8 +128,8 @@ const declared: readonly Command[] = [
       const limit = Number(options['limit'] ?? 50)
       if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) throw usage('--limit is a number from 1 to 10000.')
       const key = options['key']
-      const filter = { page: 1, size: limit, ...(typeof key === 'string' ? { key } : {}) }
-      const { items } = await runtime.own(configCentre).history(filter)
+      const window = { size: limit, offset: 0, count: 'none' } as const
+      const { items } = await runtime.own(configCentre).history(typeof key === 'string' ? { key } : {}, window)
       output.result(items, items.length === 0 ? 'Nothing was changed yet.' : items.map(historyLine).join('\n'))
     },
   },

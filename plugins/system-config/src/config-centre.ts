@@ -18,6 +18,7 @@ import type {
   ConfigDocument,
   ConfigItem,
   HistoryFilter,
+  HistoryWindow,
   ImportDocument,
   ImportMode,
   InstanceState,
@@ -176,8 +177,8 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#owners.verify(key, value, signal)
   }
 
-  history(filter: HistoryFilter) {
-    return reachingStorage(this.#options.log, () => this.#history.page(filter))
+  history(filter: HistoryFilter, window: HistoryWindow) {
+    return reachingStorage(this.#options.log, () => this.#history.page(filter, window))
   }
 
   async rollbackChanges(toVersion: number, keys?: readonly string[]): Promise<readonly ConfigChange[]> {

@@ -1,3 +1,4 @@
+import type { FoundPage, PageWindow } from '@plinth/database'
 import { type CatalogueEntry, type Explanation, type JsonValue, service } from '@plinth/kernel'
 
 /** Who changes something; goes into the history. */
@@ -115,10 +116,10 @@ export interface HistoryFilter {
   readonly key?: string
   readonly actor?: string
   readonly actorUserId?: number
-  /** 1-based. */
-  readonly page: number
-  readonly size: number
 }
+
+/** Which entries; they come the newest first. */
+export type HistoryWindow = Omit<PageWindow, 'orderBy'>
 
 /** One running process of the product. */
 export interface InstanceState {
@@ -218,7 +219,7 @@ export interface ConfigCentre {
   verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification>
 
   /** Changes, newest first. */
-  history(filter: HistoryFilter): Promise<{ readonly items: readonly HistoryEntry[]; readonly total: number }>
+  history(filter: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>>
 
   /**
    * The changes that lead back to the values of a version, of all keys or of those given. State of plugins stays. A secret

@@ -22,7 +22,11 @@ export type ConfigRow = InferEntity<typeof ConfigRow>
 export const HistoryRow = defineEntity({
   name: 'SystemConfigHistory',
   tableName: 'sys_config_history',
-  indexes: [{ name: 'sys_config_history_version', properties: ['version'] }],
+  indexes: [
+    { name: 'sys_config_history_version', properties: ['version'] },
+    { name: 'sys_config_history_actor', properties: ['actor', 'version'] },
+    { name: 'sys_config_history_user', properties: ['actorUserId', 'version'] },
+  ],
   properties: {
     configKey: column.text(200).primary(),
     version: column.bigint().primary().unsigned(false),

@@ -1,10 +1,16 @@
-import type { Database } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { type StoredConfig, sidesOf } from './config-store.ts'
-import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, KeyFault } from './contract.ts'
+import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyFault } from './contract.ts'
 import { HistoryRow } from './entities.ts'
 import { invalid } from './failures.ts'
 import type { Keyring, MasterKeys } from './master-keys.ts'
 import { shown, unseal } from './sealed-value.ts'
+
+/** The changes of one save stand in the order of their keys. */
+export const historyOrder: PageWindow['orderBy'] = [
+  { property: 'version', direction: 'desc' },
+  { property: 'configKey', direction: 'asc' },
+]
 
 export interface HistoryOptions {
   readonly database: Database
@@ -21,18 +27,16 @@ export class History {
   }
 
   /** One page, newest first. */
-  async page({ key, actor, actorUserId, page, size }: HistoryFilter) {
+  async page({ key, actor, actorUserId }: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>> {
     const { database, masterKeys } = this.#options
     const where = {
       ...(key === undefined ? {} : { configKey: key }),
       ...(actor === undefined ? {} : { actor }),
       ...(actorUserId === undefined ? {} : { actorUserId }),
     }
-    const orderBy = { version: 'desc' as const, configKey: 'asc' as const }
-    const slice = { orderBy, limit: size, offset: (page - 1) * size }
-    const [rows, total] = await database.fork().findAndCount(HistoryRow, where, slice)
+    const found = await findPage(database.fork(), HistoryRow, where, { ...window, orderBy: historyOrder })
     const keyring = await masterKeys.read()
-    return { items: rows.map((row) => this.#entry(row, keyring)), total }
+    return { ...found, items: found.items.map((row) => this.#entry(row, keyring)) }
   }
 
   #entry(row: HistoryRow, keyring: Keyring): HistoryEntry {

@@ -1,10 +1,18 @@
-import type { Access, HttpServer, RequestSchemas, RouteAnnotation, RouteDeclaration } from '@plinth/http'
+import {
+  type Access,
+  answerList,
+  type HttpServer,
+  type RequestSchemas,
+  type RouteAnnotation,
+  type RouteDeclaration,
+} from '@plinth/http'
 import type { JsonValue } from '@plinth/kernel'
 import { bulkLimited } from '@plinth/rate-limit'
 import type { TSchema } from 'typebox'
 import { fault } from './change-check.ts'
 import type { ConfigCentre, ConfigChange, ImportDocument, InstanceState, Preview, SaveResult } from './contract.ts'
 import { invalid, versionChanged } from './failures.ts'
+import { historyOrder } from './history.ts'
 import { itemView, orderedGroups } from './item-view.ts'
 import { permissions } from './permissions.ts'
 import * as schema from './schemas.ts'
@@ -45,7 +53,7 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
     'GET keys',
     view,
     'List configuration keys by group, with search and filters',
-    { query: schema.listQuery },
+    { query: schema.itemQuery },
     schema.list,
     async ({ query, locale }) => {
       const items = await centre.list(query.query ?? '')
@@ -94,11 +102,16 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
     'Who changed what, when and why, newest first',
     { query: schema.historyQuery },
     schema.historyPage,
-    async ({ query: { page, size, ...filter } }) => {
-      const { items, total } = await centre.history({ page, size, ...given(filter) })
-      const views = items.map(({ changedAt, ...entry }) => ({ ...given(entry), changedAt: changedAt.toISOString() }))
-      return { items: views, page, size, total }
-    },
+    ({ query }) =>
+      answerList(query, historyOrder, async (window) => {
+        const { key, actor, actorUserId } = query
+        const found = await centre.history(given({ key, actor, actorUserId }), window)
+        const views = found.items.map(({ changedAt, ...entry }) => ({
+          ...given(entry),
+          changedAt: changedAt.toISOString(),
+        }))
+        return { ...found, items: views }
+      }),
   )
   route(
     'POST rollback',

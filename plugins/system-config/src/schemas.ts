@@ -1,4 +1,4 @@
-import { page, pageQuery } from '@plinth/http'
+import { listPage, listQuery } from '@plinth/http'
 import { Type } from 'typebox'
 import { longestKey, mostChanges } from './change-check.ts'
 
@@ -16,7 +16,7 @@ const version = Type.Integer({ minimum: 0 })
 /** Any JSON value; absent means none. */
 const value = Type.Unknown({ description: 'In written form, for example "5m"; the mask for a secret.' })
 
-export const listQuery = Type.Object({
+export const itemQuery = Type.Object({
   query: Type.Optional(
     Type.String({
       maxLength: 500,
@@ -119,12 +119,12 @@ export const verification = Type.Object({
 })
 
 export const historyQuery = Type.Object({
-  ...pageQuery.properties,
+  ...listQuery.properties,
   key: Type.Optional(keyName),
   actor: Type.Optional(Type.String({ maxLength: 128 })),
   actorUserId: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user who acted.' })),
 })
-export const historyPage = page(
+export const historyPage = listPage(
   Type.Object({
     version,
     key: text,

@@ -1,4 +1,4 @@
-import { database } from '@plinth/database'
+import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
@@ -112,7 +112,7 @@ onEachDatabase(t, 'every fault of every key is reported at once and nothing is s
     ],
   )
   t.equal(centre.version, 0)
-  t.equal((await centre.history({ page: 1, size: 10 })).total, 0)
+  t.equal((await centre.history({}, { size: 10, offset: 0, count: 'exact' })).total, 0)
 
   const storage = running.service(database)
   await storage.transactional(async (em) => {
@@ -203,7 +203,7 @@ onEachDatabase(
     )
     await Promise.all([a.centre.refresh(), b.centre.refresh()])
     t.same([a.centre.version, b.centre.version], [13, 13])
-    const { items } = await a.centre.history({ page: 1, size: 50, key: 'platform.sample.limit' })
+    const { items } = await a.centre.history({ key: 'platform.sample.limit' }, { size: 50, offset: 0, count: 'exact' })
     const chain = items.toReversed()
     for (const [index, entry] of chain.entries())
       t.equal(entry.before, chain[index - 1]?.after, `version ${entry.version}`)
@@ -217,12 +217,21 @@ onEachDatabase(t, 'history says who, when and why; a rollback is a new version',
   await centre.save([set('limit', 20), set('window', '5m')], { ...by, reason: '因为'.repeat(150) })
   await centre.save([set('limit', 30), reset('window'), set('secret', 'right-1')], { actor: { name: 'bob' } })
   await centre.save([set('secret', 'right-2')], by)
-  const { items, total } = await centre.history({ page: 1, size: 2 })
+  const { items, total } = await centre.history({}, { size: 2, offset: 0, count: 'exact' })
   t.equal(total, 6)
   t.match(items[0], { version: 3, key: 'platform.sample.secret', before: '******', after: '******', sensitive: true })
-  const first = (await centre.history({ page: 1, size: 10, key: 'platform.sample.limit' })).items.at(-1)
+  const first = (
+    await centre.history({ key: 'platform.sample.limit' }, { size: 10, offset: 0, count: 'exact' })
+  ).items.at(-1)
   t.match(first, { actor: 'alice', traceId: 'trace-1', origin: 'save', before: undefined, after: 20, version: 1 })
   t.equal([...(first?.reason ?? '')].length, 200)
+  const walked: unknown[] = []
+  for (let after: FoundPage<unknown>['next'] | undefined; after !== null; ) {
+    const page = await centre.history({}, { size: 1, offset: 0, count: 'none', after })
+    walked.push(...page.items)
+    after = page.next
+  }
+  t.same(walked, (await centre.history({}, { size: 9, offset: 0, count: 'none' })).items, 'one by one the same')
 
   t.same(await centre.rollbackChanges(3), [])
   t.match(await centre.preview(await centre.rollbackChanges(1)), {
@@ -240,7 +249,9 @@ onEachDatabase(t, 'history says who, when and why; a rollback is a new version',
   t.match(await centre.rollback(1, { ...by, reason: 'too much' }), { version: 5 })
   t.same(await storedKeys(centre), ['platform.sample.limit', 'platform.sample.window'])
   t.equal(running.service(sample).limits.at(-1), 20)
-  t.match((await centre.history({ page: 1, size: 1 })).items, [{ version: 5, origin: 'rollback', reason: 'too much' }])
+  t.match((await centre.history({}, { size: 1, offset: 0, count: 'exact' })).items, [
+    { version: 5, origin: 'rollback', reason: 'too much' },
+  ])
   await centre.rollback(0, by)
   t.same(await storedKeys(centre), [])
   t.match(await failure(centre.rollback(99, by)), { code: '400', reason: 'system-config.version-unknown' })
@@ -304,7 +315,7 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
     stored: { value: 20, version: 1 },
     explanation: { effective: { value: 20 } },
   })
-  t.equal((await centre.history({ page: 1, size: 10 })).total, 1)
+  t.equal((await centre.history({}, { size: 10, offset: 0, count: 'exact' })).total, 1)
   t.match(await centre.save([set('limit', 30, 1)], by), { version: 2 }, 'and the next save works')
 })
 

@@ -62,7 +62,7 @@ onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', as
   await keep(centre.list(''))
   await keep(centre.list('planted'))
   await keep(centre.get(secretKey))
-  await keep(centre.history({ page: 1, size: 50 }))
+  await keep(centre.history({}, { size: 50, offset: 0, count: 'exact' }))
   await keep(centre.export())
   await keep(centre.instances())
   await keep(centre.rotateSecrets())

@@ -58,7 +58,7 @@ onEachDatabase(t, 'I-007 I-072 state is written by its plugin alone and counts o
   })
   await b.centre.refresh()
   for (const { running } of [a, b]) t.same(running.service(setup).seen, [false, true])
-  const { items } = await b.centre.history({ page: 1, size: 9 })
+  const { items } = await b.centre.history({}, { size: 9, offset: 0, count: 'exact' })
   t.match(items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
   t.match(await b.centre.get(installed), {
     declaration: { editable: false, state: true },

@@ -5,6 +5,7 @@ import { nameAuditTargets } from './0004-name-audit-targets.ts'
 import { scopeAudits } from './0005-scope-audits.ts'
 import { refoldNames } from './0006-refold-names.ts'
 import { indexEnds } from './0007-index-ends.ts'
+import { indexSorts } from './0008-index-sorts.ts'
 
 export const changeSets = [
   createIdentity,
@@ -14,4 +15,5 @@ export const changeSets = [
   scopeAudits,
   refoldNames,
   indexEnds,
+  indexSorts,
 ]
