@@ -10,7 +10,7 @@ import { ownRedisKeys, report, startTasks, until } from './fixtures/product.ts'
 const program = new URL('fixtures/worker-process.ts', import.meta.url)
 const lines = 25
 const perRound = 6
-const expected = `\ufeffline\r\n${Array.from({ length: lines }, (_, line) => `${line}\r\n`).join('')}`
+const expected = `\ufeff"line"\r\n${Array.from({ length: lines }, (_, line) => `${line}\r\n`).join('')}`
 
 interface WorkRun {
   readonly taskId: number

@@ -91,12 +91,12 @@ onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async 
   t.same(data, {
     ...{ id, type: 'shop.report', displayName: 'Report', ownerId: ann.id, status: 'succeeded', cancelRequested: false },
     ...{ progress: 100, note: 'writing', attempts: 1, error: null },
-    ...{ artifact: { name: '报表.csv', size: 22 }, createdAt: moment, startedAt: moment, finishedAt: moment },
+    ...{ artifact: { name: '报表.csv', size: 28 }, createdAt: moment, startedAt: moment, finishedAt: moment },
   })
   t.match((await call('ann', `${root}/${id}`, 'GET', 'zh-CN')).data, { displayName: '报表', note: '写入中' })
 
   const file = await raw('ann', `${root}/${id}/artifact`)
-  t.equal(file.body, '\ufeffrow\r\nrow 0\r\nrow 1\r\n')
+  t.equal(file.body, '\ufeff"row"\r\n"row 0"\r\n"row 1"\r\n')
   t.equal(file.headers['content-type'], 'text/csv; charset=utf-8')
   t.equal(file.headers['cache-control'], 'private, no-store')
   t.equal(file.headers['x-content-type-options'], 'nosniff')
@@ -104,9 +104,9 @@ onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async 
     file.headers['content-disposition'],
     /^attachment; filename="__.csv"; filename\*=UTF-8''%E6%8A%A5%E8%A1%A8.csv$/,
   )
-  const part = await raw('ann', `${root}/${id}/artifact`, 'GET', { range: 'bytes=3-5' })
+  const part = await raw('ann', `${root}/${id}/artifact`, 'GET', { range: 'bytes=4-6' })
   t.equal(`${part.statusCode} ${part.body}`, '206 row')
-  t.equal((await raw('ann', `${root}/${id}/artifact`, 'HEAD')).headers['content-length'], '22')
+  t.equal((await raw('ann', `${root}/${id}/artifact`, 'HEAD')).headers['content-length'], '28')
 
   const { data: link } = await call('ann', `${root}/${id}/download-url`)
   t.equal(link.expiresAt, new Date(clock.now() + 240_000).toISOString())

@@ -47,10 +47,10 @@ onEachDatabase(t, 'a task runs, shows how far it is, and leaves its file', async
   steps[1].resolve()
   const done = await reaches(id, 'succeeded')
   t.match(done, { progress: 100, failure: null, attempts: 1, finishedAt: new Date(clock.now()) })
-  t.match(done.artifact, { name: 'rules "1".CSV', size: 15, disk: 'local', path: `async-task/${id}/1.csv` })
+  t.match(done.artifact, { name: 'rules "1".CSV', size: 17, disk: 'local', path: `async-task/${id}/1.csv` })
   t.same(await paths(), [`async-task/${id}/1.csv`])
   const { content } = await storage.open('local', done.artifact?.path ?? '')
-  t.equal(Buffer.concat(await content.toArray()).toString(), '\ufeffn\r\n0\r\n1\r\n2\r\n')
+  t.equal(Buffer.concat(await content.toArray()).toString(), '\ufeff"n"\r\n0\r\n1\r\n2\r\n')
   seen[0]?.progress(1)
   await t.rejects(seen[0]?.writeArtifact({ name: 'late.txt' }, (async function* () {})()) as Promise<void>, {
     code: 'PLINTH_ASYNC_TASK_ARTIFACT',
