@@ -22,13 +22,18 @@ export class Artifacts {
     this.#storage = storage
   }
 
+  /** Disk on which files of tasks are written now. */
+  get disk(): string {
+    return this.#storage.localDisk
+  }
+
   async write(
     task: { readonly id: number; readonly fence: number },
     name: string,
     content: AsyncIterable<string | Uint8Array>,
     signal: AbortSignal,
   ): Promise<TaskArtifact> {
-    const disk = this.#storage.localDisk
+    const { disk } = this
     const extension = /\.[A-Za-z0-9]{1,16}$/.exec(name)?.[0].toLowerCase() ?? ''
     const path = `${directoryOf(task.id)}/${task.fence}${extension}`
     const { size } = await this.#storage.put(disk, path, content, { signal })
@@ -37,15 +42,15 @@ export class Artifacts {
 
   /** Removes what runs of a task wrote, save the file that is its result. */
   async keepOnly(taskId: number, kept: TaskArtifact | undefined): Promise<void> {
-    const disk = kept?.disk ?? this.#storage.localDisk
+    const disk = kept?.disk ?? this.disk
     for await (const { path } of this.#storage.list(disk, directoryOf(taskId))) {
       if (path !== kept?.path) await this.#storage.delete(disk, path)
     }
   }
 
-  /** Removes all files of a task. */
-  async remove(taskId: number, disk: string | null): Promise<void> {
-    const disks = new Set([disk ?? this.#storage.localDisk, this.#storage.localDisk])
+  /** Removes all files of a task from a disk, and from the one on which they are written now. */
+  async remove(taskId: number, disk: string): Promise<void> {
+    const disks = new Set([disk, this.disk])
     const known = new Set(this.#storage.disks().map(({ name }) => name))
     // Of a disk that was taken out of the product nothing can be removed.
     for (const name of disks) {

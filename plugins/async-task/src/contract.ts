@@ -1,3 +1,4 @@
+import type { FoundPage, PageWindow } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type LocalizedText, service } from '@plinth/kernel'
 import { type Static, type TSchema, Type } from 'typebox'
@@ -132,10 +133,8 @@ export interface SubmitOptions {
   readonly locale?: string
 }
 
-/** Which tasks to list. `page` is 1-based. */
+/** Which tasks to list; all without a member. */
 export interface TaskFilter {
-  readonly page: number
-  readonly size: number
   readonly ownerId?: number
   readonly type?: string
   readonly status?: TaskState
@@ -161,8 +160,8 @@ export interface AsyncTasks {
   submit<P>(type: TaskType<P>, params: P, options: SubmitOptions): Promise<AsyncTask>
   /** @throws BusinessError "404" `async-task.unknown` */
   get(id: number): Promise<AsyncTask>
-  /** The newest first. */
-  list(filter: TaskFilter): Promise<{ readonly items: readonly AsyncTask[]; readonly total: number }>
+  /** @param window the newest 20, not counted, as far as nothing else is said */
+  list(filter: TaskFilter, window?: Partial<PageWindow>): Promise<FoundPage<AsyncTask>>
   /**
    * Ends a queued task at once; a running one is told to end. Cancelling twice is cancelling once.
    *

@@ -12,7 +12,13 @@ export const TaskRow = defineEntity({
   indexes: [
     { name: 'async_task_status_id_index', properties: ['status', 'id'] },
     { name: 'async_task_owner_id_index', properties: ['ownerId', 'id'] },
-    { name: 'async_task_finished_at_index', properties: ['finishedAt'] },
+    { name: 'async_task_type_id_index', properties: ['type', 'id'] },
+    { name: 'async_task_type_status_turn_id_index', properties: ['type', 'status', 'turn', 'id'] },
+    { name: 'async_task_owner_id_status_index', properties: ['ownerId', 'status'] },
+    {
+      name: 'async_task_artifact_disk_finished_at_id_index',
+      properties: ['artifactDisk', 'finishedAt', 'id'],
+    },
   ],
   properties: {
     id: column.primaryKey(),
@@ -22,6 +28,8 @@ export const TaskRow = defineEntity({
     /** JSON, as text so that it comes back as it was written. */
     params: column.longText(),
     status: column.text(16).$type<TaskState>(),
+    /** Among tasks of a type that wait the lowest is next. Those of one owner have different ones, save 0: to be begun again. */
+    turn: column.bigint(),
     cancelRequested: column.boolean(),
     progress: column.integer(),
     /** JSON of the text in one or both languages. */
@@ -36,6 +44,7 @@ export const TaskRow = defineEntity({
     beat: column.bigint(),
     /** JSON of the failure. */
     failure: column.longText().nullable(),
+    /** Where its result is, or what runs without a result may have left. Without it there is no file of the task. */
     artifactDisk: column.text(64).nullable(),
     artifactPath: column.text(512).nullable(),
     artifactName: column.text(200).nullable(),
@@ -47,4 +56,15 @@ export const TaskRow = defineEntity({
 })
 export type TaskRow = InferEntity<typeof TaskRow>
 
-export const entities = [TaskRow]
+/** Who changes a row in a transaction is the only one who submits by it until that ends. The first is for all owners. */
+export const GateRow = defineEntity({
+  name: 'AsyncTaskGate',
+  tableName: 'async_task_gate',
+  properties: {
+    id: column.primaryKey(),
+    /** Tasks submitted. */
+    entries: column.bigint(),
+  },
+})
+
+export const entities = [TaskRow, GateRow]

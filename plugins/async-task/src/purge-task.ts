@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { database } from '@plinth/database'
-import { reasonOf, type ScheduledTask } from '@plinth/kernel'
+import { type Database, type database, findPage, type KeyValue, purgeOldRows } from '@plinth/database'
+import { type Logger, reasonOf, type ScheduledTask } from '@plinth/kernel'
 import type { storage } from '@plinth/storage'
 import { Artifacts } from './artifacts.ts'
 import type { keys } from './config.ts'
@@ -10,6 +10,7 @@ type Requires = { readonly database: typeof database; readonly storage: typeof s
 
 /** Small enough not to hold up others that write. */
 const batch = 50
+const longTexts = ['params', 'note', 'failure'] as const
 
 /** Removes finished tasks past their retention, the files first: a task whose files cannot be removed stays. */
 export const purgeTask: ScheduledTask<Requires, typeof keys> = {
@@ -17,30 +18,62 @@ export const purgeTask: ScheduledTask<Requires, typeof keys> = {
   displayName: { en: 'Remove old asynchronous tasks and their files', 'zh-CN': '清理旧的异步任务及其文件' },
   fixedDelay: 'platform.async-task.purge.fixed-delay',
   autoStartup: 'platform.async-task.purge.auto-startup',
-  async run({ services, config, clock, log, signal }) {
-    const artifacts = new Artifacts(services.storage)
+  async run({ services: { database: db, storage }, config, clock, log, signal }) {
+    const artifacts = new Artifacts(storage)
     const before = new Date(clock.now() - config.get('platform.async-task.retention'))
-    let after = 0
-    let found = batch
-    while (found === batch && !signal.aborted) {
-      const em = services.database.fork()
-      const where = { finishedAt: { $lt: before }, id: { $gt: after } }
-      const fields = ['id', 'artifactDisk'] as const
-      const old = await em.find(TaskRow, where, { fields, orderBy: { id: 'asc' }, limit: batch })
-      const removed: number[] = []
-      for (const { id, artifactDisk } of old) {
-        after = id
-        if (signal.aborted) break
-        try {
-          await artifacts.remove(id, artifactDisk ?? null)
-          removed.push(id)
-        } catch (error) {
-          log.warn({ taskId: id, reason: reasonOf(error) }, 'files of an old task could not be removed')
-        }
-      }
-      if (removed.length > 0) await em.nativeDelete(TaskRow, { id: { $in: removed } })
-      found = old.length
-      await nextTurn()
+    const old = {
+      table: 'async_task',
+      where: 'artifact_disk is null and finished_at < ?',
+      parameters: [before],
+      orderBy: 'artifact_disk, finished_at, id',
+    }
+    await purgeOldRows(db, old, { signal })
+    for (let disk = await diskAfter(db, ''); disk !== undefined; disk = await diskAfter(db, disk)) {
+      await purgeWithFiles({ db, artifacts, disk, before, log, signal })
     }
   },
+}
+
+/** The next disk by name on which files of tasks are: one look into the index each. */
+async function diskAfter(db: Database, name: string): Promise<string | undefined> {
+  const statement = 'select min(artifact_disk) as disk from async_task where artifact_disk > ?'
+  const [row] = await db.query<{ disk: string | null }>(statement, [name])
+  return row?.disk ?? undefined
+}
+
+interface FilesPurge {
+  readonly db: Database
+  readonly artifacts: Artifacts
+  readonly disk: string
+  readonly before: Date
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+async function purgeWithFiles({ db, artifacts, disk, before, log, signal }: FilesPurge): Promise<void> {
+  const where = { artifactDisk: disk, finishedAt: { $lt: before } }
+  const window = {
+    orderBy: [{ property: 'finishedAt', direction: 'asc' }],
+    size: batch,
+    offset: 0,
+    count: 'none',
+  } as const
+  let after: readonly KeyValue[] | undefined
+  do {
+    const em = db.fork()
+    const { items, next } = await findPage(em, TaskRow, where, { ...window, after }, { exclude: longTexts })
+    after = next ?? undefined
+    const removed: number[] = []
+    for (const { id } of items) {
+      if (signal.aborted) break
+      try {
+        await artifacts.remove(id, disk)
+        removed.push(id)
+      } catch (error) {
+        log.warn({ taskId: id, reason: reasonOf(error) }, 'files of an old task could not be removed')
+      }
+    }
+    if (removed.length > 0) await em.nativeDelete(TaskRow, { id: { $in: removed } })
+    await nextTurn()
+  } while (after !== undefined && !signal.aborted)
 }

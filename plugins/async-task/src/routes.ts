@@ -1,4 +1,4 @@
-import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { answerList, type HttpServer, listPage, listQuery, newestFirst } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
@@ -36,8 +36,8 @@ const taskView = Type.Object({
   startedAt: orNull(moment),
   finishedAt: orNull(moment),
 })
-const listQuery = Type.Object({
-  ...pageQuery.properties,
+const taskQuery = Type.Object({
+  ...listQuery.properties,
   ownerId: Type.Optional(id),
   type: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9.-]*$' })),
   status: Type.Optional(Type.Enum(taskStates)),
@@ -98,14 +98,21 @@ export function addRoutes({
     description: scopeNote,
     tags,
     access,
-    request: { query: listQuery },
-    response: page(taskView),
+    request: { query: taskQuery },
+    response: listPage(taskView),
     async handler(request) {
       const principal = requirePrincipal(request)
       const { query, locale } = request
-      const { page: number, size } = query
-      const { items, total } = await tasks.list(query, readers.condition(principal))
-      return { items: items.map((task) => viewOf(task, locale)), page: number, size, total }
+      const { ownerId, type, status } = query
+      const filter = {
+        ...(ownerId === undefined ? {} : { ownerId }),
+        ...(type === undefined ? {} : { type }),
+        ...(status === undefined ? {} : { status }),
+      }
+      return answerList(query, newestFirst, async (window) => {
+        const found = await tasks.list(filter, window, readers.condition(principal))
+        return { ...found, items: found.items.map((task) => viewOf(task, locale)) }
+      })
     },
   })
 

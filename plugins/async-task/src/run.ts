@@ -39,6 +39,8 @@ export class Run {
   #stopCause: StopCause | undefined
   #isWriting = false
   artifact: TaskArtifact | undefined
+  /** It has begun to write a file, so there may be one, whole or not. */
+  hasWritten = false
   /** The handler has ended, or is left to itself; what is left is to record it. */
   hasEnded = false
 
@@ -105,6 +107,7 @@ export class Run {
       if (!isArtifactName(name)) throw refuse('its name is no file name')
       this.signal.throwIfAborted()
       this.#isWriting = true
+      this.hasWritten = true
       try {
         this.artifact = await write(name, content, this.signal)
       } finally {

@@ -60,7 +60,7 @@ export class TaskDispatch {
   async #takeAway(task: RunningTask): Promise<void> {
     const { rows, artifacts, publishFailure, log } = this.#parts
     const end = this.#endOf(task)
-    const isTaken = await rows.takeAway(task, end, async () => {
+    const isTaken = await rows.takeAway(task, end, artifacts.disk, async () => {
       if (end?.failure !== undefined) await publishFailure(task, end.failure, end.failure.message)
     })
     if (!isTaken) return

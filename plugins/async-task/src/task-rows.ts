@@ -41,7 +41,40 @@ export interface NewTask {
   readonly ownerId: number
   readonly locale: string
   readonly params: string
+  /** See `Entry`. */
+  readonly turn: number
 }
+
+/** Tasks at most. */
+export interface TaskLimits {
+  /** That wait. */
+  readonly capacity: number
+  /** Of one owner that wait or run. */
+  readonly perOwner: number
+}
+
+/** What somebody meets who submits a task. */
+export interface Entry {
+  readonly isFull: boolean
+  readonly isFullForOwner: boolean
+  /** The owner's next after the tasks that he has waiting, and not before the turn that it is now: so owners alternate. */
+  readonly turn: number
+}
+
+/** A task that waits, as it was seen. */
+export interface WaitingTask {
+  readonly id: number
+  readonly fence: number
+  readonly beat: number
+}
+
+/** Owners share gates, so that there are no more rows than these; an owner waits for another one only by chance. */
+const ownerGates = 64
+/**
+ * Far more tasks than transactions that are open at one moment submit. With that much room in the queue nobody waits at the
+ * gate for all owners, which a long transaction would hold up.
+ */
+const mostUnseen = 500
 
 /** The rows of tasks. All changes are conditional updates, so of several instances that try one succeeds. */
 export class TaskRows {
@@ -61,23 +94,53 @@ export class TaskRows {
     return this.#db.fork().findOne(TaskRow, { $and: [{ id }, condition] })
   }
 
-  /** Tasks that wait, and unfinished ones of one owner. */
-  async load(ownerId: number): Promise<{ readonly queued: number; readonly ofOwner: number }> {
-    const [row] = await this.#db.query<Record<'queued' | 'of_owner', unknown>>(
-      `select sum(case when status = 'queued' then 1 else 0 end) as queued,
-         sum(case when owner_id = ? then 1 else 0 end) as of_owner
-       from async_task where status in ('queued', 'running')`,
-      [ownerId],
+  /**
+   * Until the transaction ends nobody else submits for the owner and, when the queue is nearly full, for anybody, so what is
+   * counted stays true. Counts no further than the limits.
+   *
+   * @param types those whose tasks take turns
+   */
+  async enter(ownerId: number, types: readonly string[], { capacity, perOwner }: TaskLimits): Promise<Entry> {
+    await this.#passGate(2 + (ownerId % ownerGates))
+    let waiting = await this.#waiting(capacity)
+    if (waiting + mostUnseen >= capacity) {
+      await this.#passGate(1)
+      waiting = await this.#waiting(capacity)
+    }
+    const [own] = await this.#db.query<{ unfinished: unknown; last: unknown }>(
+      `select count(*) as unfinished, max(turn) as last from
+         (select case when status = 'queued' and type in (${types.map(() => '?').join(', ')}) then turn end as turn
+          from async_task where owner_id = ? and status in ('queued', 'running') limit ?) as own_tasks`,
+      [...types, ownerId, perOwner],
     )
-    return { queued: exactInteger(row?.queued ?? 0), ofOwner: exactInteger(row?.of_owner ?? 0) }
+    // What is to be begun again says nothing about whose turn it is.
+    const [next] = await this.#heads(types, 'turn > 0', 1)
+    const last = exactInteger(own?.last ?? 0)
+    return {
+      isFull: waiting >= capacity,
+      isFullForOwner: exactInteger(own?.unfinished ?? 0) >= perOwner,
+      turn: Math.max(last + 1, next?.turn ?? 1),
+    }
   }
 
-  async insert({ type, ownerId, locale, params }: NewTask): Promise<number> {
+  #passGate(id: number): Promise<unknown> {
+    return this.#db.execute('update async_task_gate set entries = entries + 1 where id = ?', [id])
+  }
+
+  async #waiting(most: number): Promise<number> {
+    const [row] = await this.#db.query<{ waiting: unknown }>(
+      `select count(*) as waiting from (select 1 as one from async_task where status = 'queued' limit ?) as waiting_tasks`,
+      [most],
+    )
+    return exactInteger(row?.waiting ?? 0)
+  }
+
+  async insert({ type, ownerId, locale, params, turn }: NewTask): Promise<number> {
     const id = this.#db.newId()
     await this.#db.execute(
-      `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
-         created_at) values (?, ?, ?, ?, ?, 'queued', ?, 0, 0, 0, 0, ?)`,
-      [id, type, ownerId, locale, params, false, this.#now()],
+      `insert into async_task (id, type, owner_id, locale, params, status, turn, cancel_requested, progress, attempts, fence,
+         beat, created_at) values (?, ?, ?, ?, ?, 'queued', ?, ?, 0, 0, 0, 0, ?)`,
+      [id, type, ownerId, locale, params, turn, false, this.#now()],
     )
     return id
   }
@@ -94,11 +157,33 @@ export class TaskRows {
     return holder === this.#instance
   }
 
-  /** Waiting tasks of the types, those that wait longest first. */
-  async queued(types: readonly string[], limit: number): Promise<readonly Pick<TaskRow, 'id' | 'fence' | 'beat'>[]> {
-    const where = { status: 'queued' as const, type: { $in: types } }
-    const options = { fields: ['id', 'fence', 'beat'], orderBy: { id: 'asc' }, limit } as const
-    return this.#db.fork().find(TaskRow, where, options)
+  /** Waiting tasks of the types, each owner in turn. Reads no further than that many of each type. */
+  queued(types: readonly string[], limit: number): Promise<readonly WaitingTask[]> {
+    return this.#heads(types, 'turn >= 0', limit)
+  }
+
+  async #heads(
+    types: readonly string[],
+    condition: 'turn > 0' | 'turn >= 0',
+    limit: number,
+  ): Promise<readonly (WaitingTask & { readonly turn: number })[]> {
+    if (types.length === 0) return []
+    // One read of the index for each type: tasks of types that are not here may stand before all others.
+    const ofType = types.map(
+      (_, index) =>
+        `select id, fence, beat, turn from (select id, fence, beat, turn from async_task
+           where type = ? and status = 'queued' and ${condition} order by turn, id limit ?) as of_type_${index}`,
+    )
+    const rows = await this.#db.query<Record<'id' | 'fence' | 'beat' | 'turn', unknown>>(
+      `select id, fence, beat, turn from (${ofType.join(' union all ')}) as waiting order by turn, id limit ?`,
+      [...types.flatMap((type) => [type, limit]), limit],
+    )
+    return rows.map(({ id, fence, beat, turn }) => ({
+      id: exactInteger(id),
+      fence: exactInteger(fence),
+      beat: exactInteger(beat),
+      turn: exactInteger(turn),
+    }))
   }
 
   /** Begins a run, if the task still waits as it was seen. */
@@ -123,20 +208,32 @@ export class TaskRows {
   /**
    * Ends a task. False when the lease was lost before; then nothing changes.
    *
+   * @param filesOn disk on which the run may have left files
    * @param together done in the same transaction
    */
-  finish(claim: Claim, end: TaskEnd, standing: Standing, together: () => Promise<void>): Promise<boolean> {
+  finish(
+    claim: Claim,
+    end: TaskEnd,
+    standing: Standing,
+    filesOn: string | undefined,
+    together: () => Promise<void>,
+  ): Promise<boolean> {
     const { status, failure, artifact } = end
     const { note } = standing
     return this.#db.transactional(async () => {
       const isFinished = await this.#change(
         `update async_task set status = ?, holder = null, beat = beat + 1, progress = ?, note = ?, failure = ?,
-           artifact_disk = ?, artifact_path = ?, artifact_name = ?, artifact_size = ?, finished_at = ?`,
+           artifact_disk = coalesce(?, artifact_disk), artifact_path = ?, artifact_name = ?, artifact_size = ?, finished_at = ?`,
         claim,
         [
           ...[status, status === 'succeeded' ? 100 : standing.progress, note === null ? null : JSON.stringify(note)],
           failure === undefined ? null : JSON.stringify(failure),
-          ...[artifact?.disk ?? null, artifact?.path ?? null, artifact?.name ?? null, artifact?.size ?? null],
+          ...[
+            artifact?.disk ?? filesOn ?? null,
+            artifact?.path ?? null,
+            artifact?.name ?? null,
+            artifact?.size ?? null,
+          ],
           this.#now(),
         ],
       )
@@ -145,21 +242,26 @@ export class TaskRows {
     })
   }
 
-  /** Gives a task back as if it had not been begun, or ends it when that was asked for. False when the lease was lost before. */
-  release(claim: Claim): Promise<boolean> {
-    const free = 'holder = null, beat = beat + 1'
+  /**
+   * Gives a task back as if it had not been begun, or ends it when that was asked for. False when the lease was lost before.
+   *
+   * @param filesOn disk on which the run may have left files
+   */
+  release(claim: Claim, filesOn: string | undefined): Promise<boolean> {
+    const free = 'holder = null, beat = beat + 1, artifact_disk = coalesce(?, artifact_disk)'
+    const files = filesOn ?? null
     return this.#db.transactional(async () => {
       const isReleased = await this.#change(
-        `update async_task set status = 'queued', attempts = attempts - 1, ${free}`,
+        `update async_task set status = 'queued', turn = 0, attempts = attempts - 1, ${free}`,
         claim,
-        [],
+        [files],
         { cancelRequested: false },
       )
       if (isReleased) return true
       return this.#change(
         `update async_task set status = 'cancelled', finished_at = ?, ${free}`,
         claim,
-        [this.#now()],
+        [this.#now(), files],
         { cancelRequested: true },
       )
     })
@@ -169,16 +271,23 @@ export class TaskRows {
    * Takes a task from a holder that shows no sign of life: it waits again, or has ended. False when it has changed.
    *
    * @param end `undefined` when it is to be tried again
+   * @param filesOn disk on which the run may have left files
    * @param together done in the same transaction
    */
-  takeAway(seen: RunningTask, end: TaskEnd | undefined, together: () => Promise<void>): Promise<boolean> {
+  takeAway(
+    seen: RunningTask,
+    end: TaskEnd | undefined,
+    filesOn: string,
+    together: () => Promise<void>,
+  ): Promise<boolean> {
     return this.#db.transactional(async () => {
       const freed = await this.#db.execute(
-        `update async_task set status = ?, holder = null, beat = beat + 1, failure = ?, finished_at = ?
+        `update async_task set status = ?, turn = 0, holder = null, beat = beat + 1, failure = ?, finished_at = ?,
+           artifact_disk = coalesce(artifact_disk, ?)
          where id = ? and fence = ? and beat = ? and holder = ? and status = 'running'`,
         [
           ...[end?.status ?? 'queued', end?.failure === undefined ? null : JSON.stringify(end.failure)],
-          ...[end === undefined ? null : this.#now(), seen.id, seen.fence, seen.beat, seen.holder],
+          ...[end === undefined ? null : this.#now(), filesOn, seen.id, seen.fence, seen.beat, seen.holder],
         ],
       )
       if (freed > 0) await together()

@@ -199,7 +199,9 @@ export class TaskRunner {
     if (ended === undefined) await this.#tidy(row.id, undefined)
     for (;;) {
       try {
-        const isRecorded = await (ended === undefined ? rows.release(claim) : this.#finish(row, claim, run, ended))
+        const isRecorded = await (ended === undefined
+          ? rows.release(claim, this.#filesOf(run))
+          : this.#finish(row, claim, run, ended))
         count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
         if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
         return
@@ -213,10 +215,15 @@ export class TaskRunner {
 
   #finish(row: TaskRow, claim: Claim, run: Run, { end, error }: Ended): Promise<boolean> {
     const { rows, publishFailure } = this.#parts
-    return rows.finish(claim, end, run.standing, async () => {
+    return rows.finish(claim, end, run.standing, this.#filesOf(run), async () => {
       if (end.failure === undefined) return
       await publishFailure({ ...row, attempts: row.attempts + 1 }, end.failure, error ?? end.failure.message)
     })
+  }
+
+  /** Disk on which a run may have left files. */
+  #filesOf(run: Run): string | undefined {
+    return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }
 
   async #tidy(taskId: number, end: TaskEnd | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type {
   AsyncTask,
   AsyncTasks,
@@ -10,14 +10,14 @@ import type {
 } from './contract.ts'
 import { TaskRow } from './entities.ts'
 import { refusal } from './failures.ts'
-import type { TaskRows } from './task-rows.ts'
+import type { TaskLimits, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
 export interface ServiceParts {
   readonly db: Database
   readonly types: TaskTypes
   readonly rows: TaskRows
-  readonly limits: () => { readonly capacity: number; readonly perOwner: number }
+  readonly limits: () => TaskLimits
   /** Called after a commit that queued a task or asked for the end of one. */
   readonly onChanged: () => void
 }
@@ -25,6 +25,7 @@ export interface ServiceParts {
 /** As many characters as a language tag may sensibly have. */
 const longestLocale = 35
 const cancelAttempts = 20
+const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
 /** See `AsyncTasks`. */
 export class TaskService implements AsyncTasks {
@@ -42,12 +43,12 @@ export class TaskService implements AsyncTasks {
     const { db, types, rows, limits, onChanged } = this.#parts
     const text = types.encode(type.id, params)
     return db.transactional(async () => {
-      const { capacity, perOwner } = limits()
-      const { queued, ofOwner } = await rows.load(ownerId)
-      if (queued >= capacity) throw refusal('queue-full')
-      if (ofOwner >= perOwner) throw refusal('owner-limit', { limit: perOwner })
+      const allowed = limits()
+      const { isFull, isFullForOwner, turn } = await rows.enter(ownerId, types.ids, allowed)
+      if (isFull) throw refusal('queue-full')
+      if (isFullForOwner) throw refusal('owner-limit', { limit: allowed.perOwner })
       const isTag = locale.length <= longestLocale
-      const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text })
+      const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text, turn })
       db.afterCommit(onChanged)
       return this.get(id)
     })
@@ -61,15 +62,25 @@ export class TaskService implements AsyncTasks {
   }
 
   /** @param condition that all of them must meet too */
-  async list({ page, size, ownerId, type, status }: TaskFilter, condition: object = {}) {
+  async list(
+    { ownerId, type, status }: TaskFilter,
+    window: Partial<PageWindow> = {},
+    condition: object = {},
+  ): Promise<FoundPage<AsyncTask>> {
     const filter = {
       ...(ownerId === undefined ? {} : { ownerId }),
       ...(type === undefined ? {} : { type }),
       ...(status === undefined ? {} : { status }),
     }
-    const options = { orderBy: { id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [rows, total] = await this.#parts.db.fork().findAndCount(TaskRow, { $and: [filter, condition] }, options)
-    return { items: rows.map(taskOf), total }
+    const where = { $and: [filter, condition] }
+    const found = await findPage(
+      this.#parts.db.fork(),
+      TaskRow,
+      where,
+      { ...newest, ...window },
+      { exclude: ['params'] },
+    )
+    return { ...found, items: found.items.map(taskOf) }
   }
 
   /** @param together done in the same transaction when this call is the one that cancels */
@@ -93,7 +104,7 @@ export class TaskService implements AsyncTasks {
   }
 }
 
-function taskOf(row: TaskRow): AsyncTask {
+function taskOf(row: Omit<TaskRow, 'params'>): AsyncTask {
   const { id, type, ownerId, status, cancelRequested, progress, attempts, createdAt } = row
   return {
     ...{ id, type, ownerId, status, progress, attempts, createdAt },
@@ -111,7 +122,7 @@ function artifactOf({
   artifactPath: path,
   artifactName,
   artifactSize,
-}: TaskRow): TaskArtifact | null {
+}: Omit<TaskRow, 'params'>): TaskArtifact | null {
   if (disk == null || path == null) return null
   return { disk, path, name: artifactName ?? '', size: artifactSize ?? 0 }
 }

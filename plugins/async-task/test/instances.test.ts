@@ -42,7 +42,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
           ran.push(rows)
           most[instance] = Math.max(most[instance] ?? 0, ++(atOnce[instance] as number))
           // One too many would begin while this is under way.
-          for (let looks = 0; looks < 5; looks++) await tasks.list({ page: 1, size: 1 })
+          for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce[instance] = (atOnce[instance] as number) - 1
         }),
     })
@@ -53,7 +53,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
   for (let rows = 0; rows < 40; rows++) ids.push((await web.tasks.submit(report, { rows }, owner)).id)
   const isDone = async () => {
     await clock.advance(1000)
-    return (await one.tasks.list({ page: 1, size: 1, status: 'succeeded' })).total === ids.length
+    return (await one.tasks.list({ status: 'succeeded' }, { count: 'exact' })).total === ids.length
   }
   await until(isDone, 'all are done')
   t.same(

@@ -83,10 +83,10 @@ async function killingAndStopping(
   await submit()
   await works(heir)
   t.equal(await end(survivor, 'SIGTERM'), 0, 'K-018 a stopped one ends in peace')
-  const areDone = async () => (await tasks.list({ page: 1, size: 1, status: 'succeeded' })).total === ids.length
+  const areDone = async () => (await tasks.list({ status: 'succeeded' }, { count: 'exact' })).total === ids.length
   await until(areDone, 'every task succeeds').catch(async (error: unknown) => {
     t.same(
-      (await tasks.list({ page: 1, size: 50 })).items.filter(({ status }) => status !== 'succeeded'),
+      (await tasks.list({}, { size: 50, count: 'exact' })).items.filter(({ status }) => status !== 'succeeded'),
       [],
     )
     throw error

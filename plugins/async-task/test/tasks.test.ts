@@ -3,8 +3,10 @@ import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
 import { onEachDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, declaredTasks, definePlugin, key } from '@plinth/kernel'
+import type { Disk } from '@plinth/storage'
 import t from 'tap'
 import { Type } from 'typebox'
+import { diskPlugin, memoryDisk } from '../../storage/test/fixtures/memory-disk.ts'
 import { Probe, report, startTasks, until } from './fixtures/product.ts'
 
 const minute = 60_000
@@ -74,7 +76,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
     throw new Error('no')
   })
   await t.rejects(rolledBack, { message: 'no' })
-  t.equal((await tasks.list({ page: 1, size: 10 })).total, 0)
+  t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   const { id } = await database.transactional(async () => {
     const task = await tasks.submit(report, { rows: 1 }, owner)
     await othersPass()
@@ -175,7 +177,7 @@ onEachDatabase(t, 'parameters must fit the type, when a task is queued and when 
   await t.rejects(tasks.submit(report, undefined as never, owner), misfit)
   await t.rejects(tasks.submit(report, { rows: 1n } as never, owner), misfit)
   await t.rejects(tasks.submit(stranger, {}, owner), { code: 'PLINTH_ASYNC_TASK_TYPE_UNKNOWN' })
-  t.equal((await tasks.list({ page: 1, size: 10 })).total, 0)
+  t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 0)
   for (const id of ['export', 'Shop.export', 'shop.', `shop.${'x'.repeat(60)}`]) {
     t.throws(() => taskType(id, { displayName: 'x', params: Type.Object({}) }), RangeError)
   }
@@ -310,13 +312,74 @@ onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, d
     { code: '429', reason: 'async-task.queue-full' },
     'effect of platform.async-task.queue.capacity',
   )
-  t.equal((await tasks.list({ page: 1, size: 10 })).total, 5, 'what was refused is not there')
+  t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 5, 'what was refused is not there')
   run.end.resolve()
   await reaches(first.id, 'succeeded')
   await probe.begun(2)
   await submit(2)
   t.equal(probe.mostAtOnce, 1, 'effect of platform.async-task.concurrency: one at a time')
   probe.release()
+})
+
+onEachDatabase(t, 'of many who submit at once exactly as many are taken as the limits allow', async (t, db) => {
+  const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
+  const start = () => startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
+  const instances = [await start(), await start()]
+  const outcomes = async (owners: readonly number[]) => {
+    const submits = owners.map(async (ownerId, index) =>
+      (instances[index % 2] as (typeof instances)[0]).tasks.submit(report, { rows: 1 }, { ownerId }).then(
+        () => 'taken',
+        (error: { reason?: string }) => error.reason ?? String(error),
+      ),
+    )
+    const counts: Record<string, number> = {}
+    for (const outcome of await Promise.all(submits)) counts[outcome] = (counts[outcome] ?? 0) + 1
+    return counts
+  }
+  const same = Array.from({ length: 16 }, () => 7)
+  t.same(await outcomes(same), { taken: 10, 'async-task.owner-limit': 6 })
+  const different = Array.from({ length: 20 }, (_, index) => 100 + index)
+  t.same(await outcomes(different), { taken: 15, 'async-task.queue-full': 5 })
+  t.equal((await instances[0]?.tasks.list({}, { count: 'exact' }))?.total, 25, 'what was refused is not stored')
+})
+
+onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting', async (t, db) => {
+  const begun: string[] = []
+  const first = Promise.withResolvers<void>()
+  const config = { 'platform.async-task.concurrency': 1, 'platform.async-task.queue.per-owner': 1000 }
+  const started = await startTasks(t, db, {
+    config,
+    handle: (tasks) =>
+      tasks.handle(report, async ({ rows }, { ownerId }) => {
+        begun.push(`${ownerId}-${rows}`)
+        await first.promise
+      }),
+  })
+  const { tasks, reaches, db: database } = started
+  let last = 0
+  const submit = async (ownerId: number, count: number) => {
+    for (let rows = 0; rows < count; rows++) last = (await tasks.submit(report, { rows }, { ownerId })).id
+    return last
+  }
+  // A type that nobody runs stands before all others, and holds up nobody.
+  for (const id of [1, 2, 3, 4, 5]) {
+    await database.execute(
+      `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
+         turn, created_at) values (?, 'shop.gone', 1, 'en', '{}', 'queued', ?, 0, 0, 0, 0, 900, ?)`,
+      [id, false, new Date()],
+    )
+  }
+  const lastOfMany = await submit(1, 30)
+  await until(() => begun.length === 1, 'the first one begins')
+  await submit(2, 3)
+  await submit(3, 1)
+  // Given back by an instance that stops: it had its turn already.
+  const given = await submit(1, 1)
+  await database.execute('update async_task set turn = 0 where id = ?', [given])
+  first.resolve()
+  await reaches(lastOfMany, 'succeeded')
+  t.same(begun.slice(0, 10), ['1-0', '1-0', '1-1', '2-0', '3-0', '1-2', '2-1', '1-3', '2-2', '1-4'])
+  t.equal(begun.length, 35)
 })
 
 onEachDatabase(
@@ -334,7 +397,7 @@ onEachDatabase(
           most = Math.max(most, ++atOnce)
           await until(() => begun.length > 1, 'two run at once')
           // A third one would begin while these are under way.
-          for (let looks = 0; looks < 5; looks++) await tasks.list({ page: 1, size: 1 })
+          for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce -= 1
         }),
     })
@@ -347,24 +410,26 @@ onEachDatabase(
       begun.every((rows, place) => rows - begun.slice(0, place).filter((earlier) => earlier < rows).length <= 1),
       begun.join(),
     )
-    const page = await tasks.list({ page: 2, size: 5, ownerId: 7, status: 'succeeded', type: 'shop.report' })
+    const filter = { ownerId: 7, status: 'succeeded', type: 'shop.report' } as const
+    const page = await tasks.list(filter, { size: 5, offset: 5, count: 'exact' })
     t.same(
       [page.total, page.items.map(({ id }) => id)],
       [12, ids.toReversed().slice(5, 10)],
       'listed with the newest first',
     )
-    t.equal((await tasks.list({ page: 1, size: 5, ownerId: 8 })).total, 0)
+    t.match(await tasks.list({ ownerId: 8 }), { items: [], total: null, next: null })
   },
 )
 
 onEachDatabase(t, 'finished tasks go with their files when their time is over', async (t, db) => {
-  const { tasks, clock, reaches, paths, running, storage } = await startTasks(t, db, {
+  const started = await startTasks(t, db, {
     config: { 'platform.async-task.retention': '1h' },
     handle: (tasks) =>
       tasks.handle(report, async ({ rows }, context) => {
         if (rows > 0) await context.writeCsv({ name: 'a.csv' }, [], [])
       }),
   })
+  const { tasks, clock, reaches, paths, running, storage, db: database } = started
   const purge = async () => {
     const task = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
     await task?.run(new AbortController().signal)
@@ -372,17 +437,54 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
   const old = [await tasks.submit(report, { rows: 1 }, owner), await tasks.submit(report, { rows: 0 }, owner)]
   for (const { id } of old) await reaches(id, 'succeeded')
   await storage.put('local', `async-task/${old[1]?.id}/9.csv`, 'left by a run that was lost')
+  await database.execute('update async_task set artifact_disk = ? where id = ?', ['local', old[1]?.id as number])
   clock.shiftWallClock(hour)
   const young = await tasks.submit(report, { rows: 1 }, owner)
   await reaches(young.id, 'succeeded')
   await purge()
-  t.equal((await tasks.list({ page: 1, size: 10 })).total, 3, 'not before the time is over')
+  t.equal((await tasks.list({}, { size: 10, count: 'exact' })).total, 3, 'not before the time is over')
   clock.shiftWallClock(1)
   await purge()
-  const { items } = await tasks.list({ page: 1, size: 10 })
+  const { items } = await tasks.list({}, { size: 10, count: 'exact' })
   t.same(
     items.map(({ id }) => id),
     [young.id],
   )
   t.same(await paths(), [`async-task/${young.id}/1.csv`], 'effect of platform.async-task.retention')
+})
+
+onEachDatabase(t, 'of tasks that left no file no directory is looked at when they go', async (t, db) => {
+  const disk = memoryDisk('private')
+  let looks = 0
+  const counting: Disk = {
+    ...disk,
+    list: (directory) => {
+      looks += 1
+      return disk.list(directory)
+    },
+  }
+  const { tasks, clock, running } = await startTasks(t, db, {
+    plugins: [diskPlugin('memory', counting)],
+    config: {
+      'platform.async-task.retention': '1h',
+      'platform.async-task.queue.per-owner': 1000,
+      'platform.storage.local-disk': 'memory',
+    },
+    handle: (tasks) =>
+      tasks.handle(report, async ({ rows }, context) => {
+        if (rows > 0) await context.writeCsv({ name: 'a.csv' }, [], [])
+        if (rows > 1) throw new Error('after its file')
+      }),
+  })
+  const ids: number[] = []
+  for (let count = 0; count < 70; count++) ids.push((await tasks.submit(report, { rows: count % 35 }, owner)).id)
+  for (const id of ids) await until(async () => (await tasks.get(id)).finishedAt !== null, `${id} ends`)
+  clock.shiftWallClock(hour + 1)
+  const withFile = 68
+  looks = 0
+  const task = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
+  await task?.run(new AbortController().signal)
+  t.equal((await tasks.list({}, { count: 'exact' })).total, 0)
+  t.equal(disk.files.size, 0)
+  t.equal(looks, withFile, 'one for each of those that began a file')
 })

@@ -1,3 +1,4 @@
 import { createAsyncTask } from './0001-create-async-task.ts'
+import { takeTurns } from './0002-take-turns.ts'
 
-export const changeSets = [createAsyncTask]
+export const changeSets = [createAsyncTask, takeTurns]
