@@ -319,6 +319,40 @@ t.test(
   },
 )
 
+t.test('a stored value that keeps a plugin down is named, and every command that mends it works', async (t) => {
+  const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
+  const settings = { 'platform.http.port': '0', 'platform.database.sqlite.file': file }
+  const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
+  const plinth = (...words: string[]) => runProgram([...words, '--product', quickstart, ...set], administrator.password)
+  const engine = 'platform.async-task.engine'
+  const sender = 'platform.iam.auth.login.verification.sms.sender'
+  t.match(await plinth('migrate'), { code: 0 })
+  t.match(await plinth('config', 'set', engine, 'bullmq'), { code: 1, stderr: /no Redis/ }, 'its owner is asked')
+  t.match(await plinth('config', 'set', engine, 'bullmq', '--no-verify'), { code: 0 })
+  t.match(await plinth('config', 'set', sender, 'pigeon', '--no-verify'), { code: 0 })
+
+  const start = await plinth('start', '--no-supervisor')
+  t.match(start, { code: 1, stderr: 'config reset platform.' })
+  t.match(
+    start.stderr,
+    /Plugin "async-task" failed in setup.* the stored value of platform\.async-task\.engine, version 1, by cli:\S+ at \d{4}-/,
+  )
+  const doctor = await plinth('doctor')
+  t.match(doctor, { code: 1, stdout: /failed +set-up +Plugin "iam.verification" failed.*config reset \S+sms\.sender`/ })
+  t.match(doctor.stdout, /failed +stored value of platform\.async-task\.engine, version 1, .*no Redis/)
+  t.match(await plinth('config', 'get', sender), { code: 0, stdout: 'pigeon\n', stderr: '' })
+  t.match(await plinth('migrate'), { code: 0, stderr: '' })
+  const create = ['admin', 'create', '--username', administrator.username, '--password-stdin']
+  t.match(await plinth(...create), { code: 0, stderr: '' })
+  const unasked = await plinth('config', 'set', sender, 'log')
+  t.match(unasked, { code: 1, stderr: /it cannot be asked: Plugin "iam\.verification" failed/ })
+  t.match(await plinth('config', 'reset', engine, sender), { code: 0, stderr: /iam\.verification/ })
+  const running = await startProcess(quickstart, settings)
+  t.equal((await fetch(`${running.url}/health/ready`)).status, 200)
+  running.child.kill('SIGTERM')
+  t.same(await running.ended, [0, null])
+})
+
 t.test(
   'K-008 a limit and a channel switch change in two running instances; a restart key waits and says so',
   async (t) => {

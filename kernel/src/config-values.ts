@@ -157,6 +157,19 @@ export class ConfigValues {
     return Array.from(this.#slots.key.values(), explain).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
+  /**
+   * Says which stored values may be why the first of these plugins failed for this reason: those that it names, else those
+   * of the plugin, else those of the others. Empty when there are none.
+   */
+  storedOf(plugins: readonly string[], reason: string): string {
+    const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')
+    const closest = [({ key }: Explanation) => reason.includes(key), ({ plugin }: Explanation) => plugin === plugins[0]]
+    const suspects = closest.map((fits) => stored.filter(fits)).find(({ length }) => length > 0) ?? stored
+    const rows = suspects.map(({ effective }) => effective.place).join('; ')
+    const keys = suspects.map(({ key }) => key).join(' ')
+    return rows && ` It runs on the ${rows}. To go on without: \`plinth config reset ${keys}\`, which works now.`
+  }
+
   /** All keys with their meaning and rules. */
   get catalogue(): readonly CatalogueEntry[] {
     this.#catalogue ??= deepFreeze(catalogueOf(this.#slots.key.values()))

@@ -63,7 +63,7 @@ const table = {
     Correct the file. Its default export is defineProduct({ name, plugins: [...] }).`,
   PLINTH_START_REFUSED: `The product cannot start: {count} problem(s).
     Correct every problem above; nothing was started.`,
-  PLINTH_START_FAILED: `Plugin "{plugin}" failed in {phase}: {reason}.
+  PLINTH_START_FAILED: `Plugin "{plugin}" failed in {phase}: {reason}.{stored}
     Correct the cause; everything that was started before it has been stopped.`,
   PLINTH_DEADLINE_PASSED: `Plugin "{plugin}" did not finish {phase} within {ms} ms.
     Find what it waits for, or raise platform.kernel.{deadline}-deadline or the plugin's own deadline.`,

@@ -6,13 +6,12 @@ import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { definePlugin } from './plugin.ts'
 
-const manifest: { version: string } = createRequire(import.meta.url)('../package.json')
-
 /** Version of this kernel; plugins name the range that they work with. */
-export const kernelVersion = manifest.version
+export const { version: kernelVersion }: { version: string } = createRequire(import.meta.url)('../package.json')
 
+/** With less than a second, which could be stored, no plugin would start or stop any more. */
 const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>
-  key.duration({ title, description, default: initial, minimum: '1ms', reload: 'live' })
+  key.duration({ title, description, default: initial, minimum: '1s', reload: 'live' })
 
 /** What the kernel itself declares, written down as plugins do it, so that one set of rules holds for both. Never set up. */
 export const kernelPlugin = definePlugin({

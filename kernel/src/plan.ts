@@ -79,16 +79,8 @@ export function planProduct(
     report('PLINTH_PLAN_DEPENDENCY_CYCLE', place, details, path[0])
   }
 
-  return {
-    plugins: Object.freeze(order),
-    inactive: plugins.filter((plugin) => !isActive(plugin)),
-    keys,
-    providers,
-    owners,
-    dependencies,
-    problems,
-    warnings,
-  }
+  const inactive = plugins.filter((plugin) => !isActive(plugin))
+  return { plugins: Object.freeze(order), inactive, keys, providers, owners, dependencies, problems, warnings }
 }
 
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
@@ -165,11 +157,8 @@ function findDependencies(
       if (provider !== undefined && dependencies.has(provider)) {
         dependencies.get(id)?.push({ on: provider, via: isOptional ? 'optional' : 'requires', ref: service })
       } else if (provider === undefined && !isOptional) {
-        const details = {
-          service,
-          nearest: didYouMean(service, providers.keys()),
-          provider: from ?? 'a plugin that provides it',
-        }
+        const nearest = didYouMean(service, providers.keys())
+        const details = { service, nearest, provider: from ?? 'a plugin that provides it' }
         report('PLINTH_PLAN_MISSING_SERVICE', `requires.${name}`, details, id)
       } else if (provider !== kernelPlugin.id && !isOptional) {
         const details = { service, provider: provider ?? '', roles: roles.join(', ') }

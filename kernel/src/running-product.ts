@@ -219,10 +219,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
       }
     }
     const drainEnd = this.#clock.monotonic() + this.#milliseconds('drain')
+    const left = () => Math.max(0, drainEnd - this.#clock.monotonic())
     for (const host of this.#begun) {
-      for (const hook of host.hooks.drain) {
-        await attempt(host, 'drain', Math.max(0, drainEnd - this.#clock.monotonic()), hook)
-      }
+      for (const hook of host.hooks.drain) await attempt(host, 'drain', left(), hook)
     }
     for (const host of this.#begun.toReversed()) {
       host.close()
@@ -241,7 +240,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
       if (isPlinthError(error) && endsOfStart.has(error.code)) throw error
       redactError(error, (text) => this.redact(text))
       const said = isPlinthError(error) ? `${error.code}: ${error.message}` : this.redact(reasonOf(error))
-      const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, '') }
+      const needs = (this.plan.dependencies.get(host.plugin.id) ?? []).map(({ on }) => on)
+      const stored = this.#values.storedOf([host.plugin.id, ...needs], said)
+      const details = { plugin: host.plugin.id, phase, reason: said.replace(/\.$/, ''), stored }
       const { code, message, fix } = kernelError('PLINTH_START_FAILED', details)
       throw new PlinthError(code, message, isPlinthError(error) ? error.fix : fix, { cause: error })
     }

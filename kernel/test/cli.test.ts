@@ -522,7 +522,7 @@ t.test(
   'K-009 K-018 a start or a stop that fails exits with 1, names the plugin, and the process ends by itself',
   async (t) => {
     const failing = spawned(['start'], { 'platform.shop.fault': 'setup' })
-    const hanging = spawned(['start'], { 'platform.shop.fault': 'hang', 'platform.kernel.setup-deadline': '50ms' })
+    const hanging = spawned(['start'], { 'platform.shop.fault': 'hang', 'platform.kernel.setup-deadline': '1s' })
     const stuck = spawned(['start'], { 'platform.shop.fault': 'stop' })
     const leaking = spawned(['start'], { 'platform.shop.fault': 'leak' })
     await Promise.all([stuck, leaking].map(({ said }) => said('"started"')))
@@ -531,7 +531,7 @@ t.test(
     const failed = 'PLINTH_START_FAILED: Plugin "shop.counter" failed in setup: no counter for ******.\nFix: '
     t.match(await failing.ended, { code: 1, signal: null, output: failed })
     t.match((await failing.ended).output, 'counter closed')
-    const late = 'PLINTH_DEADLINE_PASSED: Plugin "shop.counter" did not finish setup within 50 ms.\nFix: '
+    const late = 'PLINTH_DEADLINE_PASSED: Plugin "shop.counter" did not finish setup within 1000 ms.\nFix: '
     t.match(await hanging.ended, { code: 1, signal: null, output: late })
     t.match(await stuck.ended, { code: 1, output: 'shop.counter in stop: the door is stuck, says ******' })
     t.match((await stuck.ended).output, 'counter closed')
@@ -635,7 +635,8 @@ t.test(
     const doctor = await plinth(['doctor'], inside)
     t.match(doctor, { code: 1, stdout: stack })
     const findings = await answerOf(t, ['doctor'], inside)
-    t.match(findings.answer.findings.at(-1), { check: 'set-up', outcome: 'failed', stack })
+    const failed = findings.answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'failed')
+    t.match(failed, [{ check: 'set-up', stack }])
     for (const text of [start.stderr, doctor.stdout, JSON.stringify([json, findings])]) t.notMatch(text, 'open sesame')
 
     const advised = await plinth(['start'], { directory: join(directory, 'advice'), environment: {} })

@@ -4,8 +4,8 @@ import type { Command } from 'commander'
 import type { Explanation, SourcedValue } from '../config-values.ts'
 import { kernelError, reasonOf } from '../errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import { startProduct } from '../running-product.ts'
 import { table } from './output.ts'
+import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
 /** What these commands answer for one key. */
@@ -60,18 +60,17 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
   })
 }
 
-/** With a plugin that supplies stored values the product is set up to have them; a wrong value would be worse than none. */
+/** Plugins that supply stored values are set up to have them, and no others: one of those may be what a value keeps down. */
 async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
   const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
-  const suppliesValues = prepared.plan.plugins.some(({ early }) => early === true)
-  if (!suppliesValues || prepared.problems.length > 0) return byKey(prepared.config.list())
-  const running = await startProduct(scope.product(), { ...scope.options(), roles: ['cli'] }).catch(
-    (error: unknown) => {
-      scope.output.progress(`Stored values could not be read, so they are missing here. ${reasonOf(error)}`)
-      return undefined
-    },
-  )
-  if (running === undefined) return byKey(prepared.config.list())
+  const suppliers = prepared.plan.plugins.filter(({ early }) => early === true).map(({ id }) => id)
+  if (suppliers.length === 0 || prepared.problems.length > 0) return byKey(prepared.config.list())
+  const started = await startPart(scope, { needed: suppliers, setsUp: 'needed' }).catch((error: unknown) => {
+    scope.output.progress(`Stored values could not be read, so they are missing here. ${reasonOf(error)}`)
+    return undefined
+  })
+  if (started === undefined) return byKey(prepared.config.list())
+  const { running } = started
   const explanations = byKey(running.config.list())
   await running.stop('command ended').catch((error: unknown) => scope.output.progress(reasonOf(error)))
   return explanations

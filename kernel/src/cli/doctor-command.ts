@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { healthCheck } from '../contracts/health-check.ts'
+import type { ConfigAdmin } from '../contracts/kernel.ts'
 import { withinDeadline } from '../deadline.ts'
 import { describeProblem, isPlinthError, reasonOf } from '../errors.ts'
 import { prepareProduct } from '../product.ts'
-import { startProduct } from '../running-product.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
 import { table } from './output.ts'
+import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 import { authorStack } from './stack.ts'
 
@@ -52,8 +53,12 @@ async function examine(scope: CommandScope, signal: AbortSignal): Promise<Findin
   ]
   if (problems.length > 0) return findings
   try {
-    const running = await startProduct(scope.product(), options)
+    const { running, failures } = await startPart(scope, { needed: [], setsUp: 'possible', signal })
+    for (const failure of failures) {
+      findings.push(await judge('set-up', () => Promise.reject(failure)))
+    }
     const late = () => new Error(`no answer within ${checkDeadlineMs} ms`)
+    for (const finding of await judgeStored(running.config, signal)) findings.push(finding)
     for (const [name, check] of running.contributions(healthCheck)) {
       const verdict = await judge(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
@@ -68,6 +73,20 @@ async function examine(scope: CommandScope, signal: AbortSignal): Promise<Findin
     findings.push(await judge('stop', () => running.stop('doctor ended')))
   } catch (error) {
     findings.push(await judge('set-up', () => Promise.reject(error)))
+  }
+  return findings
+}
+
+/** What their owners refuse of the values that are stored: what a command sets up may run on them where a server does not. */
+async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Finding[]> {
+  const sensitive = new Set(config.catalogue.filter((entry) => entry.sensitive).map(({ key }) => key))
+  const findings: Finding[] = []
+  for (const { key, effective } of config.list()) {
+    if (effective.source !== 'database' || effective.value === undefined || sensitive.has(key)) continue
+    const { outcome, reason = '' } = await config.verify(key, effective.value, signal)
+    if (outcome !== 'refused') continue
+    const detail = `${reason} Store another with plinth config set, or remove it: plinth config reset ${key}`
+    findings.push({ check: effective.place, outcome: 'failed', detail })
   }
   return findings
 }

@@ -3,11 +3,10 @@ import { join, resolve } from 'node:path'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/command.ts'
-import { isPlinthError, kernelError, type PlinthError } from '../errors.ts'
+import { isPlinthError, kernelError, type PlinthError, reasonOf } from '../errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { isPlugin, type Unchecked } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
-import { startProduct } from '../running-product.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
 import { addDoctorCommand } from './doctor-command.ts'
@@ -15,6 +14,7 @@ import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
 import { loadProduct } from './load-product.ts'
 import { createOutput } from './output.ts'
+import { startPart } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 import { noSettings, type Settings, settingReader, shownSecrets } from './set-option.ts'
@@ -142,7 +142,14 @@ function subcommandOf(group: Command, name: string): Command {
 function addContributedCommand(
   program: Command,
   plugin: string,
-  { name, summary, arguments: parameters = [], options = [], run }: CommandDeclaration<Unchecked, Unchecked>,
+  {
+    name,
+    summary,
+    arguments: parameters = [],
+    options = [],
+    setsUp = 'all',
+    run,
+  }: CommandDeclaration<Unchecked, Unchecked>,
   scope: CommandScope,
 ): void {
   const words = name.split(' ')
@@ -155,7 +162,8 @@ function addContributedCommand(
   for (const { flags, description } of options) command.option(flags, description)
   command.action(() =>
     interruptible(async (signal) => {
-      const running = await startProduct(scope.product(), { ...scope.options(), roles: ['cli'], signal })
+      const { running, failures } = await startPart(scope, { needed: [plugin], setsUp, signal })
+      for (const failure of failures) scope.output.progress(reasonOf(failure))
       try {
         const runtime = running.runtimeOf(plugin)
         if (runtime === undefined) throw usageError(`Plugin "${plugin}" does not load in the role cli.`)

@@ -20,6 +20,13 @@ export interface CommandInvocation {
 }
 
 /**
+ * Which plugins a command sets up. `all`: every one, or the command fails. `needed`: the plugin of the command and what it
+ * uses, no other. `possible`: the same, and of the others each that can be set up. What is not required and cannot be set up
+ * is reported and left out, so that the command works while a value keeps another plugin from starting.
+ */
+export type CommandSetup = 'all' | 'needed' | 'possible'
+
+/**
  * A command of the `plinth` program that a plugin brings. The product is set up in the role `cli` first: services are
  * there, nothing listens and nothing migrates by itself.
  */
@@ -34,6 +41,8 @@ export interface CommandDeclaration<
   readonly arguments?: readonly { readonly name: string; readonly description: string }[]
   /** Commander syntax: `--dry-run`, `--to <name>`. */
   readonly options?: readonly { readonly flags: string; readonly description: string }[]
+  /** `all` when absent. */
+  readonly setsUp?: CommandSetup
   /** Answers the exit code; nothing means 0. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands end without a word
   run(runtime: PluginRuntime<R, K>, invocation: CommandInvocation): number | void | Promise<number | void>

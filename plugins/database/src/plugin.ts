@@ -25,6 +25,7 @@ export default definePlugin({
       name: 'migrate',
       summary: 'Bring the database up to date with the change sets of all plugins',
       options: migrateOptions,
+      setsUp: 'needed',
       run: ({ own }, invocation) => runMigrate(own(database), invocation),
     },
   ],

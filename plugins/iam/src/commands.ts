@@ -15,6 +15,7 @@ const actor = { name: 'cli', clientIp: '', traceId: '', userAgent: '' }
 const adminCreate: Command = {
   name: 'admin create',
   summary: 'Create a user with the role super-admin',
+  setsUp: 'needed',
   options: [
     { flags: '--username <name>', description: 'user name' },
     { flags: '--email <address>', description: 'e-mail address' },
@@ -36,6 +37,7 @@ const adminCreate: Command = {
 const permissions: Command = {
   name: 'permissions',
   summary: 'All permissions that the loaded plugins declare, and the roles that hold them',
+  setsUp: 'needed',
   async run({ services }, { output }) {
     const declared = new PermissionCatalogue(services.kernel.plugins).declared
     const holders = await rolesByPermission(services.database)

@@ -43,7 +43,10 @@ const declared: readonly Command[] = [
     options: [
       reasonOption,
       dryRunOption,
-      { flags: '--no-verify', description: 'do not let its plugin prove it first' },
+      {
+        flags: '--no-verify',
+        description: 'store it although its plugin refuses it or cannot be asked; the product may not start with it',
+      },
     ],
     async run(runtime, { args, options, output, signal }) {
       const [key = '', given] = args
@@ -178,6 +181,8 @@ const usage = (message: string) => new BusinessError('400', message)
 /** Commands of the configuration centre. A business failure becomes an error with its faults and what to do. */
 export const commands: readonly Command[] = declared.map((command) => ({
   ...command,
+  // Owners judge values and the audit trail records changes; what cannot be set up must not keep a value from being mended.
+  setsUp: 'possible',
   async run(runtime, invocation) {
     try {
       return await command.run(runtime, invocation)

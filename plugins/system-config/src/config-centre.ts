@@ -259,9 +259,7 @@ export class StoredConfigCentre implements ConfigCentre {
       throw error
     })
     const values = [...stored.values.values()]
-    const entries = values.flatMap(({ key, value, version }) =>
-      value === undefined ? [] : [entryOf(key, value, version)],
-    )
+    const entries = values.flatMap((row) => (row.value === undefined ? [] : [entryOf(row.key, row.value, row)]))
     const { problems, changed, pendingRestart, refused } = await configAdmin.apply(entries)
     const keyByPlace = new Map(entries.map(({ name, place }) => [place, name]))
     const found = new Map(

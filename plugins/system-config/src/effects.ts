@@ -1,5 +1,5 @@
 import type { CatalogueEntry, ConfigAdmin, ConfigEntry, JsonValue } from '@plinth/kernel'
-import type { StoredConfig } from './config-store.ts'
+import type { StoredConfig, StoredValue } from './config-store.ts'
 import type { ConfigChange, Effect, Outcome, Preview } from './contract.ts'
 import { shown } from './sealed-value.ts'
 
@@ -96,11 +96,8 @@ export class Effects {
 }
 
 /** A stored value as the kernel takes it. */
-export function entryOf(key: string, written: JsonValue, version?: number): ConfigEntry {
-  return {
-    name: key,
-    by: 'key',
-    written,
-    place: `stored value of ${key}${version === undefined ? '' : `, version ${version}`}`,
-  }
+export function entryOf(key: string, written: JsonValue, row?: Omit<StoredValue, 'value'>): ConfigEntry {
+  const origin =
+    row === undefined ? '' : `, version ${row.version}, by ${row.updatedBy} at ${row.updatedAt.toISOString()}`
+  return { name: key, by: 'key', written, place: `stored value of ${key}${origin}` }
 }

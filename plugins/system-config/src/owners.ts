@@ -85,6 +85,6 @@ export class Owners {
 }
 
 const entriesOf = ({ values }: StoredConfig) =>
-  [...values.values()].flatMap(({ key, value, version }) => (value === undefined ? [] : [entryOf(key, value, version)]))
+  [...values.values()].flatMap((row) => (row.value === undefined ? [] : [entryOf(row.key, row.value, row)]))
 
 const refusal = (key: string, reason: string) => fault(key, 'refused', `was refused by its plugin: ${reason}`)

@@ -1,0 +1,104 @@
+import type { CommandSetup } from '../contracts/command.ts'
+import { reasonOf } from '../errors.ts'
+import type { Dependency, Plan } from '../plan.ts'
+import { definePlugin, isPlugin, type Plugin } from '../plugin.ts'
+import { prepareProduct } from '../product.ts'
+import { type RunningProduct, type StartOptions, startProduct } from '../running-product.ts'
+import type { CommandScope } from './scope.ts'
+
+interface Part {
+  /** Ids of the plugins that the work cannot do without. */
+  readonly needed: readonly string[]
+  readonly setsUp: CommandSetup
+  readonly signal?: AbortSignal
+}
+
+interface Started {
+  readonly running: RunningProduct
+  /** Errors of the plugins that were left out because they could not be set up. */
+  readonly failures: readonly unknown[]
+}
+
+/**
+ * Starts as much of the product as a command needs, in the role `cli`. What is left out keeps its declarations: its keys,
+ * tables and permissions are known, and none of its code runs.
+ *
+ * @throws as `startProduct` does, when something that is needed cannot be set up
+ */
+export async function startPart(scope: CommandScope, { needed, setsUp, signal }: Part): Promise<Started> {
+  const product = scope.product()
+  const options: StartOptions = { ...scope.options(), roles: ['cli'], ...(signal === undefined ? {} : { signal }) }
+  const { plan } = prepareProduct(product, options)
+  const wanted = withNeeds(plan, needed, ['requires'])
+  const left = new Map<string, string>()
+  const failures: unknown[] = []
+  if (setsUp === 'needed') {
+    const used = withNeeds(plan, needed, ['requires', 'optional', 'contribution'])
+    for (const { id } of plan.plugins) if (!used.has(id)) left.set(id, 'this command does not need it')
+  }
+  for (;;) {
+    let begun: RunningProduct | undefined
+    const onCreated = (running: RunningProduct) => {
+      begun = running
+      options.onCreated?.(running)
+    }
+    const plugins = product.plugins.map((plugin) => (isPlugin(plugin) ? withoutSetup(plugin, left) : plugin))
+    try {
+      return { running: await startProduct({ ...product, plugins }, { ...options, onCreated }), failures }
+    } catch (error) {
+      const failed = begun?.timeline.find(({ outcome }) => outcome === 'failed')?.plugin
+      if (setsUp === 'all' || signal?.aborted || failed === undefined || wanted.has(failed)) throw error
+      failures.push(error)
+      for (const id of withDependents(plan, failed)) left.set(id, reasonOf(error))
+    }
+  }
+}
+
+/**
+ * Plugins with all that they depend on in these ways. Early ones are among them, because they supply values, unless each
+ * of the plugins is needed by an early one itself.
+ */
+function withNeeds(
+  { plugins, dependencies }: Plan,
+  asked: readonly string[],
+  ways: readonly Dependency['via'][],
+): ReadonlySet<string> {
+  const lastEarly = plugins.findLastIndex(({ early }) => early)
+  const isLater = asked.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastEarly)
+  const early = plugins.filter((plugin) => isLater && plugin.early).map(({ id }) => id)
+  const needed = new Set([...asked, ...early])
+  // What is added to a set while it is walked is walked too.
+  for (const id of needed) {
+    for (const { on, via } of dependencies.get(id) ?? []) if (ways.includes(via)) needed.add(on)
+  }
+  return needed
+}
+
+/** A plugin with all that cannot do without it. */
+function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<string> {
+  const dependents = new Set([failed])
+  for (const one of dependents) {
+    for (const [id, needs] of dependencies) {
+      if (needs.some(({ on, via }) => on === one && via === 'requires')) dependents.add(id)
+    }
+  }
+  return dependents
+}
+
+/** The plugin as it was declared, but for its code; of new values it says that it cannot be asked, and why. */
+function withoutSetup(plugin: Plugin, left: ReadonlyMap<string, string>): Plugin {
+  const reason = left.get(plugin.id)
+  if (reason === undefined) return plugin
+  return definePlugin({
+    ...plugin,
+    requires: {},
+    provides: [],
+    contributes: [],
+    setup({ config }) {
+      const refuse = () => {
+        throw new Error(`it cannot be asked: ${reason}`)
+      }
+      for (const key of Object.keys(plugin.config ?? {})) config.onVerify(key as never, refuse)
+    },
+  })
+}
