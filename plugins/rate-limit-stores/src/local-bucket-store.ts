@@ -29,7 +29,7 @@ interface Bucket {
 
 /** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
 const stepCalls = 32
-const visitsPerStep = 64
+const visitsPerStep = 256
 /** Steps that a new key may cost when the store is full. */
 const stepsWhenFull = 16
 

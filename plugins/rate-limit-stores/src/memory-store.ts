@@ -19,7 +19,7 @@ export interface MemoryStoreOptions {
 /** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
 const stepCalls = 32
 const visitsPerStep = 512
-const removalsPerStep = 64
+const removalsPerStep = 256
 /** Steps that a new key may cost when the store is full. */
 const stepsWhenFull = 16
 
