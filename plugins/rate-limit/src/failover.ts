@@ -57,7 +57,7 @@ export class Failover {
     if (policy === 'open') return this.#uncounted(request)
     const { store, request: insured } = this.#insured(rule.storeName, request)
     const fail = (failure: unknown): never => {
-      watch.failed(insuranceStore, store, failure)
+      watch.failed(insuranceStore, store, failure, [insured.key])
       throw storeUnavailable(failure)
     }
     try {
@@ -74,7 +74,8 @@ export class Failover {
    */
   async decideAll(limited: readonly PreparedRequest<LimitingRule>[]): Promise<RateLimitDecision[]> {
     const { watch, counts } = this.#parts
-    const down = new Set(limited.map(({ rule }) => rule.storeName).filter((name) => watch.isFailing(name)))
+    const failing = limited.filter(({ rule, request }) => watch.isFailing(rule.storeName, request.key))
+    const down = new Set(failing.map(({ rule }) => rule.storeName))
     let cause: unknown
     // Every turn knows one more store that fails.
     for (;;) {
@@ -105,12 +106,13 @@ export class Failover {
   readonly #ask: AskStore = async <T>(
     name: string,
     store: RateLimitStore,
+    keys: readonly string[],
     call: (context: StoreContext) => T | Promise<T>,
   ): Promise<T> => {
     try {
       return await this.#parts.deadlines().run(call)
     } catch (cause) {
-      this.#parts.watch.failed(name, store, cause)
+      this.#parts.watch.failed(name, store, cause, keys)
       throw new StoreFailure(name, cause)
     }
   }

@@ -7,10 +7,11 @@ export interface JointMember {
   readonly request: RateLimitRequest
 }
 
-/** Asks one store, under its deadline. */
+/** Asks one store about keys, under its deadline. */
 export type AskStore = <T>(
   name: string,
   store: RateLimitStore,
+  keys: readonly string[],
   call: (context: StoreContext) => T | Promise<T>,
 ) => Promise<T>
 
@@ -23,7 +24,9 @@ export async function decideJointly(members: readonly JointMember[], ask: AskSto
   if (groups.size <= 1 && isAtomic(members)) return takeGroup(members, ask)
 
   const looked = await Promise.all(
-    members.map(({ storeName, store, request }) => ask(storeName, store, (context) => store.peek(request, context))),
+    members.map(({ storeName, store, request }) =>
+      ask(storeName, store, [request.key], (context) => store.peek(request, context)),
+    ),
   )
   const decisions = looked.map((decision, index) => untouched(decision, members[index]?.request.cost ?? 0))
   if (!looked.every(({ allowed }) => allowed)) return decisions
@@ -44,11 +47,12 @@ async function takeGroup(members: readonly JointMember[], ask: AskStore): Promis
   const { store, storeName } = first
   const requests = members.map(({ request }) => request)
   if (members.length > 1 && store.consumeAll !== undefined) {
-    return [...(await ask(storeName, store, (context) => store.consumeAll?.(requests, context) ?? []))]
+    const keys = requests.map(({ key }) => key)
+    return [...(await ask(storeName, store, keys, (context) => store.consumeAll?.(requests, context) ?? []))]
   }
   const decisions: RateLimitDecision[] = []
   for (const request of requests) {
-    const decision = await ask(storeName, store, (context) => store.consume(request, context))
+    const decision = await ask(storeName, store, [request.key], (context) => store.consume(request, context))
     decisions.push(decision)
     if (!decision.allowed) break
   }

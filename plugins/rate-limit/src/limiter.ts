@@ -120,7 +120,7 @@ export class StoreRateLimiter implements RateLimiter {
       if (insurance !== undefined && insurance !== chosen) await insurance.reset(insuredKey(name, complete))
       await deadlines().run((context) => chosen.reset(complete, context))
     } catch (cause) {
-      watch.failed(name, chosen, cause)
+      watch.failed(name, chosen, cause, [complete])
       throw storeUnavailable(cause)
     }
     // A call that was under way may have been denied before.
@@ -211,7 +211,7 @@ export class StoreRateLimiter implements RateLimiter {
     const isRemembered = shared && operation === 'consume'
     const denied = isRemembered ? denials.find(storeName, request) : undefined
     if (denied !== undefined) return this.#decided(rule, request, operation, denied)
-    if (watch.isFailing(storeName)) return this.#failOver(rule, request, operation)
+    if (watch.isFailing(storeName, request.key)) return this.#failOver(rule, request, operation)
 
     const askedAt = isRemembered ? clock.monotonic() : 0
     const call = deadlines().begin()
@@ -219,7 +219,7 @@ export class StoreRateLimiter implements RateLimiter {
     try {
       answer = store[operation](request, call)
     } catch (cause) {
-      watch.failed(storeName, store, cause)
+      watch.failed(storeName, store, cause, [request.key])
       return this.#failOver(rule, request, operation, cause)
     }
     if (!(answer instanceof Promise)) return this.#decided(rule, request, operation, answer)
@@ -231,7 +231,7 @@ export class StoreRateLimiter implements RateLimiter {
         return this.#decided(rule, request, operation, decision)
       },
       (cause) => {
-        watch.failed(storeName, store, cause)
+        watch.failed(storeName, store, cause, [request.key])
         return this.#failOver(rule, request, operation, cause)
       },
     )

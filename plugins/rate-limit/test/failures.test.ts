@@ -93,6 +93,7 @@ t.test('after its first failure a store is not asked, until a look in the backgr
   )
   remote.become('failing')
   await consume({ key: 'other' })
+  await turn()
   t.equal(lines.filter(({ level }) => level === 50).length, 2, 'and again for the next time')
   t.equal(clock.sleepers > 0, true)
 })
@@ -265,6 +266,7 @@ t.test('what the store said is for the log alone', async (t) => {
     (thrown) => thrown,
   )
   t.notMatch(`${error.message} ${JSON.stringify(error)}`, 's3cr3t')
+  await turn()
   t.equal(lines.filter(({ err }) => err?.message.includes('refused')).length, 1)
   t.notMatch(JSON.stringify(lines), 'login:ada', 'no key in the log')
 })
@@ -287,4 +289,67 @@ t.test('a live change of policy and deadline counts at once', async (t) => {
   await first
   await apply({ 'failure-policy': 'open', 'store-deadline': '1s' })
   t.equal((await consume()).allowed, true)
+})
+
+t.test(
+  'a key that fails says nothing about the store: other keys are asked for, and the log has one line',
+  async (t) => {
+    const clock = manualClock()
+    const broken = new Error('WRONGTYPE of one key')
+    const isBroken = (key: string) => key.endsWith(':broken')
+    const { asked, plugin } = storePlugin('remote', (request) => {
+      if (isBroken(request.key)) throw broken
+      return allow(request)
+    })
+    const { limiter, lines, running } = await startLimiter(
+      t,
+      [plugin, memory],
+      { 'default-store': 'remote', 'failure-policy': 'closed' },
+      clock,
+    )
+    const consume = (key: string) => limiter.consume({ key, maxAttempts: 5 })
+    for (let round = 1; round <= 5; round++) {
+      const refused = t.rejects(consume('broken'), unavailable)
+      t.match(await consume(`fine-${round}`), { allowed: true }, 'at the same moment')
+      await refused
+      t.match(
+        await limiter.consumeAll([
+          { key: `a-${round}`, maxAttempts: 5 },
+          { key: `b-${round}`, maxAttempts: 5 },
+        ]),
+        {
+          allowed: true,
+        },
+      )
+      await turn()
+      t.match(await consume(`fine-${round}`), { allowed: true }, 'and afterwards')
+    }
+    await t.rejects(
+      limiter.consumeAll([
+        { key: 'fine', maxAttempts: 5 },
+        { key: 'broken', maxAttempts: 5 },
+      ]),
+      unavailable,
+    )
+    t.match(await consume('fine'), { allowed: true })
+    t.ok(asked.filter(({ key }) => isBroken(key)).length >= 5, 'the key is tried again')
+    t.same(
+      lines.filter(({ level, store }) => level >= 40 && store === 'remote').map(({ msg, err }) => [msg, err?.message]),
+      [['rate limit store failed for a key', broken.message]],
+    )
+    t.equal(running.state, 'ready')
+  },
+)
+
+t.test('while nobody knows why a key failed, that key alone is answered without the store', async (t) => {
+  const { consume, remote, clock } = await startRemote(t, { 'failure-policy': 'closed' })
+  remote.become('hanging')
+  const first = t.rejects(consume(), unavailable)
+  await clock.advance(250)
+  await first
+  remote.become('fine')
+  const asked = remote.calls.length
+  await t.rejects(consume(), unavailable)
+  t.equal(remote.calls.length, asked, 'nobody waits for this key')
+  t.match(await consume({ key: 'another' }), { allowed: true }, 'another key is asked for')
 })
