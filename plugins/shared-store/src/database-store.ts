@@ -19,6 +19,7 @@ import {
 } from './contract.ts'
 import { DatabaseMessages } from './database-messages.ts'
 import { deadEntry, Entries, type Entry, type EntryId, entryKey } from './entries.ts'
+import { HeldLanes } from './held-lanes.ts'
 import { MicroBatch } from './micro-batch.ts'
 import { checkAmount, checkContent, checkMs, type Kind, nameOf, quotaKinds } from './names.ts'
 import { decideBucket, decideWindow, type QuotaDecision, shown } from './quota-rules.ts'
@@ -33,6 +34,8 @@ export interface DatabaseStoreOptions {
 
 /** Decisions of one transaction. */
 const batchSize = 128
+/** Entries that are waited for at a time, of all that others hold. */
+const heldAtOnce = 4
 /** How long the fence of a lock is remembered after its lease; after it the time itself has moved on. */
 const fenceMs = 86_400_000
 
@@ -43,6 +46,8 @@ interface QuotaQuestion {
   readonly take: boolean
 }
 
+type Question = readonly QuotaQuestion[]
+
 /** The store on the product's own database. */
 export class DatabaseStore implements SharedStore, SharedQuota {
   readonly driver = 'database'
@@ -52,7 +57,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
   /** An item is what is decided together: one question, or a joint one. */
-  readonly #questions: MicroBatch<readonly QuotaQuestion[], RateLimitDecision[]>
+  readonly #questions: MicroBatch<Question, RateLimitDecision[] | Held>
+  readonly #held: HeldLanes<Question, RateLimitDecision[] | Held>
 
   constructor(options: DatabaseStoreOptions) {
     this.#options = options
@@ -63,7 +69,12 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       // Two transactions of one process would only wait for each other's rows.
       concurrency: 1,
       eager: false,
-      run: (items) => this.#decideItems(items),
+      run: (items) => this.#decideFree(items),
+    })
+    this.#held = new HeldLanes({
+      size: batchSize,
+      concurrency: heldAtOnce,
+      run: (key, items) => this.#decideHeld(key, items),
     })
   }
 
@@ -158,7 +169,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     take: boolean,
     patience?: Patience,
   ): Promise<RateLimitDecision> {
-    const [decision] = await this.#questions.ask([question(algorithm, request, take)], patience)
+    const [decision] = await this.#ask([question(algorithm, request, take)], patience)
     return decision as RateLimitDecision
   }
 
@@ -168,7 +179,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     patience?: Patience,
   ): Promise<RateLimitDecision[]> {
     if (requests.length === 0) return []
-    return this.#questions.ask(
+    return this.#ask(
       requests.map((request) => question(algorithm, request, true)),
       patience,
     )
@@ -197,29 +208,84 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#messages.stop()
   }
 
-  /** One transaction; a later item sees what an earlier one of the batch took. */
-  async #decideItems(items: readonly (readonly QuotaQuestion[])[]): Promise<RateLimitDecision[][]> {
-    const decided = await this.#entries.change(
-      items.flat().map((asked) => asked.id),
-      (live, now) => {
-        const changed = new Map<string, Entry>()
-        const ruled = (asked: QuotaQuestion) => {
-          const key = entryKey(asked.id)
-          const { decision, entry } = rule(asked, changed.get(key) ?? live.get(key), now)
-          if (entry !== undefined) changed.set(key, entry)
-          return decision
-        }
-        const answer = items.map((questions) => {
-          if (questions.length === 1) return questions.map(ruled)
-          const looked = questions.map((asked) => ruled({ ...asked, take: false }))
-          if (looked.every(({ allowed }) => allowed)) return questions.map(ruled)
-          return looked.map((decision, index) => untouched(decision, questions[index]?.request.cost ?? 0))
-        })
-        return { answer, changed: changed.values() }
-      },
-    )
+  async #ask(item: Question, patience: Patience | undefined): Promise<RateLimitDecision[]> {
+    let heldKey = item.map((asked) => entryKey(asked.id)).find((key) => this.#held.has(key))
+    for (;;) {
+      const told = await (heldKey === undefined
+        ? this.#questions.ask(item, patience)
+        : this.#held.ask(heldKey, item, patience))
+      if (!(told instanceof Held)) return told
+      heldKey = told.isFree ? undefined : told.key
+    }
+  }
+
+  /** One transaction for what nobody else holds. An item with an entry that is held is not decided. */
+  async #decideFree(items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
+    const decided = await this.#entries.changeFree(idsOf(items), (live, now, held) => {
+      const decide = decider(live, now)
+      const answer = items.map((item) => {
+        const key = item.map((asked) => entryKey(asked.id)).find((id) => held.has(id))
+        return key === undefined ? decide.item(item) : new Held(key)
+      })
+      return { answer, changed: decide.changed() }
+    })
+    return decided.map((told) => (told instanceof Held ? told : this.#shown(told)))
+  }
+
+  /**
+   * One transaction, which waits for the entry. An item with other entries too is not decided: it would hold these while it
+   * waits.
+   */
+  async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
+    const ids = idsOf(items).filter((id) => entryKey(id) === key)
+    const decided = await this.#entries.change(ids, (live, now) => {
+      const decide = decider(live, now)
+      const answer = items.map((item) => (item.length === 1 ? decide.item(item) : new Held(key, true)))
+      return { answer, changed: decide.changed() }
+    })
+    return decided.map((told) => (told instanceof Held ? told : this.#shown(told)))
+  }
+
+  #shown(decisions: readonly QuotaDecision[]): RateLimitDecision[] {
     const now = this.#options.clock.now()
-    return decided.map((decisions) => decisions.map((decision) => shown(decision, now)))
+    return decisions.map((decision) => shown(decision, now))
+  }
+}
+
+/** The answer of an item that was not decided, because another transaction holds an entry of it. */
+class Held {
+  readonly key: string
+  readonly isFree: boolean
+
+  /**
+   * @param key of the entry
+   * @param isFree whether it has been let go meanwhile
+   */
+  constructor(key: string, isFree = false) {
+    this.key = key
+    this.isFree = isFree
+  }
+}
+
+const idsOf = (items: readonly Question[]) => items.flatMap((item) => item.map((asked) => asked.id))
+
+/** Decides items one after the other; a later one sees what an earlier one took. */
+function decider(live: ReadonlyMap<string, Entry>, now: number) {
+  const changed = new Map<string, Entry>()
+  const ruled = (asked: QuotaQuestion) => {
+    const key = entryKey(asked.id)
+    const { decision, entry } = rule(asked, changed.get(key) ?? live.get(key), now)
+    if (entry !== undefined) changed.set(key, entry)
+    return decision
+  }
+  return {
+    item(questions: Question): QuotaDecision[] {
+      if (questions.length === 1) return questions.map(ruled)
+      const looked = questions.map((asked) => ruled({ ...asked, take: false }))
+      if (looked.every(({ allowed }) => allowed)) return questions.map(ruled)
+      return looked.map((decision, index) => untouched(decision, questions[index]?.request.cost ?? 0))
+    },
+    changed: () => changed.values(),
   }
 }
 

@@ -79,14 +79,44 @@ export class Entries {
       now: number,
     ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
   ): Promise<T> {
+    return this.#change(async (sorted) => ({ rows: await this.#lock(sorted), held: [] }), ids, decide)
+  }
+
+  /**
+   * The same for those entries that nobody else holds just now, without waiting for the others.
+   *
+   * @param decide is given the keys of those that are held too, and must leave them alone
+   */
+  changeFree<T>(
+    ids: readonly EntryId[],
+    decide: (
+      live: ReadonlyMap<string, Entry>,
+      now: number,
+      held: ReadonlySet<string>,
+    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
+  ): Promise<T> {
+    return this.#change((sorted) => this.#lockFree(sorted), ids, decide)
+  }
+
+  #change<T>(
+    lock: (
+      sorted: readonly EntryId[],
+    ) => Promise<{ readonly rows: readonly Entry[]; readonly held: readonly EntryId[] }>,
+    ids: readonly EntryId[],
+    decide: (
+      live: ReadonlyMap<string, Entry>,
+      now: number,
+      held: ReadonlySet<string>,
+    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
+  ): Promise<T> {
     const distinct = [...new Map(ids.map((id) => [entryKey(id), id])).entries()]
     // One order everywhere, so that two transactions do not wait for each other.
     const sorted = distinct.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, id]) => id)
     return this.#db.transactional(async () => {
-      const rows = await this.#lock(sorted)
+      const { rows, held } = await lock(sorted)
       const now = await this.now()
       const live = rows.filter((entry) => isLive(entry, now)).map((entry) => [entryKey(entry), entry] as const)
-      const { answer, changed = [] } = decide(new Map(live), now)
+      const { answer, changed = [] } = decide(new Map(live), now, new Set(held.map(entryKey)))
       await this.write([...changed])
       return answer
     })
@@ -124,14 +154,24 @@ export class Entries {
     const locked: Entry[] = []
     for (let count = 0; count < lockTries; count++) {
       locked.push(...(await this.#select(missing, ' for update')))
-      const known = new Set(locked.map(entryKey))
-      missing = missing.filter((id) => !known.has(entryKey(id)))
+      missing = without(missing, locked)
       if (missing.length === 0) return locked
       const onConflict =
         this.#family === 'mysql' ? 'on duplicate key update variant = variant' : 'on conflict do nothing'
       await this.#insert(missing.map(deadEntry), onConflict)
     }
     throw new Error(`Entries of the shared store vanish while they are locked: ${missing[0]?.name}`)
+  }
+
+  async #lockFree(ids: readonly EntryId[]): Promise<{ rows: Entry[]; held: EntryId[] }> {
+    if (this.#family === 'sqlite') return { rows: await this.#lock(ids), held: [] }
+    const rows = await this.#select(ids, ' for update skip locked')
+    const skipped = without(ids, rows)
+    // What can be read and not be locked is held; what cannot be read is not there.
+    const held = skipped.length === 0 ? [] : await this.#select(skipped, '')
+    const absent = without(skipped, held)
+    if (absent.length > 0) rows.push(...(await this.#lock(absent)))
+    return { rows, held }
   }
 
   async #select(ids: readonly EntryId[], suffix: string): Promise<Entry[]> {
@@ -168,6 +208,12 @@ export class Entries {
 
 const overwritten = (value: (column: string) => string) =>
   ['content', 'amount', 'since', 'expires_at'].map((column) => `${column} = ${value(column)}`).join(', ')
+
+/** Those that are not among the others. */
+function without(ids: readonly EntryId[], others: readonly EntryId[]): readonly EntryId[] {
+  const known = new Set(others.map(entryKey))
+  return ids.filter((id) => !known.has(entryKey(id)))
+}
 
 const isLive = ({ expiresAt }: Entry, now: number) => expiresAt === null || expiresAt > now
 

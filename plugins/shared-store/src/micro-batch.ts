@@ -40,6 +40,11 @@ export class MicroBatch<Item, Answer> {
     this.#options = options
   }
 
+  /** Whether nothing waits and nothing is under way. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#underWay === 0
+  }
+
   /** An item whose caller has given up before it is sent is not sent. */
   ask(item: Item, patience: Patience = patient): Promise<Answer> {
     return new Promise((resolve, reject) => {

@@ -236,3 +236,61 @@ for (const { dialect, skip } of dialectsUnderTest) {
     t.same(await names(), ['value:long', 'value:stays'])
   })
 }
+
+for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !== 'sqlite')) {
+  t.test(`an entry that another transaction holds keeps nobody else waiting (${dialect})`, { skip }, async (t) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    const start = () =>
+      startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, sharedStorePlugin], config: db.config }))
+    const [one, two] = [await start(), await start()]
+    t.teardown(() => one.stop('test ended'))
+    t.teardown(() => two.stop('test ended'))
+    const { quota } = one.service(sharedStore)
+    const take = (key: string) => quota.decide('window', { key, limit: 1000, windowMs: 3_600_000, cost: 1 }, true)
+    const names = ['stuck', 'stuck too', ...Array.from({ length: 40 }, (_, index) => `free ${index}`)]
+    await Promise.all(names.map(take))
+
+    const isHeld = Promise.withResolvers<void>()
+    const isOver = Promise.withResolvers<void>()
+    const holder = two.service(database).transactional(async () => {
+      await two
+        .service(database)
+        .execute(`update shared_store_entry set since = since where name in ('windows:stuck', 'windows:stuck too')`)
+      isHeld.resolve()
+      await isOver.promise
+    })
+    await isHeld.promise
+    let stuck = 0
+    const waiting = Array.from({ length: 30 }, (_, index) =>
+      take(index % 2 === 0 ? 'stuck' : 'stuck too').then((decision) => {
+        stuck += 1
+        return decision
+      }),
+    )
+    const joint = quota.decideAll(
+      'window',
+      ['free 0', 'stuck'].map((key) => ({ key, limit: 1000, windowMs: 3_600_000, cost: 1 })),
+    )
+    for (let round = 1; round <= 5; round++) {
+      const told = await Promise.all(names.slice(2).concat(`new ${round}`).map(take))
+      t.ok(
+        told.every(({ allowed }) => allowed),
+        'all others are decided',
+      )
+    }
+    t.equal(stuck, 0)
+    const given = AbortSignal.timeout(1)
+    await t.rejects(quota.decide('window', { key: 'stuck', limit: 1, windowMs: 1, cost: 1 }, true, { signal: given }))
+    isOver.resolve()
+    await holder
+    const decisions = await Promise.all(waiting)
+    t.same(
+      decisions.map(({ remaining }) => remaining).toSorted((a, b) => a - b),
+      Array.from({ length: 30 }, (_, index) => 983 + Math.floor(index / 2)).map((n) => n + 1),
+      'then each takes its share once',
+    )
+    t.match(await joint, [{ remaining: 993 }, { remaining: 983 }])
+    t.match(await take('stuck'), { remaining: 982 }, 'nothing is left over')
+  })
+}
