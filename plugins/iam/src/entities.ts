@@ -201,6 +201,19 @@ export const Epoch = defineEntity({
   },
 })
 
+/** A change that made the epoch what its id is. Removed when no instance can still have to read it. */
+export const AuthorityChange = defineEntity({
+  name: 'IamAuthorityChange',
+  tableName: 'iam_authority_change',
+  indexes: [{ properties: ['changedAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** Whose authority changed; null: that of many. */
+    userId: column.id().nullable(),
+    changedAt: column.timestamp(),
+  },
+})
+
 export const entities = [
   User,
   Role,
@@ -212,4 +225,5 @@ export const entities = [
   Audit,
   ExternalIdentity,
   Epoch,
+  AuthorityChange,
 ]

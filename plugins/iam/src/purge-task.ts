@@ -5,6 +5,9 @@ import type { keys } from './config.ts'
 /** Sessions are kept for a day after they ended, for whoever looks into an incident. */
 const keptAfterEndMs = 86_400_000
 
+/** An instance that has not looked for so long forgets all that it knows. */
+const keptChangesMs = 3_600_000
+
 /** Removes tokens that ended and audit records past their retention. */
 export const purgeTask: ScheduledTask<{ readonly database: typeof database }, typeof keys> = {
   name: 'iam.purge',
@@ -22,6 +25,7 @@ export const purgeTask: ScheduledTask<{ readonly database: typeof database }, ty
       ['iam_token', 'last_seen_at', idle],
       ['iam_login_audit', 'occurred_at', old],
       ['iam_audit', 'occurred_at', old],
+      ['iam_authority_change', 'changed_at', new Date(now - keptChangesMs)],
     ] as const
     for (const [table, column, before] of ends) {
       const rows = { table, where: `${column} < ?`, parameters: [before], orderBy: column }

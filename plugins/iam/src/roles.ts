@@ -89,7 +89,7 @@ export class Roles {
       const grantsDiffer = added.length + removed.length > 0 || fields.dataScope !== role.dataScope
       const isSame = fields.name === role.name && fields.description === (role.description ?? null)
       if (!grantsDiffer && isSame) return role
-      if (grantsDiffer) await this.#authority.change()
+      if (grantsDiffer) await this.#authority.changeOfAll()
       if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
       this.#addPermissions(em, id, added)
       Object.assign(role, fields)

@@ -100,7 +100,7 @@ export class Sessions {
         sessionId,
       ])
       if (ended === 0) return
-      await this.#authority.change()
+      await this.#authority.changeOf(user.id)
       await this.#audit.record(actor, action, sessionId, { userId: user.id })
     })
   }
@@ -117,7 +117,7 @@ export class Sessions {
       await this.#rules.assertMayActOn(em, userId, actor)
       const ended = await this.endAll(userId, except)
       if (ended === 0) return 0
-      await this.#authority.change()
+      await this.#authority.changeOf(userId)
       await this.#audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
       return ended
     })

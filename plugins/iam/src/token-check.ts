@@ -28,7 +28,7 @@ export interface TokenCheckSettings {
 }
 
 /**
- * Says who holds a token. A token that was checked stays known as long as nobody's authority changes. Known tokens are
+ * Says who holds a token. A token that was checked stays known as long as the authority of its user does not change. Known tokens are
  * kept in clear: they are in the memory of every request anyway, and hashing each time would cost a simple route a tenth
  * of its throughput.
  */
@@ -64,7 +64,8 @@ export class TokenCheck {
     const known = this.#known.get(token)
     if (known !== undefined) {
       const moment = this.#clock.monotonic()
-      if (moment < known.restingUntil && known.epoch === this.#authority.knownAt(moment)) return known.principal
+      if (moment < known.restingUntil && this.#authority.isFreshAt(moment) && this.#stands(known))
+        return known.principal
     } else if (!isTokenShaped(token)) {
       throw refusal('token-invalid')
     }
@@ -82,7 +83,9 @@ export class TokenCheck {
     const epoch = await this.#authority.current()
     let checked = this.#known.get(token)
     // Another instance may have seen the token since, so only the database says that it was idle.
-    if (checked?.epoch !== epoch || this.#isIdle(checked.lastSeenAt)) checked = await this.#read(token, epoch)
+    if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked.lastSeenAt)) {
+      checked = await this.#read(token, epoch)
+    }
     const now = this.#clock.now()
     if (now >= checked.expiresAt || this.#isIdle(checked.lastSeenAt)) {
       this.#known.delete(token)
@@ -92,6 +95,10 @@ export class TokenCheck {
     const rest = Math.min(checked.expiresAt, checked.lastSeenAt + seenInterval) - now
     checked.restingUntil = this.#clock.monotonic() + rest
     return checked.principal
+  }
+
+  #stands({ principal, epoch }: CheckedToken): boolean {
+    return this.#authority.stands(principal.userId, epoch)
   }
 
   #isIdle(lastSeenAt: number): boolean {

@@ -111,7 +111,7 @@ export class Users {
       }
       if (change.roleIds !== undefined && (await this.#changeRoles(em, id, change.roleIds, actor))) fields.push('roles')
       if (fields.length === 0) return user
-      if (fields.some((field) => !contactFields.has(field))) await this.#parts.authority.change()
+      if (fields.some((field) => !contactFields.has(field))) await this.#parts.authority.changeOf(id)
       touch(user, this.#parts.clock)
       await em.flush()
       const summary = { username: user.username, fields, ...(change.roleIds ? { roleIds: change.roleIds } : {}) }
@@ -127,7 +127,7 @@ export class Users {
       await this.#parts.rules.assertMayActOn(em, id, actor)
       assertVersion(user, version)
       await this.#parts.rules.assertAdministratorLeft(em, id)
-      await this.#parts.authority.change()
+      await this.#parts.authority.changeOf(id)
       await em.nativeDelete(UserRole, { userId: id })
       await em.nativeDelete(Token, { userId: id })
       await em.nativeDelete(ExternalIdentity, { userId: id })
@@ -156,7 +156,7 @@ export class Users {
       touch(user, clock)
       await em.flush()
       const ended = await sessions.endAll(id, keepSession)
-      if (ended > 0) await authority.change()
+      if (ended > 0) await authority.changeOf(id)
       await audit.record(actor, 'user.password', id, { username: user.username, endedSessions: ended })
     })
   }

@@ -227,6 +227,83 @@ t.test('a known token is checked without a query; the database being gone lets n
   t.equal((await iam.call('GET', me, { token })).code, '500')
 })
 
+onEachDatabase(t, 'what changes for one user leaves what is known of all others, on every instance', async (t, db) => {
+  const clock = manualClock()
+  const one = await startIam(t, db, { clock })
+  const two = await startIam(t, db, { clock })
+  const admin = await one.administrator()
+  const roles = '/api/v1/admin/iam/roles'
+  const content = { name: 'Clerk', dataScope: 'all', permissions: ['iam:user:view'] }
+  const role = (await one.call('POST', roles, { token: admin, body: { code: 'clerk', ...content } })).data
+  const ids = new Map<string, number>()
+  for (const username of ['mia', 'noa']) {
+    const account = await one.accounts.create({ username, password: 'secret1', roleIds: [role.id] }, system)
+    ids.set(username, account.id)
+  }
+  const token = await one.login('noa', 'secret1')
+  /** A principal is made when token, user and roles are read: the same one again means that nothing was read. */
+  const known = async () => {
+    await clock.advance(500)
+    return Promise.all([one, two].map(({ running }) => running.service(identity).authenticate(token)))
+  }
+  let before = await known()
+  const isKept = async (what: string) => {
+    const after = await known()
+    t.ok(
+      after.every((principal, index) => principal === before[index]),
+      what,
+    )
+  }
+  const isReadAgain = async (what: string) => {
+    const after = await known()
+    t.notOk(
+      after.some((principal, index) => principal === before[index]),
+      what,
+    )
+    before = after
+  }
+  const other = `${users}/${ids.get('mia')}`
+  const as = (body: object) => ({ token: admin, body })
+  await isKept('nothing happened')
+  for (const from of [one, two]) {
+    await from.call('POST', '/api/v1/auth/logout', { token: await one.login('mia', 'secret1') })
+    await isKept('a logout')
+  }
+  await one.login('mia', 'secret1')
+  t.equal((await one.call('DELETE', `${other}/sessions`, as({}))).code, '200')
+  await isKept('all sessions of somebody')
+  t.equal((await two.call('PUT', other, as({ roleIds: [] }))).code, '200')
+  await isKept('roles of somebody')
+  t.equal((await one.call('DELETE', other, as({}))).code, '200')
+  await isKept('somebody is removed')
+
+  t.equal((await one.call('PUT', `${users}/${ids.get('noa')}`, as({ orgId: 7 }))).code, '200')
+  await isReadAgain('the own organisation')
+  await isKept('once')
+  t.equal((await one.call('PUT', `${roles}/${role.id}`, as({ ...content, permissions: [], version: 1 }))).code, '200')
+  await isReadAgain('what a role grants')
+
+  const store = one.running.service(database)
+  await store.execute('update iam_epoch set epoch = epoch + 1 where id = 1')
+  await isReadAgain('a change that says nothing about whom it concerns, as an earlier version makes it')
+  await isKept('once')
+  await one.call('POST', '/api/v1/auth/logout', { token: await one.login('noa', 'secret1') })
+  await store.execute('delete from iam_authority_change')
+  await isReadAgain('changes that were purged before they were seen')
+  const [row] = await store.query<{ epoch: unknown }>('select epoch from iam_epoch where id = 1')
+  const first = Number(row?.epoch) + 1
+  for (let id = first; id <= first + 1000; id++) {
+    await store.execute('insert into iam_authority_change (id, user_id, changed_at) values (?, ?, ?)', [
+      id,
+      1,
+      new Date(),
+    ])
+  }
+  await store.execute('update iam_epoch set epoch = epoch + 1001 where id = 1')
+  await isReadAgain('more changes than are looked at one by one')
+  await isKept('once')
+})
+
 t.test('an unknown name takes a hash like a known one', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())

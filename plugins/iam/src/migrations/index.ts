@@ -6,6 +6,7 @@ import { scopeAudits } from './0005-scope-audits.ts'
 import { refoldNames } from './0006-refold-names.ts'
 import { indexEnds } from './0007-index-ends.ts'
 import { indexSorts } from './0008-index-sorts.ts'
+import { nameChangedUsers } from './0009-name-changed-users.ts'
 
 export const changeSets = [
   createIdentity,
@@ -16,4 +17,5 @@ export const changeSets = [
   refoldNames,
   indexEnds,
   indexSorts,
+  nameChangedUsers,
 ]
