@@ -155,16 +155,22 @@ export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: 
           minimum: 0,
           maximum: longestGraceSeconds,
           default: 86_400,
-          description: '0: the old secret ends at once, as it must after a leak.',
+          description: '0: every earlier secret ends at once, as it must after a leak.',
+        }),
+        force: Type.Boolean({
+          default: false,
+          description:
+            'True rotates while the secret before the last rotation is in its grace period, and ends that one now. Without it ' +
+            'such a rotation is refused: a repeated one would end a secret that somebody works with.',
         }),
         version,
       }),
     },
     response: appWithSecretView,
     async handler(request, reply) {
-      const { graceSeconds, version } = request.body
+      const { version, ...terms } = request.body
       const { id } = request.params
-      return withSecret(await applications.rotateSecret(id, graceSeconds, version, actorOf(request)), reply)
+      return withSecret(await applications.rotateSecret(id, terms, version, actorOf(request)), reply)
     },
   })
   http.route(plugin, {

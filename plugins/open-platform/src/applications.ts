@@ -30,6 +30,13 @@ export interface AppWithSecret {
   readonly secret: string
 }
 
+export interface RotationTerms {
+  /** 0: the old secret, and an earlier one in its grace period, end at once, as they must after a leak. */
+  readonly graceSeconds: number
+  /** Ends a secret that is in its grace period all the same. */
+  readonly force: boolean
+}
+
 export interface ApplicationParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
@@ -77,6 +84,7 @@ export class Applications {
         version: 1,
         createdAt: now,
         updatedAt: now,
+        updatedBy: actor.principal.username,
       })
       await em.flush()
       await this.#record(actor, 'create', app, summaryOf(content))
@@ -101,25 +109,35 @@ export class Applications {
   }
 
   /**
-   * Makes a new secret. The old one counts for the grace period, so that the third party can change over without a gap; one
-   * that was in its grace period already ends at once.
+   * Makes a new secret. The old one counts for the grace period, so that the third party can change over without a gap. While
+   * one is in its grace period, a further rotation would end it against the promise: it is refused unless it says so.
    *
-   * @param graceSeconds 0: the old one ends at once, as it must after a leak
+   * @throws BusinessError "409" `open-platform.grace-running`, and as `update` does
    */
   async rotateSecret(
     id: number,
-    graceSeconds: number,
+    { graceSeconds, force }: RotationTerms,
     version: number | undefined,
     actor: Actor,
   ): Promise<AppWithSecret> {
     const before = await this.get(id)
+    await this.#assertVersion(before, version)
+    const until = before.previousValidUntil?.getTime() ?? 0
+    if (until > this.#parts.clock.now() && graceSeconds > 0 && !force) {
+      const previousSecretValidUntil = new Date(until).toISOString()
+      throw refusal('grace-running', {
+        params: { until: previousSecretValidUntil },
+        data: { previousSecretValidUntil },
+      })
+    }
     const secret = newSecret()
     const members = {
       secretEnc: await this.#parts.secrets.seal(before.appKey, secret),
       previousSecretEnc: graceSeconds === 0 ? null : before.secretEnc,
       previousValidUntil: graceSeconds === 0 ? null : new Date(this.#parts.clock.now() + graceSeconds * 1000),
     }
-    const app = await this.#write(before, version, members, actor, 'rotate-secret', { graceSeconds })
+    const summary = { graceSeconds, ...(force ? { force } : {}) }
+    const app = await this.#write(before, version, members, actor, 'rotate-secret', summary)
     return { app, secret }
   }
 
@@ -128,7 +146,7 @@ export class Applications {
     const app = await this.get(id)
     await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
-      if (deleted === 0) throw refusal('version-conflict')
+      if (deleted === 0) throw await this.#conflict(id)
       await this.#record(actor, 'delete', app, { name: app.name })
     })
   }
@@ -143,14 +161,26 @@ export class Applications {
     summary: AuditSummary,
   ): Promise<OpenApp> {
     const { db, clock } = this.#parts
-    if (version !== undefined && version !== app.version) throw refusal('version-conflict')
-    const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()) }
+    await this.#assertVersion(app, version)
+    const { username: updatedBy } = actor.principal
+    const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await db.transactional(async (em) => {
       const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
-      if (written === 0) throw refusal('version-conflict')
+      if (written === 0) throw await this.#conflict(app.id)
       await this.#record(actor, verb, app, summary)
     })
     return this.get(app.id)
+  }
+
+  async #assertVersion(app: OpenApp, version: number | undefined): Promise<void> {
+    if (version !== undefined && version !== app.version) throw await this.#conflict(app.id)
+  }
+
+  /** What stands there instead of what the change started from (decision E15). */
+  async #conflict(id: number): Promise<BusinessError> {
+    const { version: currentVersion, updatedBy, updatedAt } = await this.get(id)
+    const data = { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() }
+    return refusal('version-conflict', { data })
   }
 
   /** In the transaction around it. */

@@ -25,6 +25,8 @@ export const OpenApp = defineEntity({
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
+    /** Name of who made or changed it last, as it was then. */
+    updatedBy: column.text(128).nullable(),
   },
 })
 export type OpenApp = InferEntity<typeof OpenApp>

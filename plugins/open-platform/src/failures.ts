@@ -25,6 +25,7 @@ const codes = {
   'owner-out-of-scope': '403',
   'scope-unknown': '400',
   'version-conflict': '409',
+  'grace-running': '409',
   'day-range': '400',
 } as const satisfies Record<keyof Texts, string>
 

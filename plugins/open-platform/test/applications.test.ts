@@ -42,6 +42,16 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.match(shown[0]?.data, { ...body, id })
   })
 
+  await t.test('an application that is created again under its key is the same one, with its secret', async (t) => {
+    const key = { 'idempotency-key': 'create-1' }
+    const content = { name: 'Once', scopes: [] }
+    const twice = [await call('POST', apps, admin, content, key), await call('POST', apps, admin, content, key)]
+    t.equal(twice[1]?.text, twice[0]?.text)
+    t.match(twice[1]?.data.secret, /^plinth_open_/)
+    t.equal((await call('GET', `${apps}?keyword=Once`, admin)).data.total, 1)
+    t.equal((await call('DELETE', `${apps}/${twice[0]?.data.id}`, admin)).code, '200')
+  })
+
   await t.test('the list is paged, searched and sorted', async (t) => {
     const other = await createApp(admin, { name: 'Another' })
     const list = async (query: string) => (await call('GET', `${apps}?${query}`, admin)).data
@@ -131,12 +141,53 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.equal(outcome(await signed({ ...app, secret: last.data.secret })), '200')
   })
 
+  await t.test('a second rotation does not end a secret that a grace period was promised for', async (t) => {
+    const rotate = `${path}/rotate-secret`
+    const { secret: working } = (await call('POST', rotate, admin, { graceSeconds: 0 })).data
+    const app = { appKey: created.data.appKey, secret: working }
+    const first = await call('POST', rotate, admin, {})
+    const before = (await call('GET', path, admin)).data
+    for (const body of [{}, { graceSeconds: 60 }, { force: false, version: before.version }]) {
+      const refused = await call('POST', rotate, admin, body)
+      t.equal(outcome(refused), '409 open-platform.grace-running')
+      t.equal(refused.data.previousSecretValidUntil, first.data.previousSecretValidUntil)
+    }
+    t.equal(outcome(await signed(app)), '200', 'the partner still works')
+    t.same((await call('GET', path, admin)).data, before, 'and nothing has changed')
+    const forced = await call('POST', rotate, admin, { force: true, graceSeconds: 60 })
+    t.equal(forced.code, '200')
+    t.equal(outcome(await signed(app)), '401 open-platform.signature-invalid', 'it said so')
+    t.equal(outcome(await signed({ ...app, secret: first.data.secret })), '200')
+
+    const key = { 'idempotency-key': 'rotation-1' }
+    await clock.advance(60_000)
+    const twice = [await call('POST', rotate, admin, {}, key), await call('POST', rotate, admin, {}, key)]
+    t.equal(twice[1]?.text, twice[0]?.text, 'who lost the answer gets the secret that counts')
+    t.equal(twice[1]?.headers['idempotency-replayed'], 'true')
+    t.equal(outcome(await signed({ ...app, secret: twice[1]?.data.secret })), '200')
+    t.equal(outcome(await call('POST', rotate, admin, { force: true }, key)), '422 idempotency.key-reused')
+  })
+
+  await t.test('a conflict says what stands there, who wrote it and when', async (t) => {
+    const { version, updatedAt } = (await call('GET', path, admin)).data
+    const conflict = { currentVersion: version, updatedBy: 'admin', updatedAt }
+    for (const [method, target, body] of [
+      ['PUT', path, { name: 'x', version: 1 }],
+      ['POST', `${path}/disable`, { version: 1 }],
+      ['POST', `${path}/rotate-secret`, { version: 1 }],
+      ['DELETE', `${path}?version=1`, undefined],
+    ] as const) {
+      const refused = await call(method, target, admin, body)
+      t.same(refused.data, { ...conflict, reason: 'open-platform.version-conflict' }, `${method} ${target}`)
+    }
+  })
+
   t.equal((await call('DELETE', path, admin)).code, '200')
   t.equal(outcome(await call('GET', path, admin)), '404 open-platform.app-unknown')
   const records = (await call('GET', `${audits}&targetId=${id}&size=50`, admin)).data.items
   t.same(
     records.map(({ action }: { action: string }) => action).sort(),
-    ['create', 'delete', ...Array(3).fill('rotate-secret'), ...Array(2).fill('update')].map(
+    ['create', 'delete', ...Array(7).fill('rotate-secret'), ...Array(2).fill('update')].map(
       (verb) => `open-app.${verb}`,
     ),
     'every change left one record, every refusal none',
@@ -146,7 +197,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     action: 'open-app.create',
     summary: { appKey: created.data.appKey, name: body.name, scopes: [orderScope] },
   })
-  t.equal((await call('GET', `${audits}&action=open-app.delete`, admin)).data.total, 2)
+  t.equal((await call('GET', `${audits}&action=open-app.delete`, admin)).data.total, 3)
 })
 
 t.test('C-021 each operation needs its permission', async (t) => {

@@ -1,3 +1,4 @@
 import { createOpenPlatform } from './0001-create-open-platform.ts'
+import { nameLastEditor } from './0002-name-last-editor.ts'
 
-export const changeSets = [createOpenPlatform]
+export const changeSets = [createOpenPlatform, nameLastEditor]
