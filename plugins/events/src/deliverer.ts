@@ -45,6 +45,8 @@ const longestReason = 500
 /** Takes one event to all its handlers. */
 export class Deliverer {
   readonly #parts: DelivererParts
+  /** Failures of each kind of event since one that had failed was delivered or given up. Handlers bound the kinds. */
+  readonly #failing = new Map<string, number>()
 
   constructor(parts: DelivererParts) {
     this.#parts = parts
@@ -89,8 +91,11 @@ export class Deliverer {
     } finally {
       lease.end()
     }
-    if (failures.length === 0) return 'delivered'
-    const { store, random, log } = this.#parts
+    if (failures.length === 0) {
+      this.#logRecovery(event)
+      return 'delivered'
+    }
+    const { store, random } = this.#parts
     if (lease.lost.aborted) return 'postponed'
     if (stop.aborted) {
       await store.release(claim)
@@ -100,8 +105,8 @@ export class Deliverer {
     const attempt = event.attempts + 1
     if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
     const delayMs = retryDelay(attempt, settings, random)
-    log.warn({ event: event.id, type: event.type, attempt, delayMs, reason }, 'an event will be delivered again')
     await store.retry(claim, delayMs, reason)
+    this.#logFailure(event, { attempt, delayMs, reason })
     return 'retried'
   }
 
@@ -145,8 +150,26 @@ export class Deliverer {
       const alert = { eventId: id, type, attempts, reason, ...(streamKey == null ? {} : { key: streamKey }) }
       await publish(outboxDeliveryFailed, alert, {})
     })
+    this.#failing.delete(type)
     log.error({ event: id, type, attempts, reason }, 'an event is given up; replay or skip it')
     return 'failed'
+  }
+
+  /** One line when a kind of event begins to fail; each attempt that fails is a line for those who debug. */
+  #logFailure({ id, type }: OutboxEvent, details: object): void {
+    const failures = this.#failing.get(type) ?? 0
+    this.#failing.set(type, failures + 1)
+    this.#parts.log[failures === 0 ? 'warn' : 'debug'](
+      { event: id, type, ...details },
+      'an event will be delivered again',
+    )
+  }
+
+  #logRecovery({ id, type, attempts }: OutboxEvent): void {
+    const failures = this.#failing.get(type)
+    if (failures === undefined || attempts === 0) return
+    this.#failing.delete(type)
+    this.#parts.log.info({ event: id, type, failures }, 'an event that had failed is delivered')
   }
 
   /** Without secrets, and without characters that a database may refuse. */

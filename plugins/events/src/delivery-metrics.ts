@@ -1,9 +1,9 @@
-import type { Database } from '@plinth/database'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { type Backlog, mostCounted } from './backlog.ts'
 import type { Outcome } from './deliverer.ts'
 
 const deliveries = 'platform_events_deliveries_total'
-const backlog = 'platform_events_outbox_events'
+const outbox = 'platform_events_outbox_events'
 
 /**
  * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events without
@@ -11,7 +11,7 @@ const backlog = 'platform_events_outbox_events'
  */
 export function deliveryMetrics(
   registry: Registry,
-  db: Database,
+  backlog: Backlog,
   isKnown: (type: string) => boolean,
 ): { count(type: string, outcome: Outcome): void; stop(): void } {
   const counter = new Counter({
@@ -21,26 +21,22 @@ export function deliveryMetrics(
     registers: [registry],
   })
   new Gauge({
-    name: backlog,
-    help: 'Events in the outbox that are not delivered, by state',
+    name: outbox,
+    help: `Events in the outbox that are not delivered, by state; at most ${mostCounted} are counted`,
     labelNames: ['status'],
     registers: [registry],
     async collect() {
       this.reset()
-      for (const status of ['pending', 'failed']) {
-        // Without the database there is no number, but the other metrics are still told.
-        const rows = await db
-          .query<{ total: number | string }>('select count(*) as total from outbox_event where status = ?', [status])
-          .catch(() => [])
-        for (const { total } of rows) this.set({ status }, Number(total))
-      }
+      // Without the database there is no number, but the other metrics are still told.
+      const counts = await backlog.open().catch(() => [])
+      for (const [status, total] of counts) this.set({ status }, Math.min(total, mostCounted))
     },
   })
   return {
     count: (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome }),
     stop() {
       registry.removeSingleMetric(deliveries)
-      registry.removeSingleMetric(backlog)
+      registry.removeSingleMetric(outbox)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import type { Deliverer } from './deliverer.ts'
+import { FailureLog } from './failure-log.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
 
@@ -17,14 +18,19 @@ export interface DispatcherParts {
 /** More hints than this are not kept: a look into the outbox finds their events. */
 const mostHints = 10_000
 
-/** A look that takes long, because much waits behind failed events, is followed by a pause this many times as long. */
+/** A look that takes long is followed by a pause this many times as long. */
 const restPerLook = 10
+
+/** Looks that find nothing come less and less often, in the end at this interval unless the configured one is longer. */
+const slowestLookMs = 5_000
+
+/** Retries that are due one after another share looks: milliseconds between two of them, unless the interval is shorter. */
+const closestLooksMs = 100
 
 /**
  * Finds events that are due and hands them to the deliverer, a few at a time. It learns of events of its own process by
  * hints, goes on with the next event of a key when one is delivered, and finds everything else by looking into the outbox
- * at intervals: events of other processes, retries, leases that ran out. A look is cheap while most events that wait are
- * deliverable, and costs one index probe for each event that waits behind another one of its key.
+ * at intervals: events of other processes, retries, leases that ran out.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -41,11 +47,28 @@ export class Dispatcher {
   #looksNext = true
   /** Looks at this moment of the monotonic clock in any case. */
   #nextLookAt = 0
-  #isFailing = false
+  /** Looks since anything was found or done. */
+  #quietLooks = 0
+  /** Something failed, and no look has told since what is left to do. */
+  #isUnsure = false
+  readonly #looking: FailureLog
+  readonly #delivering: FailureLog
   #loop: Promise<void> | undefined
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
+    this.#looking = new FailureLog(parts.log, {
+      fails: 'the outbox cannot be read; trying again',
+      works: 'the outbox can be read again',
+    })
+    this.#delivering = new FailureLog(parts.log, {
+      fails: 'what became of an event cannot be written; trying again',
+      works: 'what becomes of events can be written again',
+    })
+  }
+
+  get isRunning(): boolean {
+    return this.#loop !== undefined && !this.#ended.signal.aborted
   }
 
   start(): void {
@@ -57,12 +80,13 @@ export class Dispatcher {
     if (this.#ended.signal.aborted) return
     if (hint !== undefined && this.#hints.size < mostHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
     else this.#looksNext = true
+    this.#stir()
     this.#alarm.abort()
   }
 
   /** Resolves when everything that is due now has been tried; at once when it does not run, not while the database fails. */
   async idle(): Promise<void> {
-    if (this.#loop === undefined || this.#ended.signal.aborted) return
+    if (!this.isRunning) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#idlers.push(resolve)
     this.wake()
@@ -93,7 +117,7 @@ export class Dispatcher {
       }
       if (this.#hints.size === 0) {
         if (this.#looksNext) continue
-        if (this.#running.size === 0 && !this.#isFailing) for (const resolve of this.#idlers.splice(0)) resolve()
+        if (this.#running.size === 0 && !this.#isUnsure) for (const resolve of this.#idlers.splice(0)) resolve()
       }
       await clock.sleep(Math.max(0, this.#nextLookAt - clock.monotonic()), this.#alarm.signal)
     }
@@ -101,20 +125,39 @@ export class Dispatcher {
   }
 
   async #look(): Promise<void> {
-    const { store, pollIntervalMs, clock, log } = this.#parts
+    const { store, clock } = this.#parts
+    // SQLite answers without leaving the event loop: one look after another would keep requests from their turn.
+    await setImmediate()
     const begunAt = clock.monotonic()
     this.#looksNext = false
+    let nextInMs: number | undefined
     try {
-      const { ids, isMore } = await store.look()
-      for (const id of ids) this.#hints.set(id, { id })
-      if (isMore) this.#looksNext = true
-      if (this.#isFailing) log.info('the outbox can be read again')
-      this.#isFailing = false
+      const found = await store.look()
+      for (const id of found.ids) this.#hints.set(id, { id })
+      if (found.isMore) this.#looksNext = true
+      nextInMs = found.nextInMs
+      this.#quietLooks = found.ids.length > 0 || found.isMore ? 0 : this.#quietLooks + 1
+      this.#isUnsure = false
+      this.#looking.succeeded()
     } catch (error) {
-      this.#report(error)
+      this.#isUnsure = true
+      this.#looking.failed(error)
     }
     const endedAt = clock.monotonic()
-    this.#nextLookAt = endedAt + Math.max(pollIntervalMs(), restPerLook * (endedAt - begunAt))
+    this.#nextLookAt = endedAt + Math.max(this.#pauseMs(nextInMs), restPerLook * (endedAt - begunAt))
+  }
+
+  /** @param nextInMs milliseconds until an event is due that waits now */
+  #pauseMs(nextInMs = Number.POSITIVE_INFINITY): number {
+    const interval = this.#parts.pollIntervalMs()
+    const slowed = Math.min(interval * 2 ** Math.max(0, this.#quietLooks - 1), Math.max(interval, slowestLookMs))
+    return Math.min(slowed, Math.max(nextInMs, Math.min(closestLooksMs, interval)))
+  }
+
+  /** Something happened: more may follow, in other processes too. */
+  #stir(): void {
+    this.#quietLooks = 0
+    this.#nextLookAt = Math.min(this.#nextLookAt, this.#parts.clock.monotonic() + this.#parts.pollIntervalMs())
   }
 
   #nextHint(): Hint | undefined {
@@ -130,7 +173,8 @@ export class Dispatcher {
       .catch((error: unknown) => {
         // The next look comes after a pause, not at once.
         this.#looksNext = false
-        this.#report(error)
+        this.#isUnsure = true
+        this.#delivering.failed(error)
       })
       .finally(() => {
         this.#running.delete(work)
@@ -149,16 +193,11 @@ export class Dispatcher {
     this.#inWork.add(event.id)
     try {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
+      this.#stir()
+      if (outcome !== 'postponed') this.#delivering.succeeded()
       if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
     } finally {
       this.#inWork.delete(event.id)
     }
-  }
-
-  /** Says once that the database fails, not at every try. */
-  #report(error: unknown): void {
-    if (!this.#isFailing)
-      this.#parts.log.error({ reason: reasonOf(error) }, 'the outbox cannot be worked off; trying again')
-    this.#isFailing = true
   }
 }

@@ -1,5 +1,7 @@
-import type { Database } from '@plinth/database'
-import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState, outboxStates } from './entities.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import type { Backlog } from './backlog.ts'
+import { dueAtOnce, OutboxDelivery, OutboxEvent, type OutboxState } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
@@ -9,53 +11,37 @@ export interface OutboxFilter {
   readonly key?: string | undefined
 }
 
-export interface OutboxPage {
-  readonly orderBy: readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
-  readonly page: number
-  readonly size: number
+interface OutboxAdminParts {
+  readonly db: Database
+  readonly store: OutboxStore
+  readonly backlog: Backlog
+  /** Called after a commit that made events due. */
+  readonly replayed: () => void
 }
+
+/** Events that one call replays at most, and those of them that share a statement. */
+const mostReplayed = 1_000
+const replayedTogether = 100
 
 /** What operators see of the outbox and do about those that are not delivered. */
 export class OutboxAdmin {
-  readonly #db: Database
-  readonly #store: OutboxStore
-  readonly #replayed: () => void
+  readonly #parts: OutboxAdminParts
 
-  /** @param replayed called after a commit that made events due */
-  constructor(db: Database, store: OutboxStore, replayed: () => void) {
-    this.#db = db
-    this.#store = store
-    this.#replayed = replayed
+  constructor(parts: OutboxAdminParts) {
+    this.#parts = parts
   }
 
-  async backlog() {
-    const em = this.#db.fork()
-    const rows = await this.#db.query<{ status: OutboxState; total: number | string }>(
-      'select status, count(*) as total from outbox_event group by status',
-    )
-    const totals = new Map(rows.map(({ status, total }) => [status, Number(total)]))
-    const counts = Object.fromEntries(outboxStates.map((state) => [state, totals.get(state) ?? 0]))
-    const oldest = await em.findOne(OutboxEvent, { status: 'pending' }, { orderBy: { id: 'asc' } })
-    // A key has at most one failed event: what comes after it is never tried.
-    const blockedKeys = await em.count(OutboxEvent, { status: 'failed', streamKey: { $ne: null } })
-    return {
-      counts: counts as Record<OutboxState, number>,
-      oldestPendingAt: oldest?.createdAt ?? null,
-      blockedKeys,
-    }
+  backlog() {
+    return this.#parts.backlog.read()
   }
 
-  async list(filter: OutboxFilter, { orderBy, page, size }: OutboxPage) {
-    return this.#db.fork().findAndCount(OutboxEvent, conditionOf(filter), {
-      orderBy: orderBy.map(({ property, direction }) => ({ [property]: direction })),
-      limit: size,
-      offset: (page - 1) * size,
-    })
+  list(filter: OutboxFilter, window: PageWindow) {
+    return findPage(this.#parts.db.fork(), OutboxEvent, conditionOf(filter), window, { exclude: ['payload'] })
   }
 
   /** One event with the handlers that are done while others are not. Throws `events.event-unknown`. */
   async one(id: number) {
-    const em = this.#db.fork()
+    const em = this.#parts.db.fork()
     const event = await em.findOne(OutboxEvent, id)
     if (event === null) throw refusal('event-unknown')
     const deliveries = await em.find(OutboxDelivery, { eventId: id }, { orderBy: { id: 'asc' } })
@@ -70,23 +56,41 @@ export class OutboxAdmin {
     if ((await this.#replay({ id, status: { $in: ['failed', 'pending'] } })) === 0) await this.#refuse(id)
   }
 
-  /** Replays the failed events among those that match, and answers how many there were. */
+  /**
+   * Replays the failed events among those that match, the oldest first, at most 1,000 of them. `isMore`: others that match
+   * are left for another call.
+   */
   async replayAll(filter: Omit<OutboxFilter, 'status'> & { readonly ids?: readonly number[] | undefined }) {
-    const ids = filter.ids === undefined ? {} : { id: { $in: filter.ids } }
-    return this.#replay({ ...conditionOf(filter), ...ids, status: 'failed' })
+    const { db } = this.#parts
+    const ids = filter.ids === undefined ? [] : [{ id: { $in: filter.ids } }]
+    let affected = 0
+    let last = 0
+    while (affected < mostReplayed) {
+      const where = { $and: [conditionOf(filter), ...ids, { status: 'failed' as const, id: { $gt: last } }] }
+      const found = await db.fork().find(OutboxEvent, where, {
+        ...{ fields: ['id'], orderBy: { id: 'asc' }, limit: replayedTogether + 1 },
+      })
+      const step = found.slice(0, replayedTogether).map(({ id }) => id)
+      affected += await this.#replay({ id: { $in: step }, status: 'failed' })
+      if (found.length <= replayedTogether) return { affected, isMore: false }
+      last = step.at(-1) ?? last
+      // SQLite answers without leaving the event loop.
+      await nextTurn()
+    }
+    return { affected, isMore: true }
   }
 
   /** Leaves an event out that is failed or pending, so that later ones of its key go on. Throws like `replay`. */
   async skip(id: number): Promise<void> {
     const { event } = await this.one(id)
-    if (!(await this.#store.skip(event))) await this.#refuse(id)
-    this.#db.afterCommit(this.#replayed)
+    if (!(await this.#parts.store.skip(event))) await this.#refuse(id)
+    this.#parts.db.afterCommit(this.#parts.replayed)
   }
 
   async #replay(where: object): Promise<number> {
     const values = { status: 'pending' as const, attempts: 0, nextAt: dueAtOnce, leaseToken: null }
-    const affected = await this.#db.fork().nativeUpdate(OutboxEvent, where, values)
-    if (affected > 0) this.#db.afterCommit(this.#replayed)
+    const affected = await this.#parts.db.fork().nativeUpdate(OutboxEvent, where, values)
+    if (affected > 0) this.#parts.db.afterCommit(this.#parts.replayed)
     return affected
   }
 

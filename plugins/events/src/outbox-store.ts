@@ -34,8 +34,8 @@ export class LeaseLost extends Error {
 export const lookSize = 50
 /** Events behind others that one look reads, to find out whether their turn has come. */
 const examined = 10
-/** Places of one key that step aside together. */
-const parkedTogether = 1_000
+/** Places that one look puts aside; SQLite answers nobody else meanwhile. */
+const putAsideTogether = 500
 
 interface Candidate {
   readonly kind: 'fresh' | 'timed' | 'stray' | 'waiting' | 'soon'
@@ -245,6 +245,7 @@ export class OutboxStore {
       if (key !== null) places.set(key, Math.min(exactInteger(position), places.get(key) ?? Number.MAX_SAFE_INTEGER))
     }
     if (places.size === 0) return
+    const width = Math.ceil(putAsideTogether / places.size)
     // One order everywhere, so that two processes do not wait for each other.
     const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
     await this.#db.transactional(async () => {
@@ -254,7 +255,7 @@ export class OutboxStore {
         await this.#db.execute(
           `update outbox_event set next_at = ?
            where stream_key = ? and position >= ? and position < ? and status = 'pending' and next_at <> ?`,
-          [waitsForItsTurn, key, Math.max(from, head + 1), from + parkedTogether, waitsForItsTurn],
+          [waitsForItsTurn, key, Math.max(from, head + 1), from + width, waitsForItsTurn],
         )
       }
     })

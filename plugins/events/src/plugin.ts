@@ -1,6 +1,7 @@
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { Backlog } from './backlog.ts'
 import { keys } from './config.ts'
 import { events } from './contract.ts'
 import { Deliverer } from './deliverer.ts'
@@ -42,9 +43,19 @@ export default definePlugin({
     const store = new OutboxStore(db, clock, databaseTime(db, clock), () =>
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
-    const writer = new OutboxWriter(db, clock, (hint) => dispatcher?.wake(hint))
-    const measured = metrics === undefined ? undefined : deliveryMetrics(metrics, db, (type) => handlers.knows(type))
+    const backlog = new Backlog(db, clock)
+    const measured =
+      metrics === undefined ? undefined : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
     if (measured !== undefined) onStop(measured.stop)
+    const count = measured?.count ?? (() => {})
+    const writer = new OutboxWriter({
+      db,
+      clock,
+      committed: (hint) => dispatcher?.wake(hint),
+      // While plugins are still set up, handlers may follow.
+      isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
+      passed: (type) => count(type, 'delivered'),
+    })
     const deliverer = new Deliverer({
       db,
       store,
@@ -58,7 +69,7 @@ export default definePlugin({
         maxDelayMs: config.get('platform.events.retry.max-delay'),
       }),
       redact,
-      count: measured?.count ?? (() => {}),
+      count,
       random: Math.random,
       clock,
       log,
@@ -77,7 +88,7 @@ export default definePlugin({
     const service = new EventsService({ db, handlers, writer, dispatcher, handlerDeadlineMs, redact, clock, log })
 
     provide(events, service)
-    const admin = new OutboxAdmin(db, store, () => dispatcher?.wake())
+    const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
     if (http !== undefined) addOutboxRoutes({ http, product: kernel, db, admin, redact, log })
 
     onReady(() => dispatcher?.start())

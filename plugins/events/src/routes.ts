@@ -1,8 +1,9 @@
 import type { Database } from '@plinth/database'
-import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { answerList, type HttpServer, listPage, listQuery, sortQuery } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
 import { bulkLimited } from '@plinth/rate-limit'
 import { Type } from 'typebox'
+import { mostCounted } from './backlog.ts'
 import { dueAtOnce, type OutboxEvent, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 import { own } from './permissions.ts'
@@ -14,10 +15,8 @@ const count = Type.Integer({ minimum: 0 })
 const moment = Type.String({ format: 'date-time' })
 const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const state = Type.Enum(outboxStates)
-const sort = sortQuery(
-  { id: 'id', createdAt: 'created_at', nextAt: 'next_at', finishedAt: 'finished_at', attempts: 'attempts' },
-  '-id',
-)
+/** Ids sort by the time of publication. */
+const sort = sortQuery({ id: 'id', createdAt: 'created_at' }, '-id')
 
 const eventView = Type.Object({
   id,
@@ -37,6 +36,9 @@ const eventDetail = Type.Object({
 })
 const backlog = Type.Object({
   counts: Type.Object({ pending: count, delivered: count, failed: count, skipped: count }),
+  counted: Type.Enum(['exact', 'capped'], {
+    description: `\`capped\`: a number stands at ${mostCounted} because there are more.`,
+  }),
   oldestPendingAt: orNull(moment),
   blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),
 })
@@ -76,8 +78,7 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
   ): Promise<T> =>
     db.transactional(async () => {
       const done = await work()
-      const affected = typeof done === 'number' ? { affected: done } : {}
-      const about = typeof events === 'number' ? { subject: events } : { summary: { ...events, ...affected } }
+      const about = typeof events === 'number' ? { subject: events } : { summary: { ...events, ...done } }
       await audit(product, { ...auditCaller(request), action: `outbox-event.${verb}`, ...about })
       return done
     })
@@ -100,19 +101,21 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
     access: { permission: own.view },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         ...sort.properties,
         status: Type.Optional(state),
         type: Type.Optional(line(128)),
         key: Type.Optional(line(200)),
       }),
     },
-    response: page(eventView),
-    handler: async ({ query }) => {
-      const { page, size } = query
-      const orderBy = [...sort.parse(query.sort), { property: 'id', direction: 'desc' } as const]
-      const [events, total] = await admin.list(query, { orderBy, page, size })
-      return { items: events.map(viewOf), page, size, total }
+    response: listPage(eventView),
+    handler: ({ query }) => {
+      const [rule] = sort.parse(query.sort)
+      const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
+      return answerList(query, orderBy, async (window) => {
+        const found = await admin.list(query, window)
+        return { ...found, items: found.items.map(viewOf) }
+      })
     },
   })
   http.route('events', {
@@ -171,11 +174,14 @@ export function addOutboxRoutes({ http, product, db, admin, redact, log }: Outbo
         { minProperties: 1 },
       ),
     },
-    response: Type.Object({ affected: count }),
+    response: Type.Object({
+      affected: count,
+      isMore: Type.Boolean({ description: 'True when one call could not replay all that match: call again.' }),
+    }),
     async handler(request) {
-      const affected = await recorded(request, 'replay', request.body, () => admin.replayAll(request.body))
-      log.info({ affected, traceId: request.traceId }, 'events are replayed')
-      return { affected }
+      const done = await recorded(request, 'replay', request.body, () => admin.replayAll(request.body))
+      log.info({ ...done, traceId: request.traceId }, 'events are replayed')
+      return done
     },
   })
 }

@@ -3,7 +3,7 @@ import { event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
-import { dispatcherProcess } from './fixtures/dispatcher-process.ts'
+import { dispatcherProcess, type ProcessSettings } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 
 const work = event('test.work', Type.Object({ note: Type.String() }))
@@ -68,6 +68,44 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     t.same(await effects('exact'), [])
     await awake.dispatcher.drain(new AbortController().signal)
   })
+
+  await t.test(
+    'a process that was frozen asks whether the event is still its own before it calls a handler',
+    async (t) => {
+      const { db, clock, events, states } = await start()
+      const frozen = manualClock(clock.now())
+      const begun = Promise.withResolvers<void>()
+      const thaws = Promise.withResolvers<void>()
+      const calls: string[] = []
+      const handlers =
+        (name: string, first: () => Promise<void>) => (registry: Parameters<ProcessSettings['handlers']>[0]) => {
+          registry.add(work, 'first', first, {})
+          registry.add(work, 'second', () => void calls.push(name), {})
+        }
+      const asleep = dispatcherProcess({
+        ...{ db, clock: frozen, databaseClock: clock, ...noDeadline },
+        handlers: handlers('frozen', async () => {
+          begun.resolve()
+          await thaws.promise
+          throw new Error('what it waited for is gone')
+        }),
+      })
+      await events.publish(work, { note: 'a' })
+      asleep.dispatcher.wake()
+      await begun.promise
+      await clock.advance(leaseMs)
+      const awake = dispatcherProcess({ ...{ db, clock }, handlers: handlers('awake', async () => {}) })
+      await awake.dispatcher.idle()
+      t.same(calls, ['awake'])
+      // A machine that was suspended: its timers and its monotonic clock go on as if nothing had been.
+      frozen.shiftWallClock(leaseMs)
+      thaws.resolve()
+      await asleep.dispatcher.drain(new AbortController().signal)
+      t.same(calls, ['awake'])
+      t.same(await states(), { delivered: 1 })
+      await awake.dispatcher.drain(new AbortController().signal)
+    },
+  )
 
   await t.test('what such a process wrote in a transaction is rolled back', async (t) => {
     const { db, clock, events, effect, effects } = await start()

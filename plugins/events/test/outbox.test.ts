@@ -1,5 +1,6 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import { event, outboxDeliveryFailed } from '@plinth/events'
+import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -111,5 +112,50 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     t.same(alerts[0], { eventId: id, type: 'test.noted', key: 'blocked', attempts: 3, reason: 'test.fail: no' })
     t.equal(alerts.length, 3, 'the alert is tried, given up and makes no alert of its own')
     t.match(await product.states(), { failed: 2, pending: 1 })
+  })
+
+  await t.test(
+    'an event that nobody handles is done when it is published, unless another process delivers',
+    async (t) => {
+      const worker = await startEvents(t, db)
+      const before = (await worker.states())['delivered'] ?? 0
+      const failed = await worker.events.publish(noted, { note: 'a' }, { key: 'u' })
+      t.same(await worker.db.query('select status, position from outbox_event where id = ?', [failed]), [
+        { status: 'delivered', position: null },
+      ])
+      const web = await startEvents(t, db, { roles: ['web'] })
+      const id = await web.events.publish(noted, { note: 'b' }, { key: 'u' })
+      t.match(await web.db.query('select status from outbox_event where id = ?', [id]), [{ status: 'pending' }])
+      await worker.events.idle()
+      t.equal((await worker.states())['delivered'], before + 2)
+      t.match(await worker.db.query('select attempts from outbox_event where id = ?', [id]), [{ attempts: 0 }])
+    },
+  )
+
+  await t.test('a kind of event that fails is one line, and one with the count when it is delivered', async (t) => {
+    const lines: { level: number; msg: string; failures?: number }[] = []
+    const logger = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) })
+    let isBroken = true
+    const product = await startEvents(t, db, {
+      logger,
+      handlers: (events) =>
+        events.on(noted, 'test.down', () => {
+          if (isBroken) throw new Error('down')
+        }),
+    })
+    for (let n = 0; n < 5; n++) await product.events.publish(noted, { note: 'a' })
+    for (let round = 0; round < 3; round++) {
+      await product.events.idle()
+      await product.pass(5_000)
+    }
+    const said = (text: string) => lines.filter(({ msg }) => msg === text)
+    t.equal(said('an event will be delivered again').length, 1)
+    isBroken = false
+    await product.pass(20_000)
+    await product.events.idle()
+    t.equal(said('an event will be delivered again').length, 1)
+    const [recovery, ...more] = said('an event that had failed is delivered')
+    t.ok((recovery?.failures ?? 0) >= 10, `${recovery?.failures} failures`)
+    t.same(more, [])
   })
 })

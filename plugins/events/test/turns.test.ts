@@ -154,7 +154,12 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
     newId: db.newId.bind(db),
   } as unknown as Database
   const store = new OutboxStore(watched, clock, databaseTime(db, clock), () => 60_000)
-  const writer = new OutboxWriter(watched, clock, () => {})
+  const writer = new OutboxWriter({
+    ...{ db: watched, clock },
+    committed: () => {},
+    isUnheard: () => false,
+    passed: () => {},
+  })
   const readInLook = async () => {
     asked.length = 0
     const look = await store.look()

@@ -1,0 +1,126 @@
+import { createDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t from 'tap'
+import { Backlog } from '../src/backlog.ts'
+import type { Deliverer } from '../src/deliverer.ts'
+import { Dispatcher } from '../src/dispatcher.ts'
+import { OutboxAdmin } from '../src/outbox-admin.ts'
+import type { Look, OutboxStore } from '../src/outbox-store.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const nothing: Look = { ids: [], isMore: false, nextInMs: undefined }
+
+/** A dispatcher over an outbox that answers as a test says. */
+function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<'delivered'> = async () => 'delivered') {
+  const clock = manualClock()
+  const lines: { level: number; msg: string; failures?: number }[] = []
+  const looks: number[] = []
+  const dispatcher = new Dispatcher({
+    store: {
+      look: () => {
+        looks.push(clock.monotonic())
+        return look()
+      },
+      load: async (id: number) => ({ id, status: 'pending', streamKey: null }),
+    } as unknown as OutboxStore,
+    deliverer: { deliver } as unknown as Deliverer,
+    ...{ concurrency: 2, pollIntervalMs: () => 1_000, clock },
+    log: pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
+  })
+  dispatcher.start()
+  t.teardown(() => dispatcher.drain(AbortSignal.abort()))
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 100) await clock.advance(Math.min(100, left))
+  }
+  return { clock, dispatcher, lines, looks, pass }
+}
+
+t.test('looks that find nothing come less often, at most 5 s apart, until something happens', async (t) => {
+  const { dispatcher, looks, pass } = dispatcherOver(async () => nothing)
+  await pass(60_000)
+  t.ok(looks.length >= 12 && looks.length <= 16, `${looks.length} looks in a minute`)
+  const gaps = looks.slice(1).map((at, n) => at - (looks[n] ?? 0))
+  t.equal(gaps[0], 1_000)
+  t.ok(Math.max(...gaps) <= 5_100, `${gaps}`)
+  looks.length = 0
+  dispatcher.wake({ id: 1 })
+  await pass(1_200)
+  t.equal(looks.length, 1, 'within the interval after something was delivered')
+})
+
+t.test('a moment at which an event is due is not slept through', async (t) => {
+  let nextInMs: number | undefined
+  const { dispatcher, looks, pass } = dispatcherOver(async () => ({ ...nothing, nextInMs }))
+  await pass(30_000)
+  nextInMs = 2_300
+  await dispatcher.idle()
+  looks.length = 0
+  await pass(1_000)
+  nextInMs = undefined
+  await pass(2_000)
+  t.ok(looks.length >= 2, `looks at ${looks}`)
+})
+
+t.test('what cannot be read or written is one line, and one with the count when it can be again', async (t) => {
+  for (const fault of ['look', 'deliver']) {
+    let isBroken = true
+    const fail = async () => {
+      if (isBroken) throw new Error('disk full')
+    }
+    const { lines, pass } = dispatcherOver(
+      async () => {
+        if (fault === 'look') await fail()
+        return { ...nothing, ids: [1, 2] }
+      },
+      async () => {
+        if (fault === 'deliver') await fail()
+        return 'delivered'
+      },
+    )
+    await pass(10_000)
+    t.equal(lines.length, 1, `${fault}: ${JSON.stringify(lines)}`)
+    isBroken = false
+    await pass(10_000)
+    t.equal(lines.length, 2)
+    t.ok((lines[1]?.failures ?? 0) >= 5, `${lines[1]?.failures} failures`)
+  }
+})
+
+t.test('one call replays at most a thousand, and counts end at ten thousand', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const { db } = await startEvents(t, at, { roles: ['web'] })
+  await db.execute(
+    `insert into outbox_event (id, type, payload, status, attempts, next_at, created_at)
+     with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 10500)
+     select n, 'test.' || (n % 2), '{}', 'failed', 1, 0, 0 from numbers`,
+  )
+  const clock = manualClock()
+  const backlog = new Backlog(db, clock)
+  const told: string[] = []
+  const store = {} as OutboxStore
+  const admin = new OutboxAdmin({ db, store, backlog, replayed: () => told.push('replayed') })
+  t.match(await admin.backlog(), { counts: { failed: 10_000, pending: 0 }, counted: 'capped' })
+  t.same(await admin.replayAll({ type: 'test.1' }), { affected: 1_000, isMore: true })
+  t.ok(told.length > 0)
+  t.match(await admin.backlog(), { counts: { failed: 9_500, pending: 1_000 }, counted: 'exact' })
+  const states = [...(await backlog.open())]
+  t.same(states, [
+    ['pending', 1_000],
+    ['failed', 9_500],
+  ])
+  let calls = 1
+  for (let isMore = true; isMore; calls++) isMore = (await admin.replayAll({ type: 'test.1' })).isMore
+  t.equal(calls, 6)
+  t.match(await admin.backlog(), { counts: { failed: 5_250, pending: 5_250 } })
+  t.same([...(await backlog.open())], states, 'what metrics read is kept for a while')
+  await clock.advance(15_000)
+  t.same(
+    [...(await backlog.open())],
+    [
+      ['pending', 5_250],
+      ['failed', 5_250],
+    ],
+  )
+})
