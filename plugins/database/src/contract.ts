@@ -17,6 +17,8 @@ export interface TransactionOptions {
    * `platform.database.transaction-timeout` when absent.
    */
   readonly timeoutMs?: number
+  /** Gives the work up when it aborts, as the end of its time does; the reason is the error then. */
+  readonly signal?: AbortSignal
 }
 
 /** The statements that may run beside everything else; see `Database.reserved`. */

@@ -44,6 +44,7 @@ type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise
 interface Limit {
   readonly ms: number
   endsAt: number | undefined
+  readonly signal: AbortSignal | undefined
 }
 
 const longestTransactionMs = 24 * 60 * 60 * 1000
@@ -137,15 +138,16 @@ export class DatabaseService implements Database {
       : current.fork({ keepTransactionContext: true })
   }
 
-  async transactional<T>(work: TransactionWork<T>, { timeoutMs }: TransactionOptions = {}): Promise<T> {
+  async transactional<T>(work: TransactionWork<T>, { timeoutMs, signal }: TransactionOptions = {}): Promise<T> {
     const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
     if (!(ms >= 1 && ms <= longestTransactionMs))
       throw new RangeError(`timeoutMs is ${ms}, not 1 to ${longestTransactionMs}`)
     const current = this.#open.transaction.entityManager
     if (current !== undefined) return this.#join(current, work)
+    signal?.throwIfAborted()
     // Nothing to do once the plugin is set up; a command of the program connects and takes ids only when it writes.
     await this.reserveIds()
-    const limit: Limit = { ms, endsAt: undefined }
+    const limit: Limit = { ms, endsAt: undefined, signal }
     const { answer, hooks } = await withRetries(() => this.#transaction(work, limit))
     for (const hook of hooks) await this.#runHook(hook)
     return answer
@@ -167,6 +169,7 @@ export class DatabaseService implements Database {
     const hooks: TransactionScope['hooks'] = []
     let scope: TransactionScope | undefined
     let deadline: OpenWait | undefined
+    let abandon = () => {}
     try {
       const answer = await root.transactional(
         async (em) => {
@@ -177,12 +180,19 @@ export class DatabaseService implements Database {
           // What is still at work when the time is over may be the commit, and then nobody looks at this.
           overdue.promise.catch(() => undefined)
           limit.endsAt ??= performance.now() + limit.ms
-          deadline = this.#transactions.open(limit.endsAt - performance.now(), () => {
-            own.overdue = databaseError('PLINTH_DATABASE_TRANSACTION_TIMEOUT', { ms: limit.ms })
-            lease.sever(own.overdue)
-            own.aborter.abort(own.overdue)
-            overdue.reject(own.overdue)
-          })
+          const giveUp = (reason: Error) => {
+            if (own.overdue !== undefined) return
+            own.overdue = reason
+            lease.sever(reason)
+            own.aborter.abort(reason)
+            overdue.reject(reason)
+          }
+          deadline = this.#transactions.open(limit.endsAt - performance.now(), () =>
+            giveUp(databaseError('PLINTH_DATABASE_TRANSACTION_TIMEOUT', { ms: limit.ms })),
+          )
+          limit.signal?.throwIfAborted()
+          abandon = () => giveUp(limit.signal?.reason)
+          limit.signal?.addEventListener('abort', abandon)
           return this.#open.transaction.run(own, async () => {
             const result = await Promise.race([work(em, own.aborter.signal), overdue.promise])
             if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', {}, own.failure)
@@ -196,6 +206,7 @@ export class DatabaseService implements Database {
       throw scope?.overdue ?? error
     } finally {
       if (deadline !== undefined) this.#transactions.close(deadline)
+      limit.signal?.removeEventListener('abort', abandon)
       if (scope !== undefined) scope.open = false
     }
   }

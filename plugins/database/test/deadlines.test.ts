@@ -92,6 +92,24 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
     ),
     [20],
   )
+
+  const stop = new AbortController()
+  const reason = new Error('nobody waits for it')
+  const lateWrite = Promise.withResolvers<unknown>()
+  const abandoned = service.transactional(
+    async () => {
+      await add(30)
+      stop.abort(reason)
+      await resumed.promise
+      await nextTurn()
+      lateWrite.resolve(await add(31).catch((error: unknown) => error))
+    },
+    { signal: stop.signal },
+  )
+  await t.rejects(abandoned, reason, 'given up by a signal')
+  t.equal(await lateWrite.promise, reason)
+  await t.rejects(service.transactional(never, { signal: stop.signal }), reason, 'not begun')
+  t.equal(await count(), 3, 'two from the beginning and the one that was committed')
   await t.rejects(service.transactional(never, { timeoutMs: 0 }), RangeError)
   await t.rejects(service.transactional(never, { timeoutMs: Number.NaN }), RangeError)
 })

@@ -19,8 +19,8 @@ export const keys = {
   'platform.events.dispatcher.poll-interval': key.duration({
     title: { en: 'Interval between looks into the outbox', 'zh-CN': '发件箱轮询间隔' },
     description: {
-      en: 'Events of the same process are delivered at once; those of others, and retries, when they are found.',
-      'zh-CN': '本进程发布的事件立即投递；其他进程的事件和重试在轮询时投递。',
+      en: 'Events of the same process are delivered at once; those of others when they are found. While nothing happens the interval grows to 5 s.',
+      'zh-CN': '本进程发布的事件立即投递；其他进程的事件在轮询时投递。空闲时间隔会逐渐增至 5 秒。',
     },
     default: '1s',
     minimum: '10ms',
@@ -30,8 +30,8 @@ export const keys = {
   'platform.events.dispatcher.lease': key.duration({
     title: { en: 'Lease of an event', 'zh-CN': '事件租约' },
     description: {
-      en: 'Events of a process that died are taken over after this time. Far above the difference between clocks of hosts.',
-      'zh-CN': '进程异常退出后，其事件在此时间后由其他进程接管。须远大于各主机的时钟偏差。',
+      en: 'Events of a process that died are taken over after this time, by the clock of the database.',
+      'zh-CN': '进程异常退出后，其事件在此时间后由其他进程接管（以数据库时钟为准）。',
     },
     default: '30s',
     minimum: '100ms',
@@ -39,6 +39,10 @@ export const keys = {
   }),
   'platform.events.handler-deadline': key.duration({
     title: { en: 'Deadline of an event handler', 'zh-CN': '事件处理时限' },
+    description: {
+      en: 'Then the attempt has failed; a handler inside a transaction is rolled back.',
+      'zh-CN': '超时即视为本次投递失败；事务中的处理会被回滚。',
+    },
     default: '1m',
     minimum: '10ms',
     maximum: '1h',

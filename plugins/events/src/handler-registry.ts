@@ -11,7 +11,8 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & { readonly payload: st
 export interface BoundHandler {
   readonly name: string
   /**
-   * Calls the handler and then `settle`: inside one transaction when the handler asked for one.
+   * Calls the handler and then `settle`: inside one transaction when the handler asked for one. At the deadline that is
+   * rolled back, and what the handler still asks of the database fails.
    *
    * @throws what the handler or `settle` throws, an error after `deadlineMs`, or the reason of the aborted signal
    */
@@ -47,15 +48,16 @@ export class HandlerRegistry {
           // Decoded for each handler: what one changes is not seen by the next.
           const payload = decodePayload(ref, delivery.payload) as T
           await handler({ ...delivery, payload }, { ...context, signal })
-          // Given up already: nothing that it did inside a transaction may stay.
-          if (transaction) signal.throwIfAborted()
         }
         const work = transaction
           ? (signal: AbortSignal) =>
-              db.transactional(async () => {
-                await call(signal)
-                await settle()
-              })
+              db.transactional(
+                async () => {
+                  await call(signal)
+                  await settle()
+                },
+                { timeoutMs: deadlineMs, signal },
+              )
           : call
         const late = () => new Error(`Handler "${name}" did not finish within ${deadlineMs} ms`)
         await withinDeadline(clock, deadlineMs, work, late, context.signal)

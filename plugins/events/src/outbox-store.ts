@@ -136,14 +136,18 @@ export class OutboxStore {
     return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
   }
 
-  /** @throws LeaseLost */
-  async renew({ id, token }: Claim, leaseMs: number): Promise<void> {
+  /** Beside whatever keeps the connections of the process. @throws LeaseLost */
+  async renew(claim: Claim, leaseMs: number): Promise<void> {
+    await this.#renew(this.#db.reserved, claim, leaseMs)
+  }
+
+  async #renew(db: Pick<Database, 'execute'>, { id, token }: Claim, leaseMs: number): Promise<void> {
     const lease = this.#time.after(leaseMs)
-    await this.#change(`update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`, [
-      ...lease.parameters,
-      id,
-      token,
-    ])
+    const renewed = await db.execute(
+      `update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`,
+      [...lease.parameters, id, token],
+    )
+    if (renewed === 0) throw new LeaseLost()
   }
 
   /** Names of handlers that have handled the event. */
@@ -155,7 +159,7 @@ export class OutboxStore {
   /** Notes that one handler is done while others are not. In the transaction around it, if any. @throws LeaseLost */
   async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
-      await this.renew(claim, leaseMs)
+      await this.#renew(this.#db, claim, leaseMs)
       await this.#db.execute('insert into outbox_delivery (id, event_id, handler, delivered_at) values (?, ?, ?, ?)', [
         this.#db.newId(),
         claim.id,

@@ -1,0 +1,55 @@
+import { onEachDatabase } from '@plinth/database/testing'
+import { event } from '@plinth/events'
+import t from 'tap'
+import { Type } from 'typebox'
+import { startEvents } from './fixtures/product.ts'
+
+const noted = event('test.noted', Type.Object({ note: Type.String() }))
+const poolSize = 3
+const stuck = poolSize + 2
+
+onEachDatabase(t, 'K-013 transactional handlers that never end keep no connection', async (t, at) => {
+  const resume = Promise.withResolvers<void>()
+  const late: Promise<unknown>[] = []
+  const product = await startEvents(t, at, {
+    config: {
+      'platform.database.pool-size': poolSize,
+      'platform.events.dispatcher.concurrency': stuck,
+      'platform.events.handler-deadline': '300ms',
+      'platform.events.retry.max-attempts': 1,
+    },
+    handlers: (events) =>
+      events.on(
+        noted,
+        'test.write',
+        async ({ id, payload }, { signal }) => {
+          await product.effect('write', id, payload.note)
+          if (payload.note !== 'stuck') return
+          late.push(resume.promise.then(() => product.effect('write', id, 'late')).catch((error: unknown) => error))
+          t.equal(signal.aborted, false)
+          await new Promise(() => {})
+        },
+        { transaction: true },
+      ),
+  })
+  const { events, clock, states, effects } = product
+  for (let n = 0; n < stuck; n++) await events.publish(noted, { note: 'stuck' })
+  let isIdle = false
+  const idle = events.idle().then(() => {
+    isIdle = true
+  })
+  // Whoever did not get a connection yet has its deadline later.
+  for (let round = 0; round < 5_000 && !isIdle; round++) await clock.advance(10)
+  await idle
+  await events.publish(noted, { note: 'healthy' }, { key: 'k' })
+  await events.idle()
+  t.match(await states(), { failed: stuck })
+  t.same(await effects('write'), ['healthy'], 'what they wrote is rolled back, and others go on')
+  t.equal(late.length > 0, true)
+  resume.resolve()
+  for (const error of await Promise.all(late)) t.match(error, { message: /did not finish within 300 ms/ })
+  t.same(await effects('write'), ['healthy'], 'what they write later goes nowhere')
+  await events.publish(noted, { note: 'after' })
+  await events.idle()
+  t.same(await effects('write'), ['healthy', 'after'])
+})
