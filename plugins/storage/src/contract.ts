@@ -73,6 +73,8 @@ export interface Disk {
   list(directory: string): AsyncIterable<FileStat>
   /** Throws with a reason when files cannot be written now. Must give up when the signal aborts. */
   verify(signal: AbortSignal): Promise<void>
+  /** Removes what writers left that died, between one and the next of many; called every minute. Absent where nothing stays. */
+  sweep?(signal: AbortSignal): Promise<void>
   /** Opens a file of which parts can be sent. Absent: files are sent in one piece. */
   hold?(path: string): Promise<HeldFile | undefined>
   /** URL at which clients fetch the file from the disk itself. Absent: the product sends it. */
@@ -170,6 +172,8 @@ export interface Storage {
    * @throws BusinessError "404" `storage.file-unknown`
    */
   send(request: RawRequest, reply: RawReply, file: FileToSend): Promise<RawReply>
+  /** Removes from all disks what writers left that died. Throws what the first disk throws that fails, after all had their turn. */
+  sweep(signal: AbortSignal): Promise<void>
   /** Writes, reads and deletes a small file. Throws with a reason when one of it fails. */
   probe(disk: string, signal: AbortSignal): Promise<void>
 }

@@ -1,16 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
-import { access, lstat, mkdir, open, readdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { access, lstat, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { makePrivateDirectory } from '@plinth/kernel'
+import { type Clock, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
+import { Drafts } from './drafts.ts'
 import { refusal } from './failures.ts'
 import { openRegular } from './regular-file.ts'
 
 /** Where files are written before they take their place. No path leads here: no segment begins with a dot. */
 const draftsName = '.drafts'
 /** Times that a directory may vanish under a writer because another one deleted the last file of it. */
-const attempts = 10
+const attempts = 100
 
 /** What the system says when there is a directory where a file should be, or the other way round. */
 const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
@@ -39,28 +39,21 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 export class DirectoryDisk implements Disk {
   readonly visibility: Disk['visibility']
   readonly #root: string
-  readonly #drafts: string
+  readonly #drafts: Drafts
   readonly #mode: { readonly file: number; readonly directory: number }
 
   /** @param root absolute path */
-  constructor(root: string, visibility: Disk['visibility']) {
+  constructor(root: string, visibility: Disk['visibility'], clock: Clock) {
     this.visibility = visibility
     this.#root = root
-    this.#drafts = join(root, draftsName)
+    this.#drafts = new Drafts(join(root, draftsName), clock)
     // Another web server may read what is public.
     this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
   }
 
   async write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    await this.#makeDirectory(this.#drafts)
-    const draft = join(this.#drafts, randomUUID())
-    try {
-      await writeDurably(draft, content, this.#mode.file)
-      await this.#settle(draft, join(this.#root, path))
-    } catch (error) {
-      await rm(draft, { force: true })
-      throw error
-    }
+    await this.#makeDirectory(this.#drafts.directory)
+    await this.#drafts.write(content, this.#mode.file, (draft) => this.#settle(draft, join(this.#root, path)))
   }
 
   async open(path: string): Promise<OpenFile | undefined> {
@@ -108,18 +101,13 @@ export class DirectoryDisk implements Disk {
   }
 
   async verify(): Promise<void> {
-    await this.#makeDirectory(this.#drafts)
-    await access(this.#drafts, constants.R_OK | constants.W_OK)
+    await this.#makeDirectory(this.#drafts.directory)
+    await access(this.#drafts.directory, constants.R_OK | constants.W_OK)
     await access(this.#root, constants.R_OK | constants.W_OK)
   }
 
-  /** Removes what writers left behind that died: drafts that nobody has written to since. */
-  async sweep(before: Date): Promise<void> {
-    for (const name of (await orMissing(readdir(this.#drafts))) ?? []) {
-      const draft = join(this.#drafts, name)
-      const found = await orMissing(stat(draft))
-      if (found !== undefined && found.mtime < before) await rm(draft, { force: true })
-    }
+  sweep(signal: AbortSignal): Promise<void> {
+    return this.#drafts.sweep(signal)
   }
 
   async *#below(directory: string): AsyncIterable<FileStat> {
@@ -183,17 +171,6 @@ export class DirectoryDisk implements Disk {
   async #inside(path: string): Promise<string | undefined> {
     const [root, real] = await Promise.all([orMissing(realpath(this.#root)), orMissing(realpath(path))])
     return root !== undefined && real !== undefined && isWithin(root, real) ? real : undefined
-  }
-}
-
-/** A new file that a loss of power does not undo. */
-async function writeDurably(file: string, content: AsyncIterable<Uint8Array>, mode: number): Promise<void> {
-  const handle = await open(file, 'wx', mode)
-  try {
-    await handle.writeFile(content)
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }
 

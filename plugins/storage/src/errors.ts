@@ -18,6 +18,10 @@ export const storageErrors = {
     text: 'The guard of signed addresses "{name}" cannot be used: it is unknown, taken or malformed, or its subject is.',
     fix: 'Add it once by guardUrls() during set-up, under lower-case words with hyphens; a subject has letters, digits and `._-`.',
   },
+  PLINTH_STORAGE_DRAFT_LOST: {
+    text: 'What was written is gone: this process stood still for so long that others took it for dead.',
+    fix: 'Write the file again. If it happens often, find out what stops the process: its host, its container, long work.',
+  },
   PLINTH_STORAGE_SIGNING_KEY_FILE: {
     text: 'The file {file} with the keys that sign URLs cannot be used: {reason}.',
     fix: 'Let the process read and write it, with at least 32 characters a line, or set platform.storage.signing-key.',

@@ -9,29 +9,31 @@ import { messages } from './failures.ts'
 import { addRoutes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
+import { sweepTask } from './sweep-task.ts'
 import { UrlSigner } from './url-signer.ts'
 
-/** A draft that nobody wrote to for so long has lost its writer. */
-const draftLifetimeMs = 86_400_000
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+export const requires = { http: optional(http) }
 
 /** Files on public and private disks, with signed URLs (decision A15). */
 export default definePlugin({
   id: 'storage',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { http: optional(http) },
+  requires,
   provides: [storage],
   extensionPoints: [storageDisk],
   contributes: [healthCheck],
   config: keys,
   messages,
+  scheduledTasks: [sweepTask],
   setup(context) {
     const { plugin, services, config, clock, log, roles } = context
     const root = resolve(context.root, config.get('platform.storage.root'))
     const own = {
-      public: new DirectoryDisk(join(root, 'public'), 'public'),
-      local: new DirectoryDisk(join(root, 'local'), 'private'),
+      public: new DirectoryDisk(join(root, 'public'), 'public', clock),
+      local: new DirectoryDisk(join(root, 'local'), 'private', clock),
     }
     const disks = new Map<string, Disk>(Object.entries(own))
     for (const [name, disk] of context.contributions(storageDisk)) {
@@ -68,13 +70,12 @@ export default definePlugin({
     }
 
     if (!roles.has('worker')) return
+    const stopped = new AbortController()
+    context.onStop(() => stopped.abort())
     context.onReady(async () => {
-      const before = new Date(clock.now() - draftLifetimeMs)
-      for (const disk of Object.values(own)) {
-        await disk.sweep(before).catch((error: unknown) => {
-          log.warn({ reason: reasonOf(error) }, 'files of writers that died could not be removed')
-        })
-      }
+      await service.sweep(stopped.signal).catch((error: unknown) => {
+        log.warn({ reason: reasonOf(error) }, 'files of writers that died could not be removed')
+      })
     })
   },
 })

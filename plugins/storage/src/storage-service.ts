@@ -154,6 +154,15 @@ export class StorageService implements Storage {
       .send(content ?? Readable.from([]))
   }
 
+  async sweep(signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = []
+    for (const disk of this.#parts.disks.values()) {
+      if (signal.aborted) break
+      await disk.sweep?.(signal).catch((error: unknown) => failures.push(error))
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
   async probe(disk: string, signal: AbortSignal): Promise<void> {
     const path = `plinth-probe/${randomUUID()}`
     await this.put(disk, path, path, { signal })

@@ -123,30 +123,87 @@ t.test('writers and deleters of the same directory do not disturb each other', a
   }
 })
 
-t.test('a writer that is killed leaves the old file, and its draft is removed later', async (t) => {
+/** As if the file had been written to that long ago. */
+function age(file: string, seconds: number): void {
+  const time = new Date(Date.now() - seconds * 1000)
+  utimesSync(file, time, time)
+}
+
+const sweep = ({ running }: Pick<Awaited<ReturnType<typeof startStorage>>, 'running'>) =>
+  running.scheduledTasks.find(({ name }) => name === 'storage.sweep')?.run(new AbortController().signal)
+
+t.test('what a killed writer leaves goes without a restart, as soon as its lease is over', async (t) => {
   const root = ownDirectory(t)
   const first = await startStorage(t, { root })
   await first.storage.put('local', 'report.txt', 'old')
-  const child = fork(new URL('fixtures/writer-process.ts', import.meta.url), [root])
-  t.teardown(() => child.kill('SIGKILL'))
-  await once(child, 'message')
-  const sizes = () => drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
-  while (!sizes().some((size) => size > 0)) await pause(5)
-  child.kill('SIGKILL')
-  await once(child, 'exit')
+  const children = [1, 2].map(() => fork(new URL('fixtures/writer-process.ts', import.meta.url), [root]))
+  t.teardown(() => children.map((child) => child.kill('SIGKILL')))
+  await Promise.all(children.map((child) => once(child, 'message')))
+  const files = () => drafts(root, 'local').map((name) => join(root, 'local/.drafts', name))
+  while (files().filter((file) => statSync(file).size > 0).length < 2) await pause(5)
+  for (const child of children) {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
   t.equal(await text((await first.storage.open('local', 'report.txt')).content), 'old')
-  const [draft, ...others] = drafts(root, 'local').map((name) => join(root, 'local/.drafts', name))
-  t.same(others, [])
-  t.ok(draft, 'half of the new content was written')
+  t.equal(files().length, 2, 'half of the new content was written, twice')
 
-  first.clock.shiftWallClock(Date.now() - first.clock.now())
-  await startStorage(t, { root, clock: first.clock })
-  t.equal(drafts(root, 'local').length, 1, 'a young draft may still have its writer')
-  const dayBefore = new Date(first.clock.now() - 86_400_001)
-  utimesSync(draft as string, dayBefore, dayBefore)
-  await startStorage(t, { root, clock: first.clock })
-  t.same(drafts(root, 'local'), [])
+  await sweep(first)
+  t.equal(files().length, 2, 'a young draft may still have its writer')
+  const [dead, living] = files() as [string, string]
+  for (const file of [dead, living]) age(file, 121)
+  writeFileSync(`${living}.beat`, '.')
+  age(`${living}.beat`, 100)
+  await sweep(first)
+  t.same(files().sort(), [living, `${living}.beat`].sort())
+  age(`${living}.beat`, 121)
+  await sweep(first)
+  t.same(files(), [])
+  t.equal(await text((await first.storage.open('local', 'report.txt')).content), 'old')
+  await t.resolves(Promise.resolve(sweep(await startStorage(t))), 'a disk that was never written to has none')
 })
+
+t.test(
+  'a writer whose content comes slowly shows that it lives, and one that does not learns what became of it',
+  async (t) => {
+    const started = await startStorage(t)
+    const { storage, root, clock } = started
+    const slow = () => {
+      const rest = Promise.withResolvers<void>()
+      const content = async function* () {
+        yield 'first, '
+        await rest.promise
+        yield 'last'
+      }
+      return { rest, written: storage.put('local', 'slow.txt', content()) }
+    }
+    const sizes = () =>
+      existsSync(join(root, 'local/.drafts'))
+        ? drafts(root, 'local').map((name) => statSync(join(root, 'local/.drafts', name)).size)
+        : []
+    const ageAll = async () => {
+      while (!sizes().includes('first, '.length)) await pause(1)
+      for (const name of drafts(root, 'local')) age(join(root, 'local/.drafts', name), 121)
+    }
+    const patient = slow()
+    await ageAll()
+    await clock.advance(10_000)
+    while (!drafts(root, 'local').some((name) => name.endsWith('.beat'))) await pause(1)
+    await sweep(started)
+    patient.rest.resolve()
+    t.match(await patient.written, { size: 11 })
+    t.same(drafts(root, 'local'), [], 'its signs of life go with its draft')
+
+    const stopped = slow()
+    await ageAll()
+    await sweep(started)
+    t.same(drafts(root, 'local'), [])
+    stopped.rest.resolve()
+    await t.rejects(stopped.written, { code: 'PLINTH_STORAGE_DRAFT_LOST' })
+    t.equal(await text((await storage.open('local', 'slow.txt')).content), 'first, last', 'what was there stays')
+    t.same(drafts(root, 'local'), [])
+  },
+)
 
 t.test('disks can be switched off, and unknown ones are refused', async (t) => {
   const { storage, get } = await startStorage(t, { config: { 'platform.storage.disks.public.enabled': false } })
