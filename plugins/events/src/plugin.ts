@@ -1,6 +1,7 @@
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { sharedStore } from '@plinth/shared-store'
 import { Backlog } from './backlog.ts'
 import { keys } from './config.ts'
 import { events } from './contract.ts'
@@ -20,13 +21,17 @@ import { OutboxWriter } from './outbox-writer.ts'
 import { permissions } from './permissions.ts'
 import { purgeTask } from './purge-task.ts'
 import { addOutboxRoutes } from './routes.ts'
+import { WakeUps } from './wake-ups.ts'
 
 /** Typed events: told in the process, or kept in the outbox and delivered after the commit (K-013). */
 export default definePlugin({
   id: 'events',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, database, http: optional(http), metrics: optional(metrics) },
+  requires: {
+    ...{ kernel, database, http: optional(http), metrics: optional(metrics) },
+    sharedStore: optional(sharedStore),
+  },
   provides: [events],
   config: keys,
   permissions,
@@ -35,7 +40,7 @@ export default definePlugin({
   messages,
   scheduledTasks: [purgeTask],
   setup({ services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
-    const { kernel, database: db, http, metrics } = services
+    const { kernel, database: db, http, metrics, sharedStore } = services
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
     const leaseMs = config.get('platform.events.dispatcher.lease')
 
@@ -43,6 +48,8 @@ export default definePlugin({
     const store = new OutboxStore(db, clock, databaseTime(db, clock), () =>
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
+    // On the database a message would cost as much as the look that it saves.
+    const wakeUps = sharedStore?.driver === 'redis' ? new WakeUps(sharedStore, clock, log) : undefined
     const backlog = new Backlog(db, clock)
     const measured =
       metrics === undefined ? undefined : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
@@ -51,7 +58,7 @@ export default definePlugin({
     const writer = new OutboxWriter({
       db,
       clock,
-      committed: (hint) => dispatcher?.wake(hint),
+      committed: (hint) => (dispatcher === undefined ? wakeUps?.announce() : dispatcher.wake(hint)),
       // While plugins are still set up, handlers may follow.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
@@ -91,7 +98,11 @@ export default definePlugin({
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
     if (http !== undefined) addOutboxRoutes({ http, product: kernel, db, admin, redact, log })
 
-    onReady(() => dispatcher?.start())
+    onReady(async () => {
+      dispatcher?.start()
+      if (dispatcher !== undefined) await wakeUps?.listen(() => dispatcher.wake())
+    })
     onDrain((signal) => service.drain(signal))
+    if (wakeUps !== undefined) onStop(() => wakeUps.stop())
   },
 })
