@@ -24,6 +24,7 @@ export {
 export * from './files/private-files.ts'
 export { kernelVersion } from './kernel-plugin.ts'
 export * from './logging/error-line.ts'
+export { FailureLog, type FailureTexts } from './logging/failure-log.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'
 export * from './plugin.ts'
 export * from './product.ts'

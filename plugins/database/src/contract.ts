@@ -103,7 +103,7 @@ export interface Database {
    */
   newId(): number
 
-  /** Throws when the database does not answer. */
+  /** The health check: throws when the database does not answer, or cannot be written (tried every five seconds at most). */
   ping(signal: AbortSignal): Promise<void>
   server(): Promise<ServerInfo>
 

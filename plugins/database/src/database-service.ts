@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import { type Clock, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
 import { type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './bound-parameters.ts'
@@ -38,6 +40,15 @@ const probeDefaults = {
   preparedStatements: false,
 } as const
 
+/** A probe answers its failure. */
+const unheard = { failed: () => {}, succeeded: () => {} }
+
+/** Milliseconds for which a write proves that the database can be written. */
+const proofMs = 5_000
+
+/** Bytes on its disk below which an SQLite file counts as full: what follows a commit needs room too. */
+const leastSpace = 1024 * 1024
+
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
 
 /** How long the work of a transaction may take, all its tries together. `endsAt` is known when the first one begins. */
@@ -63,6 +74,8 @@ export class DatabaseService implements Database {
   readonly #transactions = new OpenWaits()
   readonly #texts = new StatementCache<string>(keptTexts)
   #connected: Promise<void> | undefined
+  /** When the health check wrote last, on the monotonic clock. */
+  #wroteAt = Number.NEGATIVE_INFINITY
 
   private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
     this.#options = options
@@ -89,7 +102,11 @@ export class DatabaseService implements Database {
   /** Loads the driver and the entities; connects to nothing yet. */
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
-    return new DatabaseService(options, await openOrm(options.settings, { entities: options.entities, warn }))
+    const failures = new FailureLog(options.log, {
+      failing: 'the database does not answer in time',
+      over: 'the database answers again',
+    })
+    return new DatabaseService(options, await openOrm(options.settings, { entities: options.entities, warn, failures }))
   }
 
   get dialect() {
@@ -293,7 +310,22 @@ export class DatabaseService implements Database {
 
   async ping(signal: AbortSignal): Promise<void> {
     await this.connect()
-    await this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal })
+    await this.#open.demand.run({ reserved: true }, () =>
+      this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
+    )
+    if (performance.now() - this.#wroteAt < proofMs) return
+    await this.#assertSpace()
+    await this.#ids.renew()
+    this.#wroteAt = performance.now()
+  }
+
+  /** SQLite goes on writing into the room that its files have, until a larger change fails. */
+  async #assertSpace(): Promise<void> {
+    const { settings } = this.#options
+    if (settings.type !== 'sqlite' || settings.file === ':memory:') return
+    const { bavail, bsize } = await statfs(dirname(settings.file))
+    const free = bavail * bsize
+    if (free < leastSpace) throw databaseError('PLINTH_DATABASE_NO_SPACE', { free, place: this.place })
   }
 
   async server(): Promise<ServerInfo> {
@@ -322,7 +354,7 @@ export class DatabaseService implements Database {
 
   async probe(target: ProbeTarget): Promise<ServerInfo> {
     const settings = { ...probeDefaults, ...target }
-    const open = await openOrm(settings, { entities: [], warn: () => {} })
+    const open = await openOrm(settings, { entities: [], warn: () => {}, failures: unheard })
     try {
       await open.connect()
       return await readServerInfo(kyselyOf(open), settings.type)

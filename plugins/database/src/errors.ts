@@ -22,6 +22,10 @@ export const databaseErrors = {
     text: 'The {type} database at {place} cannot be used: {reason}.',
     fix: 'Mend what the database complains about; its own log says more.',
   },
+  PLINTH_DATABASE_NO_SPACE: {
+    text: 'Only {free} bytes are left on the disk of {place}.',
+    fix: 'Free space on that disk, or move the file: platform.database.sqlite.file.',
+  },
   PLINTH_DATABASE_POOL_TIMEOUT: {
     text: 'No database connection became free within {ms} ms; {size} can be in use at once.',
     fix: 'Find what keeps them (long transactions, a slow server), or raise platform.database.pool-size or platform.database.connect-timeout.',

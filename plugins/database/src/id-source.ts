@@ -77,6 +77,11 @@ export class IdSource {
     }
   }
 
+  /** Writes a longer reservation, once a number is reserved: the proof that this process can write. */
+  async renew(): Promise<void> {
+    if (this.#node !== undefined) await this.#outside(() => this.#renew())
+  }
+
   /** Lets another process have the number from now on. */
   async release(): Promise<void> {
     await this.#renewal?.catch(() => undefined)

@@ -1,4 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { FailureLog } from '@plinth/kernel'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -44,6 +45,8 @@ export interface LeaseRules {
   readonly demand: AsyncLocalStorage<Demand>
   /** Statements for a new connection, and around work without a limit. */
   readonly session: Readonly<Record<'open' | 'lift' | 'restore', readonly string[]>>
+  /** Hears of every statement that ran, and of every wait that had to be ended. */
+  readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
   /** Throws when the calling code may have no connection. */
   admit(): void
   /** What is thrown when no connection can be had. */
@@ -77,7 +80,7 @@ export class LeasingDriver implements Driver {
     this.#inner = inner
     this.#rules = rules
     const { size, reserved, waitMs, waits } = rules
-    const tooLate = () => databaseError('PLINTH_DATABASE_POOL_TIMEOUT', { size, ms: waitMs })
+    const tooLate = () => reported(rules, databaseError('PLINTH_DATABASE_POOL_TIMEOUT', { size, ms: waitMs }))
     this.#queue = new ConnectionQueue({ size, reserved, waitMs, waits, tooLate })
   }
 
@@ -91,11 +94,15 @@ export class LeasingDriver implements Driver {
     const turn = this.#queue.take(demand?.reserved === true)
     if (turn !== undefined) await turn
     let connection: DatabaseConnection
+    // The network driver ends this wait; here it is only seen.
+    const wait = this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {})
     try {
       connection = await this.#inner.acquireConnection(...options)
     } catch (error) {
       this.#queue.give()
-      throw this.#rules.failure(error)
+      throw reported(this.#rules, this.#rules.failure(error))
+    } finally {
+      this.#rules.waits.close(wait)
     }
     const lease = new Lease(connection, this.#rules, demand)
     this.#leases.add(lease)
@@ -189,6 +196,11 @@ export class LeasingDriver implements Driver {
   }
 }
 
+function reported<E>({ log }: LeaseRules, error: E): E {
+  log.failed(error)
+  return error
+}
+
 /** One acquisition of a connection. */
 export class Lease implements DatabaseConnection {
   readonly connection: DatabaseConnection
@@ -243,12 +255,16 @@ export class Lease implements DatabaseConnection {
   /** Runs what asks the server something. @throws what cut the connection, once it is cut */
   async bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
     if (this.#severed !== undefined) throw this.#severed
-    const wait = this.#rules.waits.open(ms, () => this.sever(databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms })))
+    const wait = this.#rules.waits.open(ms, () =>
+      this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms }))),
+    )
     try {
       if (this.#native === undefined) lastUsed.connection = undefined
       const answer = ask()
       this.#native ??= lastUsed.connection
-      return await answer
+      const result = await answer
+      this.#rules.log.succeeded()
+      return result
     } catch (error) {
       throw this.#severed ?? error
     } finally {

@@ -30,6 +30,8 @@ export interface OpenOrm {
 
 interface OrmOptions {
   readonly entities: readonly object[]
+  /** Hears when the database does not answer in time, and when it does again. */
+  readonly failures: LeaseRules['log']
   /** Receives what MikroORM has to say: broken connections, for example. */
   readonly warn: (message: string) => void
 }
@@ -53,7 +55,7 @@ const reservedConnections = 2
 
 async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promise<OpenOrm> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
-  const parts = shared(settings)
+  const parts = shared(settings, options)
   const dialect = new SqliteDialect({ ...settings, warn: options.warn })
   const leased = withLeases(dialect, {
     ...parts.rules,
@@ -82,7 +84,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
 }
 
 async function openServer(settings: ServerSettings, options: OrmOptions): Promise<OpenOrm> {
-  const parts = shared(settings)
+  const parts = shared(settings, options)
   const sockets = new ServerSockets()
   const rules: LeaseRules = {
     ...parts.rules,
@@ -124,12 +126,12 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
   }
 }
 
-function shared(settings: ConnectionSettings) {
+function shared(settings: ConnectionSettings, { failures: log }: OrmOptions) {
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
-  return { transaction, waits, demand, rules: { waits, demand, failure, waitMs: settings.connectTimeoutMs } }
+  return { transaction, waits, demand, rules: { waits, demand, failure, log, waitMs: settings.connectTimeoutMs } }
 }
 
 async function close(orm: Orm): Promise<void> {

@@ -15,7 +15,11 @@ const minute = 60_000
 /** A connection to a migrated database, as another process would have it. */
 async function connected(t: Test, db: TestDatabase): Promise<Kysely<IdTables>> {
   await startOn(t, db)
-  const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+  const { orm, connect } = await openOrm(db.settings, {
+    entities: [],
+    warn: () => {},
+    failures: { failed() {}, succeeded() {} },
+  })
   await connect()
   t.teardown(() => orm.close(true))
   return orm.driver.getConnection().getClient() as Kysely<IdTables>

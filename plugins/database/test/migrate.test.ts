@@ -61,7 +61,11 @@ onEachDatabase(t, 'a process killed with kill -9 while it migrates: the next one
 onEachDatabase(t, 'whatever statement was the last one, the next run finishes', async (t, db) => {
   const crash = new Error('the process died')
   const runUntil = async (last: number): Promise<boolean> => {
-    const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+    const { orm, connect } = await openOrm(db.settings, {
+      entities: [],
+      warn: () => {},
+      failures: { failed() {}, succeeded() {} },
+    })
     await connect()
     let results = 0
     const real = orm.driver.getConnection().getClient()
@@ -91,7 +95,11 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
 })
 
 onEachDatabase(t, 'a change set that was edited while half of it was applied is refused', async (t, db) => {
-  const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+  const { orm, connect } = await openOrm(db.settings, {
+    entities: [],
+    warn: () => {},
+    failures: { failed() {}, succeeded() {} },
+  })
   await connect()
   t.teardown(() => orm.close(true))
   const connection = orm.driver.getConnection().getClient()
@@ -125,7 +133,11 @@ onEachDatabase(t, 'a change set that was edited while half of it was applied is 
 onEachDatabase(t, 'many migrators at once on one empty database: each change set is applied once', async (t, db) => {
   const migrators = await Promise.all(
     Array.from({ length: 6 }, async () => {
-      const { orm, connect } = await openOrm(db.settings, { entities: [], warn: () => {} })
+      const { orm, connect } = await openOrm(db.settings, {
+        entities: [],
+        warn: () => {},
+        failures: { failed() {}, succeeded() {} },
+      })
       await connect()
       t.teardown(() => orm.close(true))
       return fullMigrator(orm.driver.getConnection().getClient(), db.dialect, randomUUID())

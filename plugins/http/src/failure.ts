@@ -60,9 +60,33 @@ export function transportFailure(code: string, say: Say, locale: string): Failur
   return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
 
+/** Seconds after which a caller may try again what could not be done just now. */
+const retryAfterSeconds = 5
+
+/** What the product could not do just now: nothing is wrong with the request, and it may succeed later. */
+function unavailableFailure(say: Say, locale: string): Failure {
+  const key = 'messages.http.unavailable'
+  const message = say(locale, key, {}, ownText(key))
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return { status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.unavailable' }, headers }
+}
+
+/** Errors that one error may be the cause of, one below the other. */
+const deepestCause = 5
+
+/** By the member `unavailable` of the error or of what caused it, so that no plugin below has to know HTTP. */
+function isUnavailable(error: unknown): boolean {
+  let current = error
+  for (let depth = 0; depth < deepestCause && current instanceof Error; depth++) {
+    if ((current as { unavailable?: unknown }).unavailable === true) return true
+    current = current.cause
+  }
+  return false
+}
+
 /**
- * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input and transport faults
- * speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
+ * What to tell the caller about anything that was thrown. Only a `BusinessError`, invalid input, transport faults and what
+ * says of itself that it is `unavailable` (503) speak for themselves; everything else is "500" and tells nothing, because its text may hold SQL, paths or secrets.
  * Never throws, whatever was thrown.
  */
 export function failureOf(error: unknown, say: Say, locale: string): Failure {
@@ -70,6 +94,7 @@ export function failureOf(error: unknown, say: Say, locale: string): Failure {
     if (isBusinessError(error)) return businessFailure(error, say, locale)
     if (error instanceof InvalidInput) return inputFailure(error, say, locale)
     if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
+    if (isUnavailable(error)) return unavailableFailure(say, locale)
     if (error instanceof Error) {
       const { code } = error as { code?: unknown }
       // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.

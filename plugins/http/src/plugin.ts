@@ -5,6 +5,7 @@ import { type ClientIpRules, createCallerAddresses } from './client-ip.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { http, metrics } from './contract.ts'
+import { measureDatabase } from './database-metrics.ts'
 import { createForwarding } from './forwarding.ts'
 import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
@@ -33,6 +34,7 @@ export default definePlugin({
     const registry = new Registry()
     const hasMetrics = config.get('platform.http.metrics.enabled')
     if (hasMetrics) collectDefaultMetrics({ register: registry })
+    if (hasMetrics && services.database !== undefined) measureDatabase(registry, services.database)
     let isDraining = false
     let isAccessLogged = config.get('platform.http.access-log')
     config.onChange('platform.http.access-log', (value) => {

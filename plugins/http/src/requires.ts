@@ -1,5 +1,6 @@
 import { i18n } from '@plinth/i18n'
 import { kernel, optional } from '@plinth/kernel'
+import { databaseWaits } from './database-metrics.ts'
 
 /** Services that the plugin uses. */
-export const requires = { kernel, i18n: optional(i18n) } as const
+export const requires = { kernel, i18n: optional(i18n), database: optional(databaseWaits) } as const

@@ -213,6 +213,23 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
   }
 })
 
+t.test('what cannot be done just now is 503 with a time to come again, and tells nothing else', async (t) => {
+  const lost = Object.assign(new Error('no connection to db.internal'), { unavailable: true })
+  const { call } = await startHttp(t, (http) => {
+    get(http, 'lost', () => Promise.reject(lost))
+    get(http, 'wrapped', () => Promise.reject(new Error('saving failed', { cause: lost })))
+    get(http, 'other', () => Promise.reject(Object.assign(new Error('of another kind'), { unavailable: 'no' })))
+  })
+  for (const path of ['/api/v1/shop/lost', '/api/v1/shop/wrapped']) {
+    const { status, headers, body, text } = await call(path)
+    t.equal(status, 503)
+    t.match(headers.get('retry-after'), /^[1-9]\d*$/)
+    t.match(body, { code: '503', message: String, data: { reason: 'http.unavailable' } })
+    t.notMatch(text, /db\.internal|saving/)
+  }
+  t.match(await call('/api/v1/shop/other'), { status: 200, body: { code: '500' } })
+})
+
 t.test('K-005 K-012 an unexpected error tells the caller nothing and the log everything', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })

@@ -1,0 +1,33 @@
+import { FailureLog } from '@plinth/kernel'
+import t from 'tap'
+
+function logOf(quietMs: number) {
+  const lines: [object, string][] = []
+  const write = (fields: object, text: string) => void lines.push([fields, text])
+  const log = new FailureLog({ error: write, info: write } as never, { failing: 'no', over: 'yes again' }, quietMs)
+  return { log, lines }
+}
+
+t.test('a failure is logged when it begins, and with the number of failures when it is over', async (t) => {
+  const { log, lines } = logOf(0)
+  const [first, second] = [new Error('first'), new Error('second')]
+  log.succeeded()
+  for (const error of [first, second, second]) log.failed(error)
+  log.succeeded()
+  log.succeeded()
+  log.failed(second)
+  t.same(lines, [
+    [{ err: first }, 'no'],
+    [{ failures: 3 }, 'yes again'],
+    [{ err: second }, 'no'],
+  ])
+})
+
+t.test('a success among failures is no end of them', async (t) => {
+  const { log, lines } = logOf(60_000)
+  for (let round = 0; round < 100; round++) {
+    log.failed(new Error('x'))
+    log.succeeded()
+  }
+  t.equal(lines.length, 1)
+})

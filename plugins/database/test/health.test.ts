@@ -1,0 +1,106 @@
+/** The health check proves that the database can be written. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { database } from '@plinth/database'
+import { healthCheck } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import {
+  createDatabase,
+  onEachDatabase,
+  onServer,
+  productOn,
+  startOn,
+  type TestDatabase,
+} from './fixtures/databases.ts'
+
+async function startHealthy(t: Test, db: TestDatabase) {
+  const { running, service } = await startOn(t, db)
+  const check = running.contributions(healthCheck).get('database')
+  if (check === undefined) throw new Error('no health check')
+  return { service, check: async () => check(new AbortController().signal) }
+}
+
+/** Makes every write of the health check fail. */
+const refusal = {
+  sqlite: [
+    `create trigger full before update on database_id_node begin select raise(abort, 'no space left'); end`,
+    'drop trigger full',
+  ],
+  postgresql: [
+    `create or replace function refuse() returns trigger language plpgsql as $$ begin raise 'no space left'; end $$;
+     create trigger full_disk before update on database_id_node for each row execute function refuse()`,
+    'drop trigger full_disk on database_id_node',
+  ],
+  mariadb: [
+    `create trigger full_disk before update on database_id_node for each row
+       signal sqlstate '45000' set message_text = 'no space left'`,
+    'drop trigger full_disk',
+  ],
+} as const
+
+onEachDatabase(t, 'a database that answers and takes no writes is not healthy', async (t, db) => {
+  const { service, check } = await startHealthy(t, db)
+  await service.execute(refusal[db.dialect][0])
+  await t.rejects(check(), { message: /no space left/ })
+  await t.rejects(check(), { message: /no space left/ }, 'a failure is no proof of anything')
+  await service.execute(refusal[db.dialect][1])
+  await check()
+  await service.execute(refusal[db.dialect][0])
+  await check()
+  t.pass('a write proves it for a few seconds')
+})
+
+const readOnly = async (t: Test, db: TestDatabase) => {
+  const first = await startForTest(productOn(db))
+  await first.stop('only its tables are wanted')
+  const name = String(db.config['platform.database.name'])
+  const { service, check } = await startHealthy(t, db)
+  await onServer('postgresql', `alter database ${name} set default_transaction_read_only = on`)
+  await onServer('postgresql', `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+  // Until the pool has noticed, the check meets connections that the server closed.
+  const readOnlyNow = (error: Error) => /read-only transaction/.test(error.message)
+  while (!(await check().then(() => false, readOnlyNow))) await nextTurn()
+  t.same(await service.query('select 1 as one'), [{ one: 1 }], 'though it can be read')
+}
+onEachDatabase(t, 'a server that has become read-only is not healthy', readOnly, ['postgresql'])
+
+t.test('a SQLite file that may only be read is not healthy', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { service, check } = await startHealthy(t, db)
+  await service.query('pragma query_only = on')
+  await t.rejects(check(), { message: /readonly/ })
+  await service.query('pragma query_only = off')
+  await check()
+})
+
+t.test('a SQLite file on a full disk is not healthy', async (t) => {
+  const db = await createDatabase('sqlite')
+  const directory = join(db.directory, 'small')
+  mkdirSync(directory)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', directory], { stdio: 'ignore' })
+  } catch {
+    await db.drop()
+    t.comment('file systems of a size of our own cannot be made here')
+    return
+  }
+  try {
+    const config = { ...db.config, 'platform.database.sqlite.file': join(directory, 'shop.sqlite') }
+    const running = await startForTest({ ...productOn(db), config })
+    const check = async () => running.contributions(healthCheck).get('database')?.(new AbortController().signal)
+    const filler = join(directory, 'filler')
+    t.throws(() => writeFileSync(filler, Buffer.alloc(16 * 1024 * 1024)), { code: 'ENOSPC' })
+    await t.rejects(check(), { code: 'PLINTH_DATABASE_NO_SPACE', message: /shop\.sqlite/ })
+    t.equal((await running.service(database).query('select 1 as one')).length, 1, 'though it can be read')
+    writeFileSync(filler, '')
+    await check()
+    await running.stop('test ended')
+  } finally {
+    execFileSync('umount', ['-l', directory])
+    await db.drop()
+  }
+})

@@ -1,0 +1,78 @@
+/** A whole product in front of a database that falls silent with every connection open, as after a lost host. */
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
+import t, { type Test } from 'tap'
+import { startProcess } from './product-process.ts'
+
+const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
+const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
+
+async function startBehindProxy(t: Test, db: TestDatabase) {
+  const proxy = await startHalfOpenProxy({ port: ports[db.dialect] })
+  const config = {
+    ...db.config,
+    'platform.database.port': proxy.port,
+    'platform.database.connect-timeout': '1s',
+    'platform.database.query-timeout': '1s',
+    'platform.http.metrics.allowed-clients': '127.0.0.0/8',
+    'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+  }
+  const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
+  const running = await startProcess(product, settings)
+  t.teardown(async () => {
+    running.child.kill('SIGKILL')
+    await running.ended
+    await proxy.close()
+  })
+  const publish = async () => {
+    const answer = await fetch(`${running.url}/api/v1/probe/events/one`, {
+      method: 'POST',
+      signal: AbortSignal.timeout(60_000),
+    })
+    const { code } = (await answer.json()) as { code: string }
+    return `${answer.status} ${code}`
+  }
+  return { proxy, running, publish }
+}
+
+/** Ten times what the deadlines of the product ask for: the machine may be busy. */
+const patienceMs = 50_000
+
+onEachDatabase(t, 'a database that falls silent', async (t, db) => {
+  // SQLite has no network.
+  if (db.dialect === 'sqlite') return
+  const { proxy, running, publish } = await startBehindProxy(t, db)
+  t.equal(await publish(), '200 200')
+
+  proxy.fallSilent()
+  const answers = await Promise.all(Array.from({ length: 40 }, publish))
+  t.same([...new Set(answers)], ['503 503'], 'every request is answered, with 503')
+  t.equal((await fetch(`${running.url}/health/live`)).status, 200, 'the process is alive')
+  t.equal((await fetch(`${running.url}/health/ready`)).status, 503, 'and not ready')
+  const measured = async () => {
+    const text = await (await fetch(`${running.url}/metrics`)).text()
+    return Number(/^plinth_database_longest_wait_seconds (\S+)$/m.exec(text)?.[1])
+  }
+  const waiting = publish()
+  for (const end = AbortSignal.timeout(patienceMs); !((await measured()) > 0); await pause(20)) end.throwIfAborted()
+  t.equal(await waiting, '503 503', 'the metric tells that somebody waits')
+  const told = running
+    .output()
+    .split('\n')
+    .filter((line) => line.includes('does not answer in time'))
+  t.equal(told.length, 1, 'the log tells it once')
+
+  proxy.recover()
+  for (const end = AbortSignal.timeout(patienceMs); (await publish()) !== '200 200'; await pause(50))
+    end.throwIfAborted()
+  t.equal((await fetch(`${running.url}/health/ready`)).status, 200, 'it goes on by itself')
+
+  await Promise.all(Array.from({ length: 10 }, publish))
+  proxy.fallSilent()
+  running.child.kill('SIGTERM')
+  const late = pause(patienceMs, 'late', { ref: false })
+  const end = await Promise.race([late, running.ended])
+  // What a plugin could not write any more may make it 1.
+  t.match(end, [/^[01]$/, null], 'a stop ends by itself')
+})
