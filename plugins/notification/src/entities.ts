@@ -11,6 +11,8 @@ export const SendLog = defineEntity({
   tableName: 'notification_send_log',
   indexes: [
     { properties: ['channel', 'id'] },
+    { properties: ['channel', 'createdAt', 'id'] },
+    { properties: ['status', 'restorable', 'id'] },
     { properties: ['status', 'restorable', 'createdAt'] },
     { properties: ['createdAt'] },
   ],

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { http } from '@plinth/http'
+import { http, metrics } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
 import { config } from './config.ts'
@@ -8,10 +8,12 @@ import { SendLog } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { createSendLog } from './migrations/0001-create-send-log.ts'
+import { indexSendLog } from './migrations/0002-index-send-log.ts'
 import { permissions } from './permissions.ts'
 import { purgeTask } from './purge-task.ts'
 import { addRoutes } from './routes.ts'
 import { SendLogReader } from './send-log.ts'
+import { sendLogMetrics } from './send-log-metrics.ts'
 import { SendLogRetries } from './send-log-retries.ts'
 import { addSendLogRoutes } from './send-log-routes.ts'
 import { SendRecorder } from './send-recorder.ts'
@@ -22,12 +24,18 @@ export default definePlugin({
   id: 'notification',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, http: optional(http), database: optional(database), identity: optional(identity) },
+  requires: {
+    kernel,
+    http: optional(http),
+    metrics: optional(metrics),
+    database: optional(database),
+    identity: optional(identity),
+  },
   provides: [notification],
   extensionPoints: [notificationChannel],
   config,
   permissions,
-  migrations: [createSendLog],
+  migrations: [createSendLog, indexSendLog],
   entities: [SendLog],
   scheduledTasks: [purgeTask],
   messages: { en, 'zh-CN': zhCN },
@@ -38,7 +46,9 @@ export default definePlugin({
       defaultChannel: config.get('platform.notification.default-channel'),
       sendDeadlineMs: config.get('platform.notification.send-deadline'),
     }
-    const recorder = db && new SendRecorder({ db, clock, log, redact })
+    const lost = db && services.metrics && sendLogMetrics(services.metrics)
+    if (lost !== undefined) onStop(lost.stop)
+    const recorder = db && new SendRecorder({ db, clock, log, redact, countLost: lost?.countLost })
     const facade = new ChannelNotification({
       channels: contributions(notificationChannel),
       settings,

@@ -1,4 +1,4 @@
-import { type HttpServer, page, pageQuery, sortQuery } from '@plinth/http'
+import { answerList, type HttpServer, listPage, listQuery, sortQuery } from '@plinth/http'
 import { auditCaller } from '@plinth/kernel'
 import { bulkLimited } from '@plinth/rate-limit'
 import Type from 'typebox'
@@ -103,19 +103,19 @@ export function addSendLogRoutes({ http, plugin, recorder, reader, retries }: Se
     access: { permission: own.sendLogView },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         ...sort.properties,
         channel: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Code, in any case.' })),
         retryableOnly,
       }),
     },
-    response: page(sendLogView),
+    response: listPage(sendLogView),
     async handler({ query }) {
-      const { page, size } = query
-      const orderBy = [...sort.parse(query.sort), { property: 'id', direction: 'desc' } as const]
       await recorder.written()
-      const { items, total } = await reader.list(query, { orderBy, page, size })
-      return { items: items.map(viewOf), page, size, total }
+      return answerList(query, sort.parse(query.sort), async (window) => {
+        const found = await reader.list(query, window)
+        return { ...found, items: found.items.map(viewOf) }
+      })
     },
   })
   http.route(plugin, {

@@ -1,19 +1,12 @@
-import { type Database, exactInteger } from '@plinth/database'
+import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { SendLog } from './entities.ts'
+import { SendLog, type SendLogState } from './entities.ts'
 
 export interface SendLogFilter {
   /** Code, in any case. */
   readonly channel?: string | undefined
   /** Only failed sends that can be sent again. */
   readonly retryableOnly?: boolean | undefined
-}
-
-export interface SendLogPage {
-  readonly orderBy: readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
-  /** 1-based. */
-  readonly page: number
-  readonly size: number
 }
 
 /** Rows of the send log in numbers (decision B28). */
@@ -46,39 +39,38 @@ export class SendLogReader {
     this.#clock = clock
   }
 
-  async list({ channel, retryableOnly }: SendLogFilter, { orderBy, page, size }: SendLogPage) {
+  async list({ channel, retryableOnly }: SendLogFilter, window: PageWindow) {
     const where = {
       ...(channel === undefined ? {} : { channel: channel.trim().toLowerCase() }),
       ...(retryableOnly ? retryable : {}),
     }
-    const [items, total] = await this.#db.fork().findAndCount(SendLog, where, {
-      exclude: ['payload'],
-      orderBy: orderBy.map(({ property, direction }) => ({ [property]: direction })),
-      limit: size,
-      offset: (page - 1) * size,
-    })
-    return { items, total }
+    const found = await findPage<SendLog>(this.#db.fork(), SendLog, where, window, { exclude: ['payload'] })
+    return { ...found, items: found.items as readonly Omit<SendLog, 'payload'>[] }
   }
 
-  /** One read of an index. With `retryableOnly` all numbers are of those rows (D.51). */
+  /** Reads of indexes alone. With `retryableOnly` all numbers are of those rows (D.51). */
   async summary({ retryableOnly }: Pick<SendLogFilter, 'retryableOnly'>): Promise<SendLogSummary> {
-    const restriction = retryableOnly ? `where status = 'failed' and restorable = true` : ''
-    const count = (condition: string) => `sum(case when ${condition} then 1 else 0 end)`
-    const [row] = await this.#db.query<Record<keyof SendLogSummary | 'recent', unknown>>(
-      `select count(*) as total, ${count(`status = 'success'`)} as success, ${count(`status = 'failed'`)} as failed,
-         ${count(`status = 'failed' and restorable = true`)} as retryable, ${count(`status = 'retried'`)} as retried,
-         ${count(`status = 'failed' and created_at >= ?`)} as recent
-       from notification_send_log ${restriction}`,
+    const restriction = retryableOnly ? `status = 'failed' and restorable = true` : undefined
+    const groups = await this.#db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
+      `select status, restorable, count(*) as total from notification_send_log
+       ${restriction ? `where ${restriction}` : ''} group by status, restorable`,
+    )
+    const [recent] = await this.#db.query<{ total: unknown }>(
+      `select count(*) as total from notification_send_log
+       where ${restriction ?? `status = 'failed' and restorable in (true, false)`} and created_at >= ?`,
       [new Date(this.#clock.now() - dayMs)],
     )
-    const of = (name: keyof NonNullable<typeof row>) => exactInteger(row?.[name] ?? null)
+    const sum = (isWanted: (status: SendLogState, isRestorable: boolean) => boolean) =>
+      groups
+        .filter(({ status, restorable }) => isWanted(status, Boolean(restorable)))
+        .reduce((total, group) => total + exactInteger(group.total), 0)
     return {
-      total: of('total'),
-      success: of('success'),
-      failed: of('failed'),
-      retryable: of('retryable'),
-      retried: of('retried'),
-      failedLast24h: of('recent'),
+      total: sum(() => true),
+      success: sum((status) => status === 'success'),
+      failed: sum((status) => status === 'failed'),
+      retryable: sum((status, isRestorable) => status === 'failed' && isRestorable),
+      retried: sum((status) => status === 'retried'),
+      failedLast24h: exactInteger(recent?.total ?? null),
     }
   }
 }

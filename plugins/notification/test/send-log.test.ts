@@ -1,6 +1,9 @@
+import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
+import { metrics } from '@plinth/http'
 import iam, { accounts } from '@plinth/iam'
 import t from 'tap'
+import { SendLogReader } from '../src/send-log.ts'
 import { accept } from './fixtures/channel.ts'
 import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
 
@@ -57,6 +60,8 @@ onEachDatabase(
       page: 1,
       size: 20,
       total: 1,
+      counted: 'exact',
+      next: null,
     })
     t.match(await list('channel=SMS'), {
       total: 1,
@@ -242,9 +247,15 @@ onEachDatabase(t, 'N-009 a send that cannot be recorded has happened all the sam
   t.match(result, { success: false, errorCode: 'acme.403' })
   pager.behave = accept
   t.match(await facade.sendTo('pager', draft), { success: true })
+  const counter = running.service(metrics).getSingleMetric('platform_notification_send_log_lost_total')
   await running.stop('what waits is written first')
   const errors = lines.filter(({ msg }) => msg === 'a send is not in the send log')
-  t.match(errors, [{ messageId: result?.messageId, channel: 'pager', reason: /notification_send_log/ }, {}])
+  t.match(errors, [{ messageId: result?.messageId, channel: 'pager', reason: /notification_send_log/ }])
+  t.match(
+    lines.filter(({ msg }) => msg === 'sends are not in the send log'),
+    [{ rows: 2 }],
+  )
+  t.match(await counter?.get(), { values: [{ value: 2 }] })
   t.notMatch(JSON.stringify(lines), '13912345678', 'the log does not tell what the row would have held')
 })
 
@@ -256,6 +267,52 @@ onEachDatabase(t, 'K-018 a graceful stop writes what waits', async (t, at) => {
   const second = await startSendLog(t, at)
   t.match(await second.summary(), { total: 1 })
 })
+
+onEachDatabase(
+  t,
+  'the log is walked by a cursor, by channel and by time, and the totals read no row',
+  async (t, at) => {
+    const { facade, db, sms, list, clock } = await startSendLog(t, at)
+    for (let round = 0; round < 12; round++) {
+      sms.behave = round % 3 === 0 ? refuse : accept
+      await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms', 'pager'] })
+      if (round % 2 === 0) await clock.advance(1000)
+    }
+    for (const query of ['', 'channel=sms', 'retryableOnly=true', 'channel=sms&sort=createdAt', 'sort=-createdAt']) {
+      const all = (await list(`${query}&size=200`)).items.map(({ id }: { id: number }) => id)
+      t.ok(all.length >= 4, query)
+      const walked: number[] = []
+      for (let next: string | null = ''; next !== null; ) {
+        const page = await list(`${query}&size=3${next === '' ? '' : `&cursor=${encodeURIComponent(next)}`}`)
+        walked.push(...page.items.map(({ id }: { id: number }) => id))
+        next = page.next
+      }
+      t.same(walked, all, `${query} by cursor`)
+    }
+    if (at.dialect !== 'postgresql') return
+    await db.execute(
+      `insert into notification_send_log (id, channel, status, message_id, recipients, recipient_count, subject, restorable,
+       payload, attempt, created_at)
+     select n, 'pager', case when n % 50 = 0 then 'failed' else 'success' end, 'm', '[]', 0, repeat('subject ', 40),
+       n % 100 = 0, null, 1, now() - n * interval '1 minute' from generate_series(1, 30000) as n`,
+    )
+    await db.execute('vacuum analyze notification_send_log')
+    const asked: [string, readonly Parameter[] | undefined][] = []
+    const watched = {
+      query: (sql: string, parameters?: readonly Parameter[]) => {
+        asked.push([sql, parameters])
+        return db.query(sql, parameters)
+      },
+    } as unknown as Database
+    for (const retryableOnly of [false, true]) await new SendLogReader(watched, clock).summary({ retryableOnly })
+    t.equal(asked.length, 4)
+    for (const [sql, parameters] of asked) {
+      const plan = JSON.stringify(await db.query(`explain ${sql}`, parameters))
+      t.match(plan, /Index Only Scan/, sql)
+      t.notMatch(plan, /Seq Scan/, sql)
+    }
+  },
+)
 
 onEachDatabase(t, 'A11 rows past their retention are removed, in portions', async (t, at) => {
   const { facade, pager, running, clock, list, summary } = await startSendLog(t, at)

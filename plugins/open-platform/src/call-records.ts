@@ -1,4 +1,4 @@
-import { type Database, exactInteger } from '@plinth/database'
+import { type Database, exactInteger, insertMissing } from '@plinth/database'
 import { type SelectQueryBuilder, sql } from 'kysely'
 import type { OpenCall } from './entities.ts'
 
@@ -50,33 +50,35 @@ interface UsageRow extends LineColumns {
   readonly cost: unknown
 }
 
-const columns =
-  'id, call_key, app_id, app_key, method, route, day, cost, quota_limit, code, duration_ms, occurred_at, trace_id'
+const target = {
+  table: 'open_call',
+  unique: 'call_key',
+  columns: [
+    ...['id', 'call_key', 'app_id', 'app_key', 'method', 'route', 'day', 'cost', 'quota_limit', 'code', 'duration_ms'],
+    ...['occurred_at', 'trace_id'],
+  ],
+}
 
 /** The table of accepted calls. */
 export class CallRecords {
   readonly #db: Database
-  readonly #insert: string
 
   constructor(db: Database) {
     this.#db = db
-    const isMysql = db.dialect === 'mysql' || db.dialect === 'mariadb'
-    const ignored = isMysql ? 'on duplicate key update call_key = call_key' : 'on conflict (call_key) do nothing'
-    this.#insert = `insert into open_call (${columns}) values (${columns.replace(/\w+/g, '?')}) ${ignored}`
   }
 
   /** Writes all or none; what is there already stays as it is. */
   async write(calls: readonly CallRecord[]): Promise<void> {
-    await this.#db.transactional(async () => {
-      for (const { callKey, appId, appKey, method, route, day, cost, quotaLimit, ...rest } of calls) {
-        const { code, durationMs, occurredAt, traceId } = rest
-        await this.#db.execute(this.#insert, [
-          ...[this.#db.newId(), callKey, appId, appKey, method, route, day, cost, quotaLimit, code, durationMs],
-          occurredAt,
-          traceId,
-        ])
-      }
-    })
+    await this.#db.transactional(() =>
+      insertMissing(
+        this.#db,
+        target,
+        calls.map(({ callKey, appId, appKey, method, route, day, cost, quotaLimit, ...rest }) => [
+          ...[this.#db.newId(), callKey, appId, appKey, method, route, day, cost, quotaLimit, rest.code],
+          ...[rest.durationMs, rest.occurredAt, rest.traceId],
+        ]),
+      ),
+    )
   }
 
   /** Usage by day (the newest first), application and route. */

@@ -1,0 +1,156 @@
+/** The writing of the send log while the database is slow, away or refuses rows, without one. */
+import type { Database, Parameter } from '@plinth/database'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t from 'tap'
+import { largestBacklog, rowWeight, SendRecorder } from '../src/send-recorder.ts'
+
+interface Insert {
+  readonly rows: number
+  readonly ids: readonly Parameter[]
+}
+
+const columns = 20
+
+/** A recorder on a database that does with inserts what the test says. */
+function recorderOn(insert: (write: Insert) => Promise<unknown>) {
+  const clock = manualClock()
+  const lines: Record<string, unknown>[] = []
+  const state = { lost: 0, isAway: false, newest: 0 }
+  const db = {
+    dialect: 'postgresql',
+    newId: () => ++state.newest,
+    ping: async () => {
+      if (state.isAway) throw new Error('away')
+    },
+    async execute(_sql: string, values: readonly Parameter[] = []) {
+      const ids = values.filter((_, index) => index % columns === 0)
+      await insert({ rows: values.length / columns, ids })
+      return values.length / columns
+    },
+  } as unknown as Database
+  const recorder = new SendRecorder({
+    ...{ db, clock },
+    log: pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+    redact: (text) => text,
+    countLost: (rows) => {
+      state.lost += rows
+    },
+  })
+  let sent = 0
+  const record = (count: number, success = true, content = 'Hi') => {
+    for (let index = 0; index < count; index++) {
+      const id = `m-${++sent}`
+      const message = { id, subject: '', content, variables: {}, recipients: [], attributes: {} }
+      const result = { channel: 'pager', success, messageId: id, errorCode: null, errorMessage: null }
+      recorder.record({ message, result, idempotencyKey: id, attempt: 1 })
+    }
+  }
+  const told = (msg: string) => lines.filter((line) => line['msg'] === msg)
+  return { recorder, clock, state, record, told }
+}
+
+/** Until something holds, with turns of the event loop between. */
+async function until(holds: () => boolean) {
+  for (let turns = 0; !holds(); turns++) {
+    if (turns > 100_000) throw new Error('it never came to be')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+t.test(
+  'what comes during a write goes with the next one, and a database that stands still loses nothing',
+  async (t) => {
+    const gate = Promise.withResolvers<void>()
+    const written = new Set<Parameter>()
+    let statements = 0
+    const { recorder, record, state, told } = recorderOn(async ({ ids }) => {
+      await gate.promise
+      statements++
+      for (const id of ids) written.add(id)
+    })
+    record(1)
+    await new Promise((resolve) => setImmediate(resolve))
+    // 20 s at 2,000 a second.
+    record(39_999)
+    gate.resolve()
+    await recorder.written()
+    t.equal(written.size, 40_000)
+    t.equal(state.lost, 0)
+    t.ok(statements < 450, `${statements} statements`)
+    t.same(told('a send is not in the send log'), [])
+  },
+)
+
+t.test(
+  'a database that is away is tried again, and a write that was not confirmed is repeated under the same ids',
+  async (t) => {
+    const written: Parameter[][] = []
+    let tries = 0
+    const { recorder, record, clock, state, told } = recorderOn(async ({ ids }) => {
+      if (state.isAway) {
+        tries++
+        throw new Error('connection lost')
+      }
+      written.push([...ids])
+    })
+    state.isAway = true
+    record(300)
+    await recorder.written()
+    t.equal(tries, 1, 'whoever waits for the rows is not held up')
+    for (let count = 2; count < 12; count++) {
+      await clock.advance(5_000)
+      await until(() => tries === count)
+    }
+    record(5)
+    state.isAway = false
+    await clock.advance(5_000)
+    await until(() => written.flat().length === 305)
+    t.equal(new Set(written.flat()).size, 305)
+    t.equal(state.lost, 0)
+    t.equal(told('the send log cannot be written; trying again').length, 1)
+    t.equal(told('the send log is written again').length, 1)
+  },
+)
+
+t.test('what finds no room is counted, and told once at the beginning and once at the end', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  let written = 0
+  const { recorder, record, state, told } = recorderOn(async ({ rows }) => {
+    await gate.promise
+    written += rows
+  })
+  const room = largestBacklog / rowWeight
+  record(room)
+  record(70)
+  t.equal(state.lost, 70)
+  t.match(told('a send is not in the send log'), [{ reason: 'too many rows wait for the database' }])
+  gate.resolve()
+  await recorder.close()
+  t.equal(written, room)
+  t.equal(told('a send is not in the send log').length, 1)
+  t.match(told('sends are not in the send log'), [{ rows: 70 }])
+
+  const still = recorderOn(() => new Promise(() => {}))
+  still.record(200, false, 'x'.repeat(500_000))
+  t.ok(still.state.lost > 90 && still.state.lost < 110, `large messages take more room: ${still.state.lost} are lost`)
+})
+
+t.test('a row that the database does not take is given up, and holds up no other', async (t) => {
+  const written = new Set<Parameter>()
+  const { recorder, record, clock, state, told } = recorderOn(async ({ ids }) => {
+    if (ids.includes(3)) throw new Error('no such text')
+    for (const id of ids) written.add(id)
+  })
+  record(5)
+  for (let count = 0; count < 40 && written.size < 4; count++) {
+    await clock.advance(5_000)
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  t.equal(written.size, 4)
+  t.equal(state.lost, 1)
+  t.match(told('a send is not in the send log'), [{ messageId: 'm-3', reason: /no such text/ }])
+  await recorder.close()
+  record(1)
+  t.equal(state.lost, 2, 'after the end nothing is taken')
+})
