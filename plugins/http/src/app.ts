@@ -10,6 +10,7 @@ import { type Failure, failureOf, transportFailure } from './failure.ts'
 import type { Forwarding } from './forwarding.ts'
 import { hostFault } from './host-check.ts'
 import { acceptJsonAlone } from './json-body.ts'
+import { type OverloadBounds, OverloadValve } from './overload.ts'
 import type { RouteDurations } from './request-durations.ts'
 import { RequestLog } from './request-log.ts'
 import type { Say } from './texts.ts'
@@ -33,6 +34,9 @@ declare module 'fastify' {
 export interface AppSettings extends ConnectionBounds {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
+  readonly overload: OverloadBounds
+  /** Paths of routes that are served under any load. */
+  readonly alwaysServed: ReadonlySet<string | undefined>
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
   readonly addresses: CallerAddresses
@@ -54,7 +58,8 @@ const longestHeadersMs = 60_000
  * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
  */
 export function createApp(settings: AppSettings, schemas: DeferredSchemas): FastifyInstance {
-  const { bodyLimit, requestTimeoutMs, say, localeOf, addresses, forwarding, clock, log } = settings
+  const { bodyLimit, requestTimeoutMs, say, localeOf, addresses, forwarding, alwaysServed, clock, log } = settings
+  const valve = new OverloadValve(settings.overload, clock, log)
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
@@ -118,14 +123,18 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
     reply.log = own
     reply.header(traceHeader, request.id)
     if (isPersonal(request)) reply.header('cache-control', 'no-store')
-    done(hostFault(request.raw))
+    const fault = hostFault(request.raw)
+    // A WebSocket would take a place for as long as it lives; connections have a bound of their own.
+    const isFree = fault !== undefined || alwaysServed.has(request.routeOptions.url) || isUpgrade(request.raw)
+    if (isFree) done(fault)
+    else valve.enter(request, reply, done)
   })
   app.addHook('onRoute', (route) => {
     const durations = settings.durationsOf?.(String(route.method), route.url)
-    const finish = finisher(settings, durations, route.config?.successCode)
+    const finish = finisher(settings, valve, durations, route.config?.successCode)
     route.onSend = [...[route.onSend ?? []].flat(), finish]
   })
-  const finishUnmatched = finisher(settings, settings.durationsOf?.('*', 'unmatched'), undefined)
+  const finishUnmatched = finisher(settings, valve, settings.durationsOf?.('*', 'unmatched'), undefined)
   const unmatched = new UnmatchedAnswers(app, say)
   app.setNotFoundHandler((request, reply) => {
     const answer = unmatched.to(request)
@@ -143,6 +152,9 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
  */
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
+
+/** As Node.js itself decides, without saying so in its types. */
+const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
 
 /** What a route has said about content that it now does not send. */
 const aboutContent = new Set([
@@ -184,13 +196,15 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
   } as never)
 }
 
-/** Last step of every answer: closes the connection while we drain, counts, logs. */
+/** Last step of every answer: gives its place back, closes the connection while we drain, counts, logs. */
 function finisher(
   { clock, isDraining, isAccessLogged }: AppSettings,
+  valve: OverloadValve,
   durations: RouteDurations | undefined,
   successCode: string | undefined,
 ): onSendHookHandler {
   return (request, reply, _payload, done) => {
+    valve.leave(request)
     if (isDraining()) reply.header('connection', 'close')
     const isLogged = isAccessLogged()
     if (durations !== undefined || isLogged) {

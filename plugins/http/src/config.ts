@@ -87,6 +87,35 @@ export const keys = {
     minimum: 1,
     maximum: 1_000_000,
   }),
+  'platform.http.overload.max-requests': key.integer({
+    title: { en: 'Requests in work at a time', 'zh-CN': '同时处理的请求数' },
+    description: {
+      en: 'Requests of one process that are worked on at a time; what comes beyond waits. Probes and metrics are always answered.',
+      'zh-CN': '单个进程同时处理的请求数；超出的请求排队等待。探针和指标始终响应。',
+    },
+    default: 100,
+    minimum: 1,
+    maximum: 100_000,
+  }),
+  'platform.http.overload.max-waiting': key.integer({
+    title: { en: 'Requests that may wait', 'zh-CN': '可排队的请求数' },
+    description: {
+      en: 'Requests that may wait for their turn; what comes beyond is refused at once with 503 and Retry-After.',
+      'zh-CN': '可排队等待的请求数；超出的请求立即以 503 和 Retry-After 拒绝。',
+    },
+    default: 1_000,
+    minimum: 0,
+    maximum: 1_000_000,
+  }),
+  'platform.http.overload.max-wait': key.duration({
+    title: { en: 'Longest wait for a turn', 'zh-CN': '最长排队时间' },
+    description: {
+      en: 'A request that waited so long before it was begun is refused with 503 and Retry-After.',
+      'zh-CN': '请求在开始处理前等待超过此时间，则以 503 和 Retry-After 拒绝。',
+    },
+    default: '500ms',
+    minimum: '1ms',
+  }),
   'platform.http.drain-delay': key.duration({
     title: { en: 'Drain delay', 'zh-CN': '排空延迟' },
     description: {

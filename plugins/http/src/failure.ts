@@ -33,17 +33,19 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
   contentEncoding: [415, 'http.content-encoding-unsupported'],
   charset: [415, 'http.charset-unsupported'],
   expectation: [417, 'http.expectation-unsupported'],
+  overloaded: [503, 'http.overloaded'],
 }
 
-/** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
+/** What goes with a fault, by the same names: RFC 9110, sections 15.5.16 and 10.2.3 (seconds). */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
+  overloaded: { 'retry-after': '1' },
 }
 
-/** A request that cannot be taken, for a reason that neither Fastify nor Node.js looks for. */
+/** A request that is not taken, for a reason that neither Fastify nor Node.js looks for. */
 export class TransportFault extends Error {
   override readonly name = 'TransportFault'
-  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset'
+  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset' | 'overloaded'
 
   constructor(code: TransportFault['code']) {
     super(`Transport fault: ${code}`)

@@ -11,7 +11,7 @@ import { RouteBook } from './route-book.ts'
 import { addEnvelopeRoutes } from './routes.ts'
 import type { Site } from './site.ts'
 
-export interface ServiceSettings extends AppSettings {
+export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
@@ -40,6 +40,7 @@ const owner = 'http'
 export function createHttpService(probes: readonly RawRouteDeclaration[], settings: ServiceSettings): HttpService {
   const built = new Map<RouteBook, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
+  const alwaysServed = new Set(probes.map(({ path }) => path))
   let url: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
@@ -54,7 +55,7 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
-    const app = createApp(settings, schemas)
+    const app = createApp({ ...settings, alwaysServed }, schemas)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
     await addPages(

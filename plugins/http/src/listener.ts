@@ -10,6 +10,9 @@ import type { FastifyInstance } from 'fastify'
  */
 const graceMs = 100
 
+/** Connections that may wait to be accepted. Beyond it a caller's system tries again after seconds, unseen by us. */
+const backlog = 4_096
+
 /** The listening side of an application: opens the door, and closes it without cutting a request. */
 export class Listener {
   readonly #app: FastifyInstance
@@ -34,7 +37,7 @@ export class Listener {
   /** Throws `PLINTH_HTTP_LISTEN` with what to do when the address is taken or forbidden. */
   async listen(host: string, port: number): Promise<void> {
     try {
-      await this.#app.listen({ host, port })
+      await this.#app.listen({ host, port, backlog })
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       const fix = code === undefined ? undefined : listenFixes[code]

@@ -69,6 +69,11 @@ export default definePlugin({
       requestTimeoutMs: config.get('platform.http.request-timeout'),
       sendTimeoutMs: config.get('platform.http.send-timeout'),
       maxConnections: config.get('platform.http.max-connections'),
+      overload: {
+        maxRequests: config.get('platform.http.overload.max-requests'),
+        maxWaiting: config.get('platform.http.overload.max-waiting'),
+        maxWaitMs: config.get('platform.http.overload.max-wait'),
+      },
       isResponseChecked: config.get('platform.http.response-check'),
       hasDocs: config.get('platform.http.docs.enabled'),
       isAccessLogged: () => isAccessLogged,

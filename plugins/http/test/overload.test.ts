@@ -1,0 +1,160 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { connect, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { Type } from 'typebox'
+import type { HttpServer } from '../src/index.ts'
+import { startHttp } from './start-http.ts'
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+const get = (http: HttpServer, name: string, handler: () => unknown) =>
+  http.route('shop', {
+    method: 'GET',
+    path: `/api/v1/shop/${name}`,
+    summary: name,
+    access: 'public',
+    response: Type.Null(),
+    handler: async () => {
+      await handler()
+      return null
+    },
+  })
+
+/** A handler that ends when the test says so, one call after the other. */
+function held() {
+  const ends: (() => void)[] = []
+  const handler = () => new Promise<void>((resolve) => ends.push(resolve))
+  return { handler, ends, begun: () => ends.length }
+}
+
+const refused = {
+  status: 503,
+  body: { code: '503', data: { reason: 'http.overloaded' }, message: /Try again soon/ },
+}
+
+/** Counts the requests that have reached the server since. */
+function arrivals(t: Test) {
+  let count = 0
+  const note = () => count++
+  subscribe('http.server.request.start', note)
+  t.teardown(() => unsubscribe('http.server.request.start', note))
+  return () => count
+}
+
+/** A caller that can go away. */
+async function open(t: Test, port: number, path: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await new Promise((resolve) => socket.once('connect', resolve))
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  return socket
+}
+
+t.test('what is more than can be worked on waits or is refused, and probes pass', async (t) => {
+  const clock = manualClock()
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  const { handler, ends, begun } = held()
+  const set = { 'platform.http.overload.max-requests': '2', 'platform.http.overload.max-waiting': '1' }
+  const { call, port } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock, logger })
+  const item = () => call('/api/v1/shop/item')
+  const first = [item(), item()]
+  while (begun() < 2) await turn()
+  const waiting = item()
+  for (let probes = 0; probes < 5; probes++) {
+    t.equal((await call('/health/live')).status, 200, 'liveness takes no place')
+    t.equal((await call('/health/ready')).status, 200)
+    t.equal((await call('/metrics')).status, 200)
+  }
+  t.equal(begun(), 2, 'effect of platform.http.overload.max-requests')
+  for (const path of ['/api/v1/shop/item', '/nothing']) {
+    const answer = await call(path)
+    t.match(answer, refused, 'effect of platform.http.overload.max-waiting')
+    t.equal(answer.headers.get('retry-after'), '1')
+    t.equal(answer.headers.get('cache-control'), 'no-store')
+  }
+
+  ends[0]?.()
+  while (begun() < 3) await turn()
+  ends[1]?.()
+  ends[2]?.()
+  for (const answer of await Promise.all([...first, waiting])) t.equal(answer.status, 200)
+  const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /overloaded/.test(msg))
+  t.match(news, [{ msg: 'overloaded: requests are refused' }, { refused: 2, msg: 'no longer overloaded' }])
+
+  await t.test('who goes away gives the place back, waiting or not', async (t) => {
+    const arrived = arrivals(t)
+    const gone = [await open(t, port(), '/api/v1/shop/item'), await open(t, port(), '/api/v1/shop/item')]
+    while (begun() < 5) await turn()
+    const impatient = await open(t, port(), '/api/v1/shop/item')
+    while (arrived() < 3) await turn()
+    impatient.destroy()
+    for (let calls = 0; calls < 5; calls++) await call('/health/live')
+    const next = item()
+    while (arrived() < 9) await turn()
+    for (const socket of gone) socket.destroy()
+    while (begun() < 6) await turn()
+    ends[5]?.()
+    t.equal((await next).status, 200)
+    t.equal(begun(), 6, 'what nobody waits for was not begun')
+  })
+
+  await t.test('nobody waits longer than is said: effect of platform.http.overload.max-wait', async (t) => {
+    const busy = [item(), item()]
+    while (begun() < 8) await turn()
+    const arrived = arrivals(t)
+    const late = item()
+    while (arrived() < 1) await turn()
+    await clock.advance(499)
+    t.match(await call('/nothing'), refused, 'it still waits')
+    await clock.advance(1)
+    t.match(await late, refused)
+    ends[6]?.()
+    ends[7]?.()
+    for (const answer of await Promise.all(busy)) t.equal(answer.status, 200)
+    t.equal(begun(), 8)
+  })
+})
+
+t.test('requests that never leave the event loop let others in between', async (t) => {
+  const most = 300
+  let served = 0
+  const { port } = await startHttp(t, (http) =>
+    get(http, 'item', () => {
+      const end = performance.now() + 5
+      while (performance.now() < end);
+      served++
+    }),
+  )
+  const statuses = { 200: 0, 503: 0 }
+  const connection = async () => {
+    const socket = await open(t, port(), '/health/live')
+    await new Promise((resolve) => socket.once('data', resolve))
+    return socket
+  }
+  const callers = await Promise.all(Array.from({ length: most }, connection))
+  const prober = await connection()
+  const answered = (socket: Socket, path: string) =>
+    new Promise<string>((resolve, reject) => {
+      socket.once('data', (chunk) => resolve(String(chunk)))
+      socket.once('close', () => reject(new Error('cut')))
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    })
+  const all = Promise.all(
+    callers.map(async (socket) => {
+      const answer = await answered(socket, '/api/v1/shop/item')
+      statuses[answer.slice(9, 12) as '200' | '503']++
+      if (answer.startsWith('HTTP/1.1 503')) t.match(answer, /\r\nretry-after: 1\r\n[\s\S]*"http.overloaded"/)
+    }),
+  )
+  t.match(await answered(prober, '/health/live'), /^HTTP\/1.1 200/)
+  t.ok(served < most / 3, `liveness was answered after ${served} of ${most} others that came before it`)
+  await all
+  t.equal(statuses[200], served)
+  t.equal(statuses[200] + statuses[503], most, `${JSON.stringify(statuses)}: everybody has an answer`)
+  t.ok(statuses[503] > 0, 'who would have waited too long was refused')
+})
