@@ -87,4 +87,17 @@ export const keys = {
     minimum: 1,
     reload: 'live',
   }),
+  'platform.storage.sweep.fixed-delay': key.duration({
+    title: { en: 'Delay between removals of half-written files', 'zh-CN': '清理未写完文件的间隔' },
+    description: {
+      en: 'Those of processes that died go two minutes after their last sign of life at the earliest.',
+      'zh-CN': '已终止进程遗留的文件，最早在其最后一次活动迹象两分钟后清理。',
+    },
+    default: '1m',
+    minimum: '1s',
+  }),
+  'platform.storage.sweep.auto-startup': key.boolean({
+    title: { en: 'Remove half-written files by itself', 'zh-CN': '自动清理未写完的文件' },
+    default: true,
+  }),
 }

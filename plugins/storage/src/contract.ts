@@ -73,7 +73,7 @@ export interface Disk {
   list(directory: string): AsyncIterable<FileStat>
   /** Throws with a reason when files cannot be written now. Must give up when the signal aborts. */
   verify(signal: AbortSignal): Promise<void>
-  /** Removes what writers left that died, between one and the next of many; called every minute. Absent where nothing stays. */
+  /** Removes what writers left that died, as `platform.storage.sweep.fixed-delay` says. Absent where nothing stays. */
   sweep?(signal: AbortSignal): Promise<void>
   /** Opens a file of which parts can be sent. Absent: files are sent in one piece. */
   hold?(path: string): Promise<HeldFile | undefined>

@@ -7,7 +7,7 @@ import type { requires } from './plugin.ts'
 export const sweepTask: ScheduledTask<typeof requires, typeof keys> = {
   name: 'storage.sweep',
   displayName: { en: 'Remove half-written files of processes that died', 'zh-CN': '清理已终止进程遗留的未写完文件' },
-  fixedDelay: 60_000,
-  autoStartup: true,
+  fixedDelay: 'platform.storage.sweep.fixed-delay',
+  autoStartup: 'platform.storage.sweep.auto-startup',
   run: ({ own, signal }) => own(storage).sweep(signal),
 }
