@@ -70,6 +70,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
     payload: "'{}'",
   })
   await old('open_call', { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time })
+  await old('async_task', { status: "'failed'", finished_at: time })
   const left = async (table: string) =>
     Number(
       (
@@ -84,6 +85,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
     'iam.purge': ['iam_login_audit', 'iam_audit', 'iam_token'],
     'events.purge': ['outbox_event'],
     'open-platform.purge': ['open_call'],
+    'async-task.purge': ['async_task'],
   }
   for (const [name, filled] of Object.entries(tables)) {
     for (const table of filled) t.equal(await left(table), many, `${table} is filled`)

@@ -129,7 +129,9 @@ export class TaskRows {
 
   async #waiting(most: number): Promise<number> {
     const [row] = await this.#db.query<{ waiting: unknown }>(
-      `select count(*) as waiting from (select 1 as one from async_task where status = 'queued' limit ?) as waiting_tasks`,
+      // Without an order PostgreSQL reads the table until it has met as many.
+      `select count(*) as waiting from
+         (select id from async_task where status = 'queued' order by id limit ?) as waiting_tasks`,
       [most],
     )
     return exactInteger(row?.waiting ?? 0)
