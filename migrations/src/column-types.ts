@@ -43,7 +43,8 @@ export interface ColumnTypes {
   readonly binary: ColumnType
 }
 
-export function columnTypes(dialect: Dialect): ColumnTypes {
+/** @param isForChecksum true for types that say what was declared, where that of the database would not */
+export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnTypes {
   const family = dialect === 'mariadb' ? 'mysql' : dialect
   const of = (type: NeutralType) => sql.raw(table[type][family])
   return {
@@ -60,7 +61,7 @@ export function columnTypes(dialect: Dialect): ColumnTypes {
       if (!Number.isInteger(length) || length < 1 || length > longestText) {
         throw new RangeError(`text(${length}): the length is 1 to ${longestText}; longer text is longText`)
       }
-      return sql.raw(dialect === 'sqlite' ? 'text' : `varchar(${length})`)
+      return sql.raw(dialect === 'sqlite' && !isForChecksum ? 'text' : `varchar(${length})`)
     },
   }
 }

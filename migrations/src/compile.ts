@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ChangeSetDeclaration } from '@plinth/kernel'
 import { AlterTableNode, type CompiledQuery, DropTableNode, IdentifierNode, type Kysely, RawNode, sql } from 'kysely'
 import { type ChangeSet, isChangeSet } from './change-set.ts'
-import { columnTypes } from './column-types.ts'
+import { type ColumnTypes, columnTypes } from './column-types.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
@@ -20,6 +20,8 @@ export interface CompiledChangeSet {
   /** True when rows are changed after the statements. */
   readonly changesData: boolean
   readonly checksum: string
+  /** As records of the first way to compute it have it. */
+  readonly formerChecksum: string
   readonly breaking?: string
   readonly definition: ChangeSet
 }
@@ -65,10 +67,13 @@ function compile(
   dialect: Dialect,
 ): CompiledChangeSet {
   const { id, breaking, data } = definition
-  const context = { schema: compiler.schema, type: columnTypes(dialect), sql, dialect }
-  const queries = guarded(plugin, id, () =>
-    (definition.up?.(context) ?? []).map((statement) => statement.compile(compiler)),
-  )
+  const queriesWith = (type: ColumnTypes) =>
+    guarded(plugin, id, () =>
+      (definition.up?.({ schema: compiler.schema, type, sql, dialect }) ?? []).map((statement) =>
+        statement.compile(compiler),
+      ),
+    )
+  const queries = queriesWith(columnTypes(dialect))
   const statements = queries.map((query, index) => {
     const problem = problemOf(query)
     if (problem !== undefined) throw invalid(plugin, id, `statement ${index + 1} ${problem}`)
@@ -83,7 +88,11 @@ function compile(
     id,
     statements,
     changesData: data !== undefined,
-    checksum: checksumOf(statements, data !== undefined),
+    checksum: checksumOf(
+      queriesWith(columnTypes(dialect, true)).map((query) => query.sql),
+      data,
+    ),
+    formerChecksum: formerChecksumOf(statements, data !== undefined),
     ...(breaking === undefined ? {} : { breaking }),
     definition,
   }
@@ -126,19 +135,42 @@ function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
   return undefined
 }
 
-/** Prefix of the checksums below. A new way to compute them gets a new one; records of an old one are not compared. */
-const checksumVersion = '1:'
+/** Prefixes of checksums. A new way to compute them gets a new one; records of unknown ones are not compared. */
+const checksumVersion = { former: '1:', current: '2:' } as const
 
-/** White space does not count. What `data` does cannot be seen from outside and does not either. */
-function checksumOf(statements: readonly string[], changesData: boolean): string {
-  const normal = statements.map((statement) => statement.replace(/\s+/g, ' ').trim())
-  const text = JSON.stringify([normal, changesData])
-  return checksumVersion + createHash('sha256').update(text).digest('hex')
+/** Hexadecimal digits of each half: both fit into the column of the record. */
+const digits = 38
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+const withoutLayout = (statements: readonly string[]) =>
+  JSON.stringify(statements.map((statement) => statement.replace(/\s+/g, ' ').trim()))
+
+/** One half for the statements as they were declared, one for the text of `data`. White space does not count. */
+function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
+  const dataText = data === undefined ? '' : normalCode(data.toString())
+  const halves = [withoutLayout(statements), dataText].map((text) => sha256(text).slice(0, digits))
+  return checksumVersion.current + halves.join(':')
 }
 
-/** True when both were computed the same way and differ. */
-export function checksumsDiffer(recorded: string, current: string): boolean {
-  return recorded.startsWith(checksumVersion) && recorded !== current
+function formerChecksumOf(statements: readonly string[], changesData: boolean): string {
+  const normal: unknown = JSON.parse(withoutLayout(statements))
+  return checksumVersion.former + sha256(JSON.stringify([normal, changesData]))
+}
+
+/** Code without what a build adds or drops: comments, layout, semicolons, commas and the parentheses of types. */
+export function normalCode(code: string): string {
+  return code.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|[\s;,()]/gm, '')
+}
+
+/** What of an applied change set is no longer as it was. */
+export function changedPart(
+  recorded: string,
+  { checksum, formerChecksum }: Pick<CompiledChangeSet, 'checksum' | 'formerChecksum'>,
+): 'statements' | 'data' | undefined {
+  if (recorded.startsWith(checksumVersion.former)) return recorded === formerChecksum ? undefined : 'statements'
+  if (!recorded.startsWith(checksumVersion.current) || recorded === checksum) return undefined
+  const statementsOf = (text: string) => text.slice(0, checksumVersion.current.length + digits)
+  return statementsOf(recorded) === statementsOf(checksum) ? 'data' : 'statements'
 }
 
 function invalid(plugin: string, id: unknown, reason: string, cause?: unknown) {

@@ -9,7 +9,7 @@ import {
   readChangelog,
   readSteps,
 } from './changelog.ts'
-import { type CompiledChangeSet, checksumsDiffer, compileChangeSets, type PluginChangeSets } from './compile.ts'
+import { type CompiledChangeSet, changedPart, compileChangeSets, type PluginChangeSets } from './compile.ts'
 import type { Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
@@ -27,6 +27,8 @@ export interface MigratorOptions {
   /** Runs once before the first data step. */
   readonly beforeData?: () => Promise<void>
   readonly lock?: LockOptions
+  /** Receives what `migrate` finds strange without refusing to run. */
+  readonly warn?: (message: string) => void
 }
 
 export interface PendingChangeSet {
@@ -50,6 +52,10 @@ export interface MigrationStatus {
   readonly pending: readonly PendingChangeSet[]
   /** Applied, but changed since: `migrate` refuses to run. */
   readonly changed: readonly AppliedChangeSet[]
+  /** Applied, but what `data` does has been changed since: it will not run again, so other databases may differ from this one. */
+  readonly dataChanged: readonly AppliedChangeSet[]
+  /** Applied by another version of a loaded plugin, usually a newer one: this version does not know them. */
+  readonly unknown: readonly AppliedChangeSet[]
   /** Applied, but of no loaded plugin. */
   readonly orphaned: readonly AppliedChangeSet[]
   /** Who migrates right now. */
@@ -108,17 +114,23 @@ export class Migrator {
     const applied = log ?? []
     const own = new Map(this.#compiled.map((changeSet) => [nameOf(changeSet), changeSet]))
     const holder = await readLock(db)
+    const loaded = new Set(this.#options.plugins.map(({ plugin }) => plugin))
+    const changed = (part: 'statements' | 'data') =>
+      applied.filter((entry) => {
+        const current = own.get(nameOf(entry))
+        return current !== undefined && changedPart(entry.checksum, current) === part
+      })
+    const notOwn = applied.filter((entry) => !own.has(nameOf(entry)))
     return {
       dialect,
       table: changelogTable,
       tableExists: log !== undefined,
       applied,
       pending: await this.#pending(applied),
-      changed: applied.filter((entry) => {
-        const current = own.get(nameOf(entry))
-        return current !== undefined && checksumsDiffer(entry.checksum, current.checksum)
-      }),
-      orphaned: applied.filter((entry) => !own.has(nameOf(entry))),
+      changed: changed('statements'),
+      dataChanged: changed('data'),
+      unknown: notOwn.filter(({ plugin }) => loaded.has(plugin)),
+      orphaned: notOwn.filter(({ plugin }) => !loaded.has(plugin)),
       ...(holder === undefined
         ? {}
         : {
@@ -152,6 +164,7 @@ export class Migrator {
     onProgress = () => {},
   }: MigrateOptions = {}): Promise<MigrationResult> {
     const before = await this.#checkedStatus()
+    for (const doubt of doubtsOf(before)) this.#options.warn?.(doubt)
     const pendingBefore = before.pending.length
     if (pendingBefore === 0) return { pendingBefore, applied: [], upToDate: true }
     const { dialect, lock: lockOptions = {} } = this.#options
@@ -214,6 +227,29 @@ export class Migrator {
       stepsDone: steps.filter((step) => step.state === 'done' && nameOf(step) === nameOf(changeSet)).length,
     }))
   }
+}
+
+/** Change sets that a message names at most. */
+const namedAtMost = 5
+
+function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
+  const names = (entries: readonly AppliedChangeSet[]) =>
+    entries.slice(0, namedAtMost).map(nameOf).join(', ') +
+    (entries.length > namedAtMost ? ` and ${entries.length - namedAtMost} more` : '')
+  return [
+    ...(unknown.length === 0
+      ? []
+      : [
+          `the database was migrated by another version, which this one does not know: ${names(unknown)}. Go back to that ` +
+            'version, or restore a backup from before it; the version right before it may run on while an upgrade is under way',
+        ]),
+    ...(dataChanged.length === 0
+      ? []
+      : [
+          `what these change sets do with data was changed after they were applied, and does not run again: ${names(dataChanged)}. ` +
+            'Put the change into a new change set',
+        ]),
+  ]
 }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`

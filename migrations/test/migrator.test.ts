@@ -1,7 +1,12 @@
+import { execFileSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
 import { NodeSqliteDialect } from '@mikro-orm/sql'
 import {
   type ChangeSet,
   type ChangeSetDefinition,
+  compileChangeSets,
   defineChangeSet,
   type MigrationProgress,
   Migrator,
@@ -9,6 +14,7 @@ import {
 } from '@plinth/migrations'
 import { Kysely, sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { normalCode } from '../src/compile.ts'
 
 interface Tables {
   a: { id: number; name: string | null }
@@ -133,6 +139,90 @@ t.test('an applied change set that was changed is refused, and nothing else runs
   await t.rejects(migrator.plan(), refusal)
   t.match(await migrator.status(), { changed: [{ id: '0001-create-a' }], pending: [{ id: '0002-fill-a' }] })
   t.same(await db.selectFrom('a').selectAll().execute(), [])
+})
+
+t.test('a shorter or longer text, and other work on data, are noticed on SQLite too', async (t) => {
+  const db = emptyDatabase(t)
+  const textOf = (length: number) =>
+    defineChangeSet({
+      id: '0001-create-a',
+      up: ({ schema, type }) => [schema.createTable('a').addColumn('name', type.text(length))],
+    })
+  const fill = (data: NonNullable<ChangeSetDefinition['data']>) => defineChangeSet({ id: '0002-fill-a', data })
+  const once = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'one' }).execute()))
+  await migratorOn(db, [textOf(10), once]).migrate()
+  const columns = await sql<{ type: string }>`select type from pragma_table_info('a')`.execute(db)
+  t.match(columns.rows, [{ type: /^text$/i }], 'the column is what it always was')
+  await t.rejects(migratorOn(db, [textOf(20), once]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
+
+  const warnings: string[] = []
+  const other = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'two' }).execute()))
+  const edited = migratorOn(db, [textOf(10), other], { warn: (message) => warnings.push(message) })
+  t.match(await edited.status(), { changed: [], dataChanged: [{ plugin: 'p', id: '0002-fill-a' }] })
+  t.match(await edited.migrate(), { upToDate: true })
+  t.match(warnings, [/do with data was changed.*p\/0002-fill-a/])
+  warnings.length = 0
+  // As a build may write the same work.
+  const built = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'one' }).execute()))
+  await migratorOn(db, [textOf(10), built], { warn: (message) => warnings.push(message) }).migrate()
+  t.same(warnings, [])
+})
+
+t.test('a downgrade is told: what another version applied, and the way on', async (t) => {
+  const db = emptyDatabase(t)
+  await migratorOn(db, [createA, fillA]).migrate()
+  const warnings: string[] = []
+  const older = migratorOn(db, [createA], { warn: (message) => warnings.push(message) })
+  t.match(await older.status(), { unknown: [{ plugin: 'p', id: '0002-fill-a' }], orphaned: [], pending: [] })
+  t.match(await older.migrate(), { upToDate: true }, 'an older process goes on while an upgrade is under way')
+  t.match(warnings, [/another version.*p\/0002-fill-a.*restore a backup/])
+})
+
+t.test('records of the first checksum are still compared', async (t) => {
+  const db = emptyDatabase(t)
+  await migratorOn(db, [createA]).migrate()
+  const [compiled] = compileChangeSets([{ plugin: 'p', changeSets: [createA] }], 'sqlite')
+  // Computed by the version that wrote them.
+  const checksum = '1:c30cc320fae0f2240473f33e339eaffa98651b3c2f8db213d2c589d1b5e62da4'
+  t.equal(compiled?.formerChecksum, checksum)
+  await db.updateTable('schema_changelog').set({ checksum }).execute()
+  t.match(await migratorOn(db, [createA]).migrate(), { upToDate: true })
+  const edited = defineChangeSet({
+    id: '0001-create-a',
+    up: ({ schema, type }) => [schema.createTable('b').addColumn('id', type.id)],
+  })
+  await t.rejects(migratorOn(db, [edited]).migrate(), { code: 'PLINTH_MIGRATION_CHECKSUM' })
+})
+
+t.test('what a build makes of the data steps of all plugins is the same work', async (t) => {
+  t.testdir()
+  const root = join(import.meta.dirname, '..', '..')
+  const files = globSync('plugins/*/src/migrations/*.ts', { cwd: root })
+    .map((file) => join(root, file))
+    .filter((file) => /\bdata: async/.test(readFileSync(file, 'utf8')))
+  t.ok(files.length > 3)
+  const work = (code: string) => normalCode(code.slice(code.indexOf('data: async')))
+  for (const [index, file] of files.entries()) {
+    const options = [
+      '--noCheck',
+      '--noResolve',
+      '--ignoreConfig',
+      '--target',
+      'esnext',
+      '--module',
+      'nodenext',
+      '--types',
+      '',
+    ]
+    const out = join(t.testdirName, String(index))
+    execFileSync(join(root, 'node_modules', '.bin', 'tsc'), [...options, '--outDir', out, file])
+    const [built = ''] = globSync('*.js', { cwd: out })
+    t.equal(
+      work(readFileSync(join(out, built), 'utf8')),
+      work(stripTypeScriptTypes(readFileSync(file, 'utf8'))),
+      file.slice(root.length),
+    )
+  }
 })
 
 t.test('records of an older checksum, and of plugins that are gone, do no harm', async (t) => {

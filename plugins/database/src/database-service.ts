@@ -96,6 +96,7 @@ export class DatabaseService implements Database {
       newId: () => this.#ids.next(),
       beforeData: () => this.#ids.claim(),
       lock: { waitMs: lockWaitMs },
+      warn: (message) => options.log.warn(message),
     })
   }
 

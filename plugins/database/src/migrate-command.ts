@@ -42,13 +42,15 @@ function resultText({ applied, upToDate: nothingPending }: MigrationResult): str
   return `Applied ${applied.length} change set${applied.length === 1 ? '' : 's'}.`
 }
 
-function statusText({ applied, pending, changed, orphaned, lock }: MigrationStatus): string {
+function statusText({ applied, pending, changed, dataChanged, unknown, orphaned, lock }: MigrationStatus): string {
   const list = (title: string, entries: readonly { readonly plugin: string; readonly id: string }[]) =>
     entries.length === 0 ? [] : [`${title}:`, ...entries.map(({ plugin, id }) => `  ${plugin}/${id}`)]
   return [
     `${applied.length} applied, ${pending.length} pending.`,
     ...list('Pending', pending),
     ...list('Changed since they were applied (migrate refuses to run)', changed),
+    ...list('What they do with data changed since they were applied (it does not run again)', dataChanged),
+    ...list('Applied by another version, unknown to this one (go back to that version, or restore a backup)', unknown),
     ...list('Applied, of plugins that are not loaded', orphaned),
     ...(lock === undefined ? [] : [`Process ${lock.pid} on ${lock.host} is migrating.`]),
   ].join('\n')

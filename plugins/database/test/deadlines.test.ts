@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
-import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import { defineChangeSet } from '@plinth/migrations'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
 import { onEachDatabase, servers, type TestDatabase } from './fixtures/databases.ts'
@@ -75,11 +77,12 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
     { timeoutMs: 50 },
   )
   await t.rejects(work, { ...late, message: /50 ms/ }, 'a limit of its own')
+  const patient = { timeoutMs: 60_000 }
   const other = service.transactional(async () => {
     resumed.resolve()
     await finished.promise
     return add(20)
-  })
+  }, patient)
   t.equal(await other, 1, 'late statements do not join the transaction of somebody else')
   const code = 'PLINTH_DATABASE_TRANSACTION_TIMEOUT'
   t.same(
@@ -120,11 +123,11 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   const service = await start(t, db, {
     'platform.database.port': proxy.port,
     'platform.database.pool-size': 3,
-    'platform.database.query-timeout': '300ms',
-    'platform.database.connect-timeout': '300ms',
+    'platform.database.query-timeout': '800ms',
+    'platform.database.connect-timeout': '800ms',
   })
   const one = () => service.query('select 1 as one')
-  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /300 ms/, unavailable: true }
+  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /800 ms/, unavailable: true }
   const entered = Promise.withResolvers<void>()
   const silence = Promise.withResolvers<void>()
   const committing = service.transactional(async () => {
@@ -151,7 +154,7 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
     t.match(outcomes[index], { status: 'rejected', reason: { unavailable: true } }, road)
   }
   // Whatever connection was left is half open too.
-  for (let round = 0; round < 6; round++)
+  for (let round = 0; round < 3; round++)
     await t.rejects(one(), { code: /^PLINTH_DATABASE_(QUERY_TIMEOUT|UNREACHABLE)$/ })
   t.equal(service.longestWaitSeconds, 0, 'nothing is waited for any more')
   // The sockets are destroyed, all of them; the proxy learns it a moment later.
@@ -214,4 +217,68 @@ onEachDatabase(
     // On a server they have connections of their own, and nobody knows which is faster.
     if (db.dialect === 'sqlite') t.same(order, ['reserved', 'reserved', 'ordinary'])
   },
+)
+
+const serverLimits = async (t: Test, db: TestDatabase) => {
+  const limits = {
+    postgresql: `select current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle`,
+    mariadb: 'select @@session.max_statement_time as statement, @@session.idle_transaction_timeout as idle',
+    sqlite: '',
+  }[db.dialect]
+  const seen: object[] = []
+  const look = definePlugin({
+    id: 'look',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { database },
+    migrations: [
+      defineChangeSet({
+        id: '0001-look',
+        data: async ({ db: within }) => void seen.push(...(await sql<object>`${sql.raw(limits)}`.execute(within)).rows),
+      }),
+    ],
+  })
+  const config = {
+    ...db.config,
+    'platform.database.query-timeout': '10s',
+    'platform.database.transaction-timeout': '20s',
+    'platform.database.pool-size': 2,
+  }
+  const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, look], config }))
+  t.teardown(() => running.stop('test ended'))
+  const service = running.service(database)
+  const [lifted, usual] = {
+    postgresql: [{ statement: '0' }, { statement: '15s', idle: '25s' }],
+    mariadb: [{ statement: /^0/ }, { statement: /^15/, idle: /^25$/ }],
+    sqlite: [{}, {}],
+  }[db.dialect]
+  t.match(seen, [lifted], 'a migration has no limit')
+  const all = await Promise.all(Array.from({ length: 4 }, () => service.query(limits)))
+  for (const [row] of all) t.match(row, usual, 'the server ends what nobody waits for')
+}
+onEachDatabase(t, 'a server has limits of its own, save in migrations', serverLimits, servers)
+
+onEachDatabase(
+  t,
+  'a migration may take longer than a statement',
+  async (t, db) => {
+    const slow = { postgresql: 'select pg_sleep(1.5)', mariadb: 'select sleep(1.5)', sqlite: 'select 1' }[db.dialect]
+    const change = defineChangeSet({
+      id: '0001-slow',
+      data: async ({ db: within }) => void (await sql.raw(slow).execute(within)),
+    })
+    const plugin = definePlugin({
+      id: 'slow',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { database },
+      migrations: [change],
+    })
+    const config = { ...db.config, 'platform.database.query-timeout': '800ms' }
+    const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, plugin], config }))
+    t.teardown(() => running.stop('test ended'))
+    t.match(await running.service(database).migrationStatus(), { pending: [] })
+    await t.rejects(running.service(database).query(slow), { code: 'PLINTH_DATABASE_QUERY_TIMEOUT' }, 'others may not')
+  },
+  servers,
 )

@@ -27,6 +27,8 @@ const status: MigrationStatus = {
   applied: [applied],
   pending: [],
   changed: [],
+  dataChanged: [],
+  unknown: [],
   orphaned: [],
 }
 
