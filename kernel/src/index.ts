@@ -22,6 +22,7 @@ export {
   StopFailedError,
 } from './errors.ts'
 export * from './files/private-files.ts'
+export * from './files/settings-trial.ts'
 export { kernelVersion } from './kernel-plugin.ts'
 export * from './logging/error-line.ts'
 export { FailureLog, type FailureTexts } from './logging/failure-log.ts'

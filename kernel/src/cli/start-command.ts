@@ -1,10 +1,13 @@
 import { type Command, Option } from 'commander'
+import { systemClock } from '../clock.ts'
 import { isPlinthError, reasonOf } from '../errors.ts'
+import { SettingsTrial } from '../files/settings-trial.ts'
 import type { Role } from '../plugin.ts'
 import { startProduct } from '../running-product.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible, keptAlive } from './interruptible.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
+import { startOnTrial } from './trial-start.ts'
 
 export function addStartCommand(program: Command, scope: CommandScope): void {
   program
@@ -42,7 +45,11 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
   const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
     const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
-    const running = await startProduct(scope.product(), options)
+    const product = scope.product()
+    const running = await startOnTrial({
+      ...{ trial: new SettingsTrial(product.root), signal, clock: systemClock, progress: scope.output.progress },
+      start: (given) => startProduct(product, { ...options, signal: given }),
+    })
     // Its end is awaited below, whoever asked for it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
     scope.supervisor?.ready()

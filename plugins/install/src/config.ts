@@ -69,6 +69,17 @@ export const keys = {
     sensitive: true,
     editable: false,
   }),
+  'platform.install.connection-trial': key.duration({
+    title: { en: 'Trial of a new connection', 'zh-CN': '新连接的试用时长' },
+    description: {
+      en: 'How long the product tries to start on a database or cache connection that the installation has written, before it goes back to the previous one.',
+      'zh-CN': '安装写入新的数据库或缓存连接后，产品尝试以其启动的最长时间，超时则恢复为先前的连接。',
+    },
+    default: '2m',
+    minimum: '1s',
+    maximum: '1h',
+    reload: 'live',
+  }),
   'platform.install.token-ttl': key.duration({
     title: { en: 'Validity of a token check', 'zh-CN': '令牌校验有效期' },
     description: {

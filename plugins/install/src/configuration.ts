@@ -6,6 +6,7 @@ import type { RedisTarget } from '@plinth/shared-store'
 import type { ConfigCentre } from '@plinth/system-config'
 import type { Caller } from './caller.ts'
 import type { ConnectionProbes } from './connection-probes.ts'
+import type { ConnectionTrial } from './connection-trial.ts'
 import type { Check, InstallForm, PlanEntry } from './contract.ts'
 import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from './env-file.ts'
 import { exampleNames } from './example-file.ts'
@@ -27,6 +28,7 @@ export interface ConfigurationParts {
   readonly files: InstallFiles
   readonly running: Running
   readonly allowLite: () => boolean
+  readonly trial: ConnectionTrial
   readonly state: Pick<InstallState, 'leaveDatabase'>
   readonly say: Say
 }
@@ -153,8 +155,10 @@ export class Configuration {
         return isWritten ? [[entry.env, String(value)] as const] : []
       })
       if (changes.length === 0) return []
+      const connections = changedConnections(settings)
+      if (connections.size > 0) await this.#parts.trial.begin(configFile, settings)
       const { changed, added } = await writeEnvFile(configFile, Object.fromEntries(changes), { allowed })
-      if (changedConnections(settings).has('database')) await this.#parts.state.leaveDatabase()
+      if (connections.has('database')) await this.#parts.state.leaveDatabase()
       return [...changed, ...added]
     } catch (error) {
       if (error instanceof EnvFileError) throw new StepFailure(`failure.${error.code}`, error.params, error)

@@ -94,6 +94,11 @@ const cacheProblems: ProbeProblems = {
   other: { text: 'cache-unreachable', field: 'cache.host' },
 }
 
+/** The field that an error of a database or a cache connection points to. */
+export function fieldOf(code: string): string {
+  return (databaseProblems[code] ?? cacheProblems[code] ?? databaseProblems.other).field
+}
+
 function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
   const { text, field } = (isPlinthError(error) ? problems[error.code] : undefined) ?? problems.other
   return new StepFailure(`failure.${text}`, { place, reason: toldReason(error) }, error, field)

@@ -2,6 +2,7 @@ import { type BoundInstallTask, type DeclaredTasks, type Logger, localize, reaso
 import type { AdministratorCreation } from './administrator.ts'
 import type { Caller } from './caller.ts'
 import type { Configuration, ConfigurationPlan } from './configuration.ts'
+import type { ConnectionTrial } from './connection-trial.ts'
 import type { Check, InstallForm, Outcome } from './contract.ts'
 import type { Journal } from './journal.ts'
 import type { InstallLock } from './lock.ts'
@@ -27,6 +28,7 @@ export interface StepParts {
   readonly journal: Journal
   readonly sessions: Sessions
   readonly restartNote: RestartNote
+  readonly trial: ConnectionTrial
   readonly say: Say
   readonly log: Logger
 }
@@ -109,8 +111,9 @@ export class ExecutionSteps {
   }
 
   async #write(run: Run): Promise<StepEnd> {
-    const { configuration, restartNote } = this.#parts
+    const { configuration, restartNote, trial } = this.#parts
     const plan = planOf(run)
+    if (plan.restartRequired) await trial.assertNotReturned(plan.settings, run.caller)
     const settings = await configuration.probe(plan, run.caller)
     const written = await configuration.writeFile(settings, plan.allowed)
     run.configWritten = true
@@ -124,6 +127,7 @@ export class ExecutionSteps {
       run.restartRequired = true
       return { ...passed('written-for-restart', { count: written.length }), restart: true }
     }
+    await trial.end()
     await restartNote.remove()
     await this.#storeOrPutOff(run, settings)
     return passed(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })

@@ -9,6 +9,7 @@ import { commandCaller } from './caller.ts'
 import { keys } from './config.ts'
 import { Configuration } from './configuration.ts'
 import { ConnectionProbes } from './connection-probes.ts'
+import { ConnectionTrial } from './connection-trial.ts'
 import { crossSiteGuard } from './cross-site.ts'
 import { entities } from './entities.ts'
 import { EntryCheck } from './entry-check.ts'
@@ -92,8 +93,9 @@ export default definePlugin({
     const journal = new Journal({ database, clock, log, file: files.executionLog })
     const sessions = new Sessions({ database, clock, log })
     const migration = new Migration({ database, redact })
+    const trial = new ConnectionTrial({ root, patienceMs: () => config.get('platform.install.connection-trial') })
     const configuration = new Configuration({
-      ...{ kernel, configAdmin, configCentre, passwords, files, running, allowLite, state, say },
+      ...{ kernel, configAdmin, configCentre, passwords, files, running, allowLite, state, trial, say },
       probes: new ConnectionProbes({ database, redis: services.redis, clock, log }),
     })
     const preflight = new Preflight({
@@ -112,6 +114,7 @@ export default definePlugin({
     const stepOverview = new StepOverview({ declared, accounts, journal, migration, state, say })
     const executionSteps = new ExecutionSteps({
       ...{ declared, configuration, preflight, migration, administrator, lock, state, journal, sessions, say, log },
+      trial,
       restartNote: new RestartNote(new NoteFile(files.restartNote)),
     })
     const execution = new Execution({
