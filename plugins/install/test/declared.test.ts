@@ -39,6 +39,7 @@ t.test(
       'platform.install.execution-log-file': '<storage dir>/install/execution.log',
       'platform.install.allow-reinstall': false,
       'platform.install.token': '',
+      'platform.install.connection-trial': '2m',
       'platform.install.token-ttl': '30m',
       'platform.install.cidr-check-enabled': false,
       'platform.install.allowed-cidrs': ['127.0.0.1/32', '::1/128'],

@@ -3,13 +3,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, type TestServer } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, startHalfOpenProxy, type TestServer } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import { command, productRoot, serve } from './fixtures/processes.ts'
 import { databaseFormFor, databaseWithPassword, formFor, secrets } from './fixtures/product.ts'
-import { tcpProxy } from './fixtures/tcp-proxy.ts'
 
 const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
@@ -84,13 +83,14 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
 }
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  for (const cut of ['refuse', 'silent'] as const) {
+  for (const cut of ['closed', 'silent'] as const) {
     t.test(
       `${dialect} is away (${cut}) at the restart: back on the old connection`,
       { skip, timeout: 240_000 },
       async (t) => {
         const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
-        const proxy = await tcpProxy(t, { host: target.host, port: dialect === 'mariadb' ? 3306 : 5432 })
+        const proxy = await startHalfOpenProxy({ port: dialect === 'mariadb' ? 3306 : 5432 })
+        t.teardown(() => proxy.close().catch(() => undefined))
         const root = productRoot(t)
         // effect of platform.install.connection-trial
         const product = await serve(t, root, ['--set', 'platform.install.connection-trial=9s'])
@@ -99,7 +99,8 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         const first = await execute()
         t.match(first, { passed: true, restartRequired: true }, first.message)
         t.match(readFileSync(join(root, '.env'), 'utf8'), `PLATFORM_DATABASE_PORT=${proxy.port}`)
-        proxy.become(cut)
+        if (cut === 'closed') await proxy.close()
+        else proxy.fallSilent()
         await product.started(2)
         t.match(product.output(), /does not start on its new settings[\s\S]*goes back to its previous settings/)
         t.notOk(existsSync(join(root, '.env')), 'there was none before')
@@ -107,7 +108,8 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         const told = await execute()
         t.match(told, { passed: false, restartRequired: false, failedField: /^database\./ }, told.message)
         t.match(told.message, /runs on the previous one again/)
-        proxy.become('pass')
+        if (cut === 'closed') return
+        proxy.recover()
         t.match(await execute(), { passed: true, restartRequired: true }, 'it is told once')
         t.ok(existsSync(join(root, 'data/settings-trial.json')))
         await product.started(3)
