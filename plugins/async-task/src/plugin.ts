@@ -6,8 +6,8 @@ import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
-import { bullmqEngine, embeddedEngine, leaseTimes, PollLoop } from '@plinth/scheduler'
-import { sharedStore } from '@plinth/shared-store'
+import { bullmqEngine, embeddedEngine, leaseTimes } from '@plinth/scheduler'
+import { PollLoop, sharedStore, WakeUp } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { Artifacts } from './artifacts.ts'
 import { keys } from './config.ts'
@@ -69,11 +69,13 @@ export default definePlugin({
 
     let loop: PollLoop | undefined
     const wake = () => loop?.wake()
+    const wakeUp = new WakeUp({ store: services.sharedStore, channel: 'async-task.wake-up', wake, log })
+    onStop(() => wakeUp.stop())
     const limits = () => ({
       capacity: config.get('platform.async-task.queue.capacity'),
       perOwner: config.get('platform.async-task.queue.per-owner'),
     })
-    const tasks = new TaskService({ db, types, rows, limits, onChanged: wake })
+    const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
     if (services.http !== undefined) {
       const access = new TaskAccess({ tasks, types, product, identity: services.identity })
@@ -109,20 +111,24 @@ export default definePlugin({
       },
     }
     const { engine, offers } = engines[config.get('platform.async-task.engine')]()
+    const pollMs = () => Math.min(config.get('platform.async-task.poll-interval'), times.longestPollMs)
     const dispatch = new TaskDispatch({
+      pollMs,
       ...{ types, rows, watch: new LeaseWatch(clock, times), runner, artifacts, engine, offers, publishFailure },
       isActiveOwner,
       maxAttempts: () => config.get('platform.async-task.max-attempts'),
       ...{ clock, log },
     })
-    const pollMs = () => Math.min(config.get('platform.async-task.poll-interval'), times.longestPollMs)
-    loop = new PollLoop({ look: () => dispatch.look(), pollMs, subject: 'asynchronous tasks', clock, log })
+    const idleMs = () => times.longestIdleMs
+    loop = new PollLoop({ look: () => dispatch.look(), pollMs, idleMs, subject: 'asynchronous tasks', clock, log })
 
     onReady(async () => {
       await engine.start((taskId) => runner.run(Number(taskId)))
+      await wakeUp.listen()
       loop.start()
     })
     onDrain(async (signal) => {
+      await wakeUp.stop()
       await loop.stop()
       await Promise.all([engine.drain(), runner.drain(signal)])
     })

@@ -18,6 +18,8 @@ export interface DispatchParts {
   readonly engine: Engine
   /** Tasks to dispatch in one look. */
   readonly offers: () => number
+  /** When to look again at tasks that wait and have not begun, in milliseconds. */
+  readonly pollMs: () => number
   readonly maxAttempts: () => number
   readonly publishFailure: PublishFailure
   readonly isActiveOwner: IsActiveOwner
@@ -35,7 +37,7 @@ export class TaskDispatch {
 
   /** Answers the milliseconds after which there is something to do, as far as can be known now. */
   async look(): Promise<number> {
-    const { types, rows, watch, runner, engine, offers, isActiveOwner } = this.#parts
+    const { types, rows, watch, runner, engine, offers, pollMs, isActiveOwner } = this.#parts
     const owners = new Map<number, Promise<boolean>>()
     const isActive = (ownerId: number) => {
       const known = owners.get(ownerId) ?? isActiveOwner(ownerId)
@@ -54,6 +56,7 @@ export class TaskDispatch {
     for (const { id, fence, beat } of waiting) {
       if (!runner.isRunning(id)) engine.dispatch(String(id), `${id}/${fence}/${beat}`)
     }
+    if (waiting.length > 0) waits.push(pollMs())
     return Math.min(...waits)
   }
 

@@ -24,8 +24,8 @@ export const keys = {
   'platform.scheduler.poll-interval': key.duration({
     title: { en: 'Interval of looking for tasks', 'zh-CN': '任务查询间隔' },
     description: {
-      en: 'How soon a worker notices what other instances and operators did. It looks ten times per lease at least.',
-      'zh-CN': '工作进程发现其他实例和运维操作的间隔；每个租约内至少查询十次。',
+      en: 'How often a worker looks while something happens. While nothing does, the pauses grow to five seconds, or less where the lease is short; whoever changes something wakes it.',
+      'zh-CN': '有任务活动时工作进程的查询间隔；空闲时逐渐延长至五秒（租约较短时更短），发生变更时立即唤醒。',
     },
     default: '1s',
     minimum: '100ms',

@@ -4,7 +4,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { declaredTasks, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
-import { sharedStore } from '@plinth/shared-store'
+import { PollLoop, sharedStore, WakeUp } from '@plinth/shared-store'
 import { bullmqEngine } from './bullmq-engine.ts'
 import { keys } from './config.ts'
 import { scheduler } from './contract.ts'
@@ -16,7 +16,6 @@ import { messages } from './failures.ts'
 import { leaseTimes } from './lease-times.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
-import { PollLoop } from './poll-loop.ts'
 import { addRoutes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { SchedulerService } from './scheduler-service.ts'
@@ -57,7 +56,12 @@ export default definePlugin({
     const rows = new TaskRows(db, clock, instance)
 
     let loop: PollLoop | undefined
-    const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => loop?.wake() })
+    const wakeUp = new WakeUp({
+      ...{ store: services.sharedStore, channel: 'scheduler.wake-up', log },
+      wake: () => loop?.wake(),
+    })
+    const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => wakeUp.send() })
+    onStop(() => wakeUp.stop())
     provide(scheduler, service)
     if (services.http !== undefined) addRoutes(services.http, plugin.id, service, product)
     config.onVerify('platform.scheduler.engine', (engine) => {
@@ -86,8 +90,9 @@ export default definePlugin({
     }
     const engine = engines[config.get('platform.scheduler.engine')]()
     const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)
-    const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, clock, log })
-    loop = new PollLoop({ look: () => dispatch.look(), pollMs, subject: 'scheduled tasks', clock, log })
+    const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, pollMs, clock, log })
+    const idleMs = () => times.longestIdleMs
+    loop = new PollLoop({ look: () => dispatch.look(), pollMs, idleMs, subject: 'scheduled tasks', clock, log })
     contribute(healthCheck, 'scheduler', () => {
       const overdue = dispatch.overdue()
       if (overdue === undefined || overdue.ms <= leaseMs) return
@@ -100,9 +105,11 @@ export default definePlugin({
         const task = byName.get(name)
         if (task !== undefined) await runner.run(task)
       })
+      await wakeUp.listen()
       loop.start()
     })
     onDrain(async (signal) => {
+      await wakeUp.stop()
       await loop.stop()
       await Promise.all([engine.drain(), runner.drain(signal)])
     })

@@ -11,6 +11,8 @@ export interface DispatchParts {
   readonly watch: TaskWatch
   readonly runner: TaskRunner
   readonly engine: Engine
+  /** When to look again at a task that is due and has not begun, in milliseconds. */
+  readonly pollMs: () => number
   readonly clock: Clock
   readonly log: Logger
 }
@@ -42,7 +44,7 @@ export class TaskDispatch {
   }
 
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number> {
-    const { rows, watch, runner, engine, log } = this.#parts
+    const { rows, watch, runner, engine, pollMs, log } = this.#parts
     if (row === undefined) {
       await rows.ensure(task.name)
       return 0
@@ -57,7 +59,7 @@ export class TaskDispatch {
       return 0
     }
     if (!runner.isRunning(task.name)) engine.dispatch(task.name, turn)
-    return Number.POSITIVE_INFINITY
+    return pollMs()
   }
 
   #noteDue(task: string, turn: string | undefined, now: number): void {

@@ -79,8 +79,8 @@ export const config = {
   'platform.shared-store.database.poll-interval': key.duration({
     title: { en: 'Polling for messages', 'zh-CN': '消息轮询间隔' },
     description: {
-      en: 'Without Redis: how often an instance looks for messages of others.',
-      'zh-CN': '不使用 Redis 时，实例查询其他实例消息的间隔。',
+      en: 'Without Redis: how often an instance looks for messages of others. One that is alone looks every five seconds.',
+      'zh-CN': '不使用 Redis 时，实例查询其他实例消息的间隔；没有其他实例时每五秒查询一次。',
     },
     default: '500ms',
     minimum: '10ms',

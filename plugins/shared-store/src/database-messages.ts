@@ -2,6 +2,7 @@ import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
 import { type Heard, Listeners } from './listeners.ts'
+import { PollLoop } from './poll-loop.ts'
 
 export interface DatabaseMessagesOptions {
   readonly db: Database
@@ -14,6 +15,12 @@ export interface DatabaseMessagesOptions {
 /** A message may become visible this much after its time: transactions commit late and statements wait. */
 const overlapMs = 10_000
 const keptMs = 60_000
+/** Messages are for other processes. Where nobody else was seen for so long, hardly anybody asks, milliseconds. */
+const aloneMs = 45_000
+const aloneIntervalMs = 5000
+/** Who listens shows by a message of no channel that it is there, milliseconds. */
+const beatMs = 15_000
+const beatChannel = 'process'
 
 interface Row {
   readonly id: unknown
@@ -22,14 +29,22 @@ interface Row {
   readonly sent_at: unknown
 }
 
-/** Publish and subscribe over a table that everybody polls who listens. Nobody listens, nobody polls. */
+/**
+ * Publish and subscribe over a table that everybody polls who listens: often while others are there, who show signs of life
+ * in it, and hardly ever while this process is alone. Nobody listens, nobody polls.
+ */
 export class DatabaseMessages {
   readonly #options: DatabaseMessagesOptions
   readonly #listeners: Listeners
   /** Messages of the overlap that were delivered, with their time. */
   readonly #delivered = new Map<string, number>()
-  #polling: { readonly stop: AbortController; readonly done: Promise<void>; wake: () => void } | undefined
+  /** Messages of this process that it has not read yet. */
+  readonly #own = new Set<string>()
+  #polling: { readonly stop: AbortController; readonly loop: PollLoop } | undefined
   #seenUntil = 0
+  /** `clock.monotonic` when the last message of another process was read. */
+  #othersAt = Number.NEGATIVE_INFINITY
+  #beatAt = Number.NEGATIVE_INFINITY
 
   constructor(options: DatabaseMessagesOptions) {
     this.#options = options
@@ -37,21 +52,14 @@ export class DatabaseMessages {
   }
 
   async publish(channel: string, message: string): Promise<void> {
-    const { db, entries } = this.#options
-    const now = await entries.now()
-    await db.execute('insert into shared_store_message (id, channel, content, sent_at) values (?, ?, ?, ?)', [
-      db.newId(),
-      channel,
-      message,
-      now,
-    ])
-    db.afterCommit(() => this.#polling?.wake())
+    await this.#send(channel, message)
+    this.#options.db.afterCommit(() => this.#polling?.loop.wake())
   }
 
   async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
     // What was said before is not for this listener, though it may lie in the overlap or wait for the next poll.
     const since = await this.#options.entries.now()
-    const before = await this.#read(since)
+    const before = await this.#read(since - beatMs)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)
     const remove = this.#listeners.add(channel, heard)
     if (this.#polling === undefined) this.#start(since, before)
@@ -65,7 +73,7 @@ export class DatabaseMessages {
     const polling = this.#polling
     this.#polling = undefined
     polling?.stop.abort()
-    await polling?.done
+    await polling?.loop.stop()
   }
 
   async sweep(): Promise<void> {
@@ -74,32 +82,50 @@ export class DatabaseMessages {
   }
 
   #start(since: number, before: readonly Row[]): void {
+    const { clock, log, pollIntervalMs } = this.#options
     this.#seenUntil = since
     this.#delivered.clear()
-    for (const { id } of before) this.#delivered.set(String(id), since)
+    for (const { id } of before) this.#note(String(id), since)
     const stop = new AbortController()
-    const polling = { stop, done: Promise.resolve(), wake: () => {} }
-    this.#polling = polling
-    polling.done = this.#poll(stop.signal, polling)
+    let readAt = clock.monotonic()
+    const look = async () => {
+      if (clock.monotonic() - this.#beatAt >= beatMs) await this.#beat()
+      await this.#deliver(stop.signal)
+      // Older messages may have been swept.
+      if (clock.monotonic() - readAt > keptMs - overlapMs) this.#listeners.tellGap()
+      readAt = clock.monotonic()
+      return Number.POSITIVE_INFINITY
+    }
+    const isAlone = () => clock.monotonic() - this.#othersAt > aloneMs
+    const pollMs = () => (isAlone() ? Math.max(aloneIntervalMs, pollIntervalMs) : pollIntervalMs)
+    this.#polling = { stop, loop: new PollLoop({ look, pollMs, subject: 'messages', clock, log }) }
+    this.#polling.loop.start()
   }
 
-  async #poll(signal: AbortSignal, polling: { wake: () => void }): Promise<void> {
-    const { clock, log, pollIntervalMs } = this.#options
-    let readAt = clock.monotonic()
-    while (!signal.aborted) {
-      const rest = new AbortController()
-      polling.wake = () => rest.abort()
-      await clock.sleep(pollIntervalMs, AbortSignal.any([signal, rest.signal]))
-      if (signal.aborted) return
-      try {
-        await this.#deliver(signal)
-        // Older messages may have been swept.
-        if (clock.monotonic() - readAt > keptMs - overlapMs) this.#listeners.tellGap()
-        readAt = clock.monotonic()
-      } catch (error) {
-        log.error({ err: error }, 'messages cannot be read')
-      }
+  async #beat(): Promise<void> {
+    await this.#send(beatChannel, '')
+    this.#beatAt = this.#options.clock.monotonic()
+  }
+
+  async #send(channel: string, message: string): Promise<void> {
+    const { db, entries } = this.#options
+    const now = await entries.now()
+    const id = db.newId()
+    const isRead = this.#polling !== undefined
+    if (isRead) this.#own.add(String(id))
+    try {
+      const statement = 'insert into shared_store_message (id, channel, content, sent_at) values (?, ?, ?, ?)'
+      await db.execute(statement, [id, channel, message, now])
+    } catch (error) {
+      this.#own.delete(String(id))
+      throw error
     }
+  }
+
+  /** Remembers a message that was read. */
+  #note(id: string, at: number): void {
+    this.#delivered.set(id, at)
+    if (!this.#own.delete(id)) this.#othersAt = this.#options.clock.monotonic()
   }
 
   async #deliver(signal: AbortSignal): Promise<void> {
@@ -109,7 +135,7 @@ export class DatabaseMessages {
       const at = Number(sent_at)
       this.#seenUntil = Math.max(this.#seenUntil, at)
       if (this.#delivered.has(String(id))) continue
-      this.#delivered.set(String(id), at)
+      this.#note(String(id), at)
       this.#listeners.tell(channel, content)
     }
     for (const [id, at] of this.#delivered) if (at < this.#seenUntil - overlapMs) this.#delivered.delete(id)

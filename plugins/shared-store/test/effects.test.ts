@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
@@ -120,15 +121,15 @@ t.test('without Redis', async (t) => {
     sleeps.push(ms)
     return sleep(ms, signal)
   }
-  const { running, store } = await start(
-    t,
-    {
-      'platform.cache.enabled': false,
-      'platform.shared-store.database.sweep-interval': '7m',
-      'platform.shared-store.database.poll-interval': '1234ms',
-    },
-    clock,
-  )
+  const file = await createDatabase('sqlite')
+  t.teardown(() => file.drop())
+  const config = {
+    ...file.config,
+    'platform.cache.enabled': false,
+    'platform.shared-store.database.sweep-interval': '7m',
+    'platform.shared-store.database.poll-interval': '1234ms',
+  }
+  const { running, store } = await start(t, config, clock)
   await store.set('k', 'v')
   const [row] = await running.service(database).query<{ n: number }>('select count(*) as n from shared_store_entry')
   t.equal(Number(row?.n), 1, 'effect of platform.cache.enabled: without it the database keeps entries')
@@ -136,8 +137,38 @@ t.test('without Redis', async (t) => {
     sleeps.includes(7 * 60_000),
     'effect of platform.shared-store.database.sweep-interval: so long between two sweeps',
   )
-  const off = await store.subscribe('topic', () => {})
+  const messages: string[] = []
+  await store.subscribe('topic', (message) => messages.push(message))
+  sleeps.length = 0
+  const beats = async () => {
+    const [count] = await running
+      .service(database)
+      .query<{ n: number }>('select count(*) as n from shared_store_message')
+    return Number(count?.n)
+  }
+  await clock.advance(300_000)
+  t.same([...new Set(sleeps.filter((ms) => ms < 60_000))], [5000], 'an instance that is alone hardly asks')
+  t.ok((await beats()) <= 30, 'and leaves little behind')
+  await store.publish('topic', 'own')
   await clock.advance(0)
-  t.ok(sleeps.includes(1234), 'effect of platform.shared-store.database.poll-interval: so long between two looks')
-  await off()
+  t.same(messages, ['own'], 'it hears itself at once')
+
+  const other = await start(t, config, clock)
+  await other.store.subscribe('topic', () => {})
+  await clock.advance(5000)
+  sleeps.length = 0
+  await clock.advance(20_000)
+  t.same(
+    [...new Set(sleeps.filter((ms) => ms < 60_000))],
+    [1234],
+    'effect of platform.shared-store.database.poll-interval: so long between two looks while others are there',
+  )
+  await other.store.publish('topic', 'foreign')
+  await clock.advance(1234)
+  t.same(messages, ['own', 'foreign'])
+  await other.running.stop('it leaves')
+  await clock.advance(60_000)
+  sleeps.length = 0
+  await clock.advance(20_000)
+  t.same([...new Set(sleeps.filter((ms) => ms < 60_000))], [5000], 'when the other has left it is alone again')
 })

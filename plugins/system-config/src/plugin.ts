@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { database } from '@plinth/database'
 import { type AuditEntry, audit, configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
-import { sharedStore } from '@plinth/shared-store'
+import { PollLoop, sharedStore } from '@plinth/shared-store'
 import { type Announcement, Announcements } from './announcements.ts'
 import { commands } from './commands.ts'
 import { config } from './config.ts'
@@ -13,7 +13,6 @@ import { entities } from './entities.ts'
 import { Instances } from './instances.ts'
 import { MasterKeys } from './master-keys.ts'
 import { changeSets } from './migrations/index.ts'
-import { follow } from './poll.ts'
 
 /**
  * The configuration centre. It is early: the set-up of all later plugins reads values that it has taken from the database.
@@ -49,12 +48,14 @@ export default definePlugin({
     const parts = { product: kernel.product.name, configAdmin, database, masterKeys, instances, clock, log }
     const record = (entry: AuditEntry) => audit(kernel, entry)
     const centre = new StoredConfigCentre({ ...parts, announce, audit: record, isCommand: !isServer })
-    const poll = follow({
-      intervalMs: () => ctx.config.get('platform.system-config.poll-interval'),
-      work: async () => {
+    const poll = new PollLoop({
+      pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
+      async look() {
         await centre.refresh()
         await instances.beat(centre.report)
+        return Number.POSITIVE_INFINITY
       },
+      subject: 'stored configuration',
       clock,
       log,
     })

@@ -1,17 +1,25 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 
 export interface PollParts {
-  /** Answers the milliseconds after which there is something to do, as far as can be known now. */
+  /**
+   * Answers the milliseconds after which there is something to do, as far as can be known now; infinity when nothing is
+   * known.
+   */
   readonly look: () => Promise<number>
-  /** Longest pause between two looks, in milliseconds; read before each. */
+  /** Longest pause between two looks while something happens, in milliseconds; read before each. */
   readonly pollMs: () => number
+  /** Longest pause while nothing happens, in milliseconds; without it, the same. */
+  readonly idleMs?: () => number
   /** What it looks for, for the log: `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Looks when there is something to do, and at least once per poll interval; goes on when a look fails. */
+/**
+ * Looks when there is something to do, and at least once per poll interval; goes on when a look fails. While looks find
+ * nothing that is due within the interval, the pauses double up to the idle one; whoever does something wakes it.
+ */
 export class PollLoop {
   readonly #parts: PollParts
   readonly #end = new AbortController()
@@ -26,7 +34,7 @@ export class PollLoop {
     this.#running ??= this.#run()
   }
 
-  /** Looks again at once. */
+  /** Looks again at once; once more when a look is under way, because that may have begun too early. */
   wake(): void {
     this.#pause.abort()
   }
@@ -38,13 +46,18 @@ export class PollLoop {
   }
 
   async #run(): Promise<void> {
-    const { look, pollMs, subject, clock, log } = this.#parts
+    const { look, pollMs, idleMs = pollMs, subject, clock, log } = this.#parts
     let isFailing = false
+    /** Looks in a row that found nothing to do soon. */
+    let quietLooks = 0
     while (!this.#end.signal.aborted) {
       this.#pause = new AbortController()
-      let wait = pollMs()
+      const longest = pollMs()
+      let wait = longest
       try {
-        wait = Math.min(wait, await look())
+        const due = await look()
+        quietLooks = due > longest ? quietLooks + 1 : 0
+        wait = Math.min(due, longest * 2 ** Math.max(0, quietLooks - 1), Math.max(longest, idleMs()))
         if (isFailing) log.info(`${subject} can be read again`)
         isFailing = false
       } catch (error) {
@@ -52,6 +65,7 @@ export class PollLoop {
         isFailing = true
       }
       if (wait > 0 && !this.#end.signal.aborted) await clock.sleep(wait, this.#pause.signal)
+      if (this.#pause.signal.aborted) quietLooks = 0
     }
   }
 }
