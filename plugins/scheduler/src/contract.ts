@@ -1,3 +1,4 @@
+import type { FoundPage, PageWindow } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type LocalizedText, service } from '@plinth/kernel'
 import { Type } from 'typebox'
@@ -45,11 +46,9 @@ export interface TaskState {
   readonly nextRunAt: Date | null
 }
 
-/** Which runs to list. `page` is 1-based. */
+/** Which runs to list; all without a member. */
 export interface RunFilter {
-  readonly page: number
-  readonly size: number
-  readonly outcome?: RunOutcome
+  readonly outcome?: RunOutcome | undefined
 }
 
 /**
@@ -76,11 +75,12 @@ export interface Scheduler {
   /** @throws BusinessError `scheduler.task-unknown` */
   resume(name: string): Promise<TaskState>
   /**
-   * Runs of one task, the newest first.
+   * Runs of one task.
    *
-   * @throws BusinessError `scheduler.task-unknown`
+   * @param window the newest 20, not counted, as far as nothing else is said
+   * @throws BusinessError `scheduler.task-unknown`; PlinthError `PLINTH_DATABASE_POSITION` for a position of another order
    */
-  history(name: string, filter: RunFilter): Promise<{ readonly items: readonly TaskRun[]; readonly total: number }>
+  history(name: string, filter?: RunFilter, window?: Partial<PageWindow>): Promise<FoundPage<TaskRun>>
 }
 
 export const scheduler = service<Scheduler>('scheduler', { from: '@plinth/scheduler' })

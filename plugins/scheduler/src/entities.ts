@@ -31,7 +31,10 @@ export type TaskRow = InferEntity<typeof TaskRow>
 export const RunRow = defineEntity({
   name: 'SchedulerRun',
   tableName: 'scheduler_run',
-  indexes: [{ name: 'scheduler_run_task_id_index', properties: ['task', 'id'] }],
+  indexes: [
+    { name: 'scheduler_run_task_id_index', properties: ['task', 'id'] },
+    { name: 'scheduler_run_task_outcome_index', properties: ['task', 'outcome', 'id'] },
+  ],
   properties: {
     id: column.primaryKey(),
     task: column.text(128),

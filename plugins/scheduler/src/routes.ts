@@ -1,4 +1,4 @@
-import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { answerList, type HttpServer, listPage, listQuery, newestFirst } from '@plinth/http'
 import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
 import { type Static, Type } from 'typebox'
 import { runOutcomes, type TaskRun, type TaskState } from './contract.ts'
@@ -57,13 +57,13 @@ export function addRoutes(http: HttpServer, plugin: string, scheduler: Scheduler
     summary: 'Runs of a task, the newest first',
     tags,
     access: view,
-    request: { params, query: Type.Object({ ...pageQuery.properties, outcome: Type.Optional(outcome) }) },
-    response: page(runView),
-    async handler({ params: { name }, query }) {
-      const { page: number, size, outcome: wanted } = query
-      const filter = { page: number, size, ...(wanted === undefined ? {} : { outcome: wanted }) }
-      const { items, total } = await scheduler.history(name, filter)
-      return { items: items.map(viewOfRun), page: number, size, total }
+    request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
+    response: listPage(runView),
+    handler({ params: { name }, query }) {
+      return answerList(query, newestFirst, async (window) => {
+        const found = await scheduler.history(name, { outcome: query.outcome }, window)
+        return { ...found, items: found.items.map(viewOfRun) }
+      })
     },
   })
 

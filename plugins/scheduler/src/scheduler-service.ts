@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { BoundScheduledTask, Clock } from '@plinth/kernel'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
 import { RunRow, type TaskRow } from './entities.ts'
@@ -13,6 +13,8 @@ export interface ServiceParts {
   /** Called after an operator changed something. */
   readonly onChanged: () => void
 }
+
+const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
 type Together = () => Promise<void>
 
@@ -57,12 +59,15 @@ export class SchedulerService implements Scheduler {
     return this.#change(name, () => this.#parts.rows.setPaused(name, false), together)
   }
 
-  async history(name: string, { page, size, outcome }: RunFilter) {
+  async history(
+    name: string,
+    { outcome }: RunFilter = {},
+    window: Partial<PageWindow> = {},
+  ): Promise<FoundPage<TaskRun>> {
     this.#task(name)
     const where = { task: name, ...(outcome === undefined ? {} : { outcome }) }
-    const options = { orderBy: { id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [rows, total] = await this.#parts.db.fork().findAndCount(RunRow, where, options)
-    return { items: rows.map(runOf), total }
+    const found = await findPage(this.#parts.db.fork(), RunRow, where, { ...newest, ...window })
+    return { ...found, items: found.items.map(runOf) }
   }
 
   async #change(name: string, change: () => Promise<void>, together: Together = async () => {}): Promise<TaskState> {

@@ -1,3 +1,4 @@
+import { database as databaseService } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
@@ -124,4 +125,30 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
     await until(() => probe.begun.length === count, `run ${count}`)
   }
   await until(async () => (await view(`${url}/runs`)).data.total === 10, 'old runs are removed')
+
+  const all = (await view(`${url}/runs`)).data.items.map(({ id }: { id: number }) => id)
+  const walked: number[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const at: string = cursor === '' ? '' : `&cursor=${cursor}`
+    const { data } = await view(`${url}/runs?size=3&outcome=succeeded${at}`)
+    walked.push(...data.items.map(({ id }: { id: number }) => id))
+    cursor = data.next
+  }
+  t.same(walked, all, 'a walk by the cursor meets each run once, the newest first')
+  t.equal((await view(`${url}/runs?count=none`)).data.total, null)
+  t.equal((await view(`${url}/runs?cursor=nonsense`)).code, '400')
+
+  if (db.dialect !== 'sqlite') return
+  const database = running.service(databaseService)
+  for (const [condition, index] of [
+    ['', 'scheduler_run_task_id_index'],
+    [`and outcome = 'failed' `, 'scheduler_run_task_outcome_index'],
+  ]) {
+    const plan = await database.query<{ detail: string }>(
+      `explain query plan select * from scheduler_run where task = ? ${condition}order by id desc limit 20`,
+      ['probe.task'],
+    )
+    t.match(plan.map(({ detail }) => detail).join(), new RegExp(`^SEARCH scheduler_run USING INDEX ${index} `))
+  }
 })

@@ -69,7 +69,7 @@ async function startProbe(
       let looks = 0
       const ends = async () => {
         if (instances === 'several' && ++looks % 50 === 0) await instance.clock.advance(1000)
-        const { items, total } = await scheduler.history(task, { page: 1, size: 100 })
+        const { items, total } = await scheduler.history(task, {}, { size: 100, count: 'exact' })
         // Two statements: the count may know a run that the items do not.
         return total === count && items.length === count && items.every(({ outcome }) => outcome !== null)
       }
@@ -169,9 +169,9 @@ onEachEngine('A11 a task that throws is recorded, masked, and runs again', async
   await one.clock.advance(minute)
   await one.ended(2)
   t.match(await one.last(), { outcome: 'succeeded', error: null })
-  const { items, total } = await one.scheduler.history(task, { page: 2, size: 1 })
+  const { items, total } = await one.scheduler.history(task, {}, { size: 1, offset: 1, count: 'exact' })
   t.match([total, items], [2, [{ outcome: 'failed' }]], 'the newest first')
-  const failed = await one.scheduler.history(task, { page: 1, size: 10, outcome: 'failed' })
+  const failed = await one.scheduler.history(task, { outcome: 'failed' }, { count: 'exact' })
   t.equal(failed.total, 1)
 })
 
@@ -255,7 +255,7 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   t.equal(one.probe.begun.length, 1)
   t.ok((one.probe.begun[0] ?? Number.POSITIVE_INFINITY) - (seenAt - 3000) <= 30_000, 'within the lease')
   await one.ended(2)
-  const { items } = await one.scheduler.history(task, { page: 1, size: 10 })
+  const { items } = await one.scheduler.history(task, {}, { size: 10, count: 'exact' })
   t.match(items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
 })
 

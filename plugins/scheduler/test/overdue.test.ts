@@ -40,6 +40,21 @@ t.test('a run that the queue takes and nobody begins is taken directly', { skip:
   t.ok((probe.begun[0] ?? 0) >= 5000, `after ${probe.begun[0]} ms`)
 })
 
+t.test('whoever asks for a run wakes the workers, however long they pause', { skip: skipRedis }, async (t) => {
+  const space = redisSpace()
+  t.teardown(() => space.drop())
+  const db = await sqlite(t)
+  const probe = new Probe()
+  const config = { ...space.config, 'platform.cache.command-timeout': '30s' }
+  const { clock } = await startScheduler(t, db, { plugins: [probePlugin(probe)], config })
+  const web = await startScheduler(t, db, { plugins: [probePlugin(probe)], config, roles: ['web'] })
+  await until(async () => (await web.scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')
+  await clock.advance(30_000)
+  await web.scheduler.runNow('probe.task')
+  // The clock of the worker stands still: without a message it would sleep for ever.
+  await until(() => probe.begun.length === 2, 'it runs again')
+})
+
 t.test('an instance that drains takes nothing more from the queue', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())
