@@ -232,13 +232,12 @@ export class OutboxStore {
     if (key === null) return (await this.#db.execute(sql, parameters)) === 1
     return this.#db.transactional(async () => {
       if ((await this.#db.execute(sql, parameters)) === 0) return false
-      const [next] = await this.#db.query<{ id: unknown }>(headOf, [key])
-      if (next !== undefined) {
-        await this.#db.execute(
-          `update outbox_event set next_at = ? where id = ? and status = 'pending' and next_at = ?`,
-          [dueAtOnce, exactInteger(next.id), waitsForItsTurn],
-        )
-      }
+      // Through a table of its own: MySQL changes nothing that it selects from.
+      await this.#db.execute(
+        `update outbox_event set next_at = ?
+         where id = (select id from (${headOf}) as head) and status = 'pending' and next_at = ?`,
+        [dueAtOnce, key, waitsForItsTurn],
+      )
       return true
     })
   }
