@@ -71,6 +71,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
   })
   await old('open_call', { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time })
   await old('async_task', { status: "'failed'", finished_at: time })
+  await old('open_call_day', { day: "'2001-01-01'", route: "'r' || n" })
   const left = async (table: string) =>
     Number(
       (
@@ -84,8 +85,8 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
     'notification.send-log.purge': ['notification_send_log'],
     'iam.purge': ['iam_login_audit', 'iam_audit', 'iam_token'],
     'events.purge': ['outbox_event'],
-    'open-platform.purge': ['open_call'],
     'async-task.purge': ['async_task'],
+    'open-platform.purge': ['open_call', 'open_call_day'],
   }
   for (const [name, filled] of Object.entries(tables)) {
     for (const table of filled) t.equal(await left(table), many, `${table} is filled`)

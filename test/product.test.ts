@@ -184,6 +184,29 @@ t.test(
   },
 )
 
+t.test('calls that create take idempotency keys, and the API description says which', async (t) => {
+  const running = await startForTest(product, { roles: ['cli'], set: { 'platform.database.sqlite.file': ':memory:' } })
+  t.teardown(() => running.stop('test ended'))
+  type Operation = { readonly parameters?: readonly { readonly in: string; readonly name: string }[] }
+  const { paths } = (await running.service(http).openapi()) as { paths: Record<string, Record<string, Operation>> }
+  const withKey = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
+      .map(([method]) => `${method} ${path}`),
+  )
+  const expected = [
+    'post /api/v1/admin/iam/roles',
+    'post /api/v1/admin/iam/users',
+    'post /api/v1/admin/open-platform/apps',
+    'post /api/v1/admin/open-platform/apps/{id}/rotate-secret',
+    'post /api/v1/notifications/send',
+  ]
+  t.same(
+    expected.filter((route) => !withKey.includes(route)),
+    [],
+  )
+})
+
 t.test('a limiter store and an install task of third parties work in the product', async (t) => {
   const running = await startForTest(extended, {
     set: {

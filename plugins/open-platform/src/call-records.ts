@@ -1,6 +1,5 @@
-import { type Database, exactInteger, insertMissing } from '@plinth/database'
-import { type SelectQueryBuilder, sql } from 'kysely'
-import type { OpenCall } from './entities.ts'
+import { addToRows, type Database, type FoundPage, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { OpenCall, OpenCallDay } from './entities.ts'
 
 /** An accepted call before it has an id. */
 export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> & {
@@ -9,45 +8,10 @@ export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> 
 }
 
 export interface UsageFilter {
-  /** Days in UTC, `YYYY-MM-DD`, both included. */
+  /** Days of the site, `YYYY-MM-DD`, both included. */
   readonly from: string
   readonly to: string
   readonly appId?: number
-  /** 1-based. */
-  readonly page: number
-  readonly size: number
-}
-
-/** Calls of one application to one route on one day. */
-export interface UsageLine {
-  readonly appId: number
-  readonly appKey: string
-  readonly day: string
-  readonly method: string
-  readonly route: string
-  readonly calls: number
-  /** Of these, the ones that were answered with a failure, or not at all. */
-  readonly failed: number
-  /** Units that they took. */
-  readonly cost: number
-}
-
-interface LineColumns {
-  readonly day: string
-  readonly app_id: number
-  readonly app_key: string
-  readonly method: string
-  readonly route: string
-}
-interface CallColumns extends LineColumns {
-  readonly cost: number
-  readonly code: string | null
-}
-/** Sums come as numbers or as text. */
-interface UsageRow extends LineColumns {
-  readonly calls: unknown
-  readonly failed: unknown
-  readonly cost: unknown
 }
 
 const target = {
@@ -59,7 +23,14 @@ const target = {
   ],
 }
 
-/** The table of accepted calls. */
+const days = {
+  table: 'open_call_day',
+  columns: ['id', 'day', 'app_id', 'app_key', 'method', 'route', 'calls', 'failed', 'cost'],
+  key: ['day', 'app_id', 'route', 'method'],
+  sums: ['calls', 'failed', 'cost'],
+}
+
+/** The tables of accepted calls: a record of each, and their sums by day. */
 export class CallRecords {
   readonly #db: Database
 
@@ -67,58 +38,49 @@ export class CallRecords {
     this.#db = db
   }
 
-  /** Writes all or none; what is there already stays as it is. */
+  /** Writes all or none; what is there already stays as it is, and is not counted again. */
   async write(calls: readonly CallRecord[]): Promise<void> {
-    await this.#db.transactional(() =>
-      insertMissing(
+    await this.#db.transactional(async (em) => {
+      const keys = calls.map(({ callKey }) => callKey)
+      // Nobody else writes these: a call is recorded by the process that answers it.
+      const written = await em.find(OpenCall, { callKey: { $in: keys } }, { fields: ['callKey'] })
+      const known = new Set(written.map(({ callKey }) => callKey))
+      const fresh = calls.filter(({ callKey }) => !known.has(callKey))
+      await insertMissing(
         this.#db,
         target,
-        calls.map(({ callKey, appId, appKey, method, route, day, cost, quotaLimit, ...rest }) => [
+        fresh.map(({ callKey, appId, appKey, method, route, day, cost, quotaLimit, ...rest }) => [
           ...[this.#db.newId(), callKey, appId, appKey, method, route, day, cost, quotaLimit, rest.code],
           ...[rest.durationMs, rest.occurredAt, rest.traceId],
         ]),
-      ),
-    )
+      )
+      await addToRows(
+        this.#db,
+        days,
+        sumsOf(fresh).map(({ day, appId, appKey, method, route, calls, failed, cost }) => [
+          ...[this.#db.newId(), day, appId, appKey, method, route, calls, failed, cost],
+        ]),
+      )
+    })
   }
 
-  /** Usage by day (the newest first), application and route. */
-  async usage({ from, to, appId, page, size }: UsageFilter): Promise<{ items: UsageLine[]; total: number }> {
-    const lines = this.#db
-      .fork()
-      .getKysely<{ open_call: CallColumns }>()
-      .selectFrom('open_call')
-      .where('day', '>=', from)
-      .where('day', '<=', to)
-      .$if(appId !== undefined, (query) => query.where('app_id', '=', appId as number))
-      .groupBy(['day', 'app_id', 'app_key', 'method', 'route'])
-      .select(['day', 'app_id', 'app_key', 'method', 'route'])
-    const rows = await lines
-      .select(({ fn }) => [fn.countAll<string>().as('calls'), fn.sum<string>('cost').as('cost')])
-      .select(sql<string>`sum(case when code like '2%' or code like '3%' then 0 else 1 end)`.as('failed'))
-      .orderBy('day', 'desc')
-      .orderBy('app_id')
-      .orderBy('route')
-      .orderBy('method')
-      .limit(size)
-      .offset((page - 1) * size)
-      .execute()
-    return { items: rows.map(lineOf), total: await this.#count(lines) }
-  }
-
-  async #count(lines: SelectQueryBuilder<{ open_call: CallColumns }, 'open_call', LineColumns>): Promise<number> {
-    const counted = await this.#db
-      .fork()
-      .getKysely()
-      .selectFrom(lines.as('usage_lines'))
-      .select(({ fn }) => fn.countAll<string>().as('total'))
-      .executeTakeFirst()
-    return exactInteger(counted?.total ?? null)
+  /** Sums by day, application and route. */
+  usage({ from, to, appId }: UsageFilter, window: PageWindow): Promise<FoundPage<OpenCallDay>> {
+    const where = { day: { $gte: from, $lte: to }, ...(appId === undefined ? {} : { appId }) }
+    return findPage<OpenCallDay>(this.#db.fork(), OpenCallDay, where, window)
   }
 }
 
-function lineOf({ app_id, app_key, day, method, route, calls, failed, cost }: UsageRow): UsageLine {
-  return {
-    ...{ appId: exactInteger(app_id), appKey: app_key, day, method, route },
-    ...{ calls: exactInteger(calls), failed: exactInteger(failed), cost: exactInteger(cost) },
+type DaySums = Omit<OpenCallDay, 'id'>
+
+/** In one order, so that two processes that count the same do not wait for each other in a circle. */
+function sumsOf(calls: readonly CallRecord[]): DaySums[] {
+  const sums = new Map<string, DaySums>()
+  for (const { day, appId, appKey, method, route, cost, code } of calls) {
+    const name = JSON.stringify([day, appId, route, method])
+    const sum = sums.get(name) ?? { day, appId, appKey, method, route, calls: 0, failed: 0, cost: 0 }
+    const isFailed = code === null || !/^[23]/.test(code)
+    sums.set(name, { ...sum, calls: sum.calls + 1, failed: sum.failed + (isFailed ? 1 : 0), cost: sum.cost + cost })
   }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }

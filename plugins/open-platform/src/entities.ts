@@ -62,4 +62,26 @@ export const OpenCall = defineEntity({
 })
 export type OpenCall = InferEntity<typeof OpenCall>
 
-export const entities = [OpenApp, OpenCall]
+/** The calls of one application to one route on one day, counted together with their records. */
+export const OpenCallDay = defineEntity({
+  name: 'OpenCallDay',
+  tableName: 'open_call_day',
+  uniques: [{ properties: ['day', 'appId', 'route', 'method'] }],
+  indexes: [{ properties: ['appId', 'day'] }],
+  properties: {
+    id: column.primaryKey(),
+    day: column.text(10),
+    appId: column.id(),
+    appKey: column.text(32),
+    method: column.text(8),
+    route: column.text(255),
+    calls: column.bigint(),
+    /** Of these, the ones that were answered with a failure, or not at all. */
+    failed: column.bigint(),
+    /** Units that they took. */
+    cost: column.bigint(),
+  },
+})
+export type OpenCallDay = InferEntity<typeof OpenCallDay>
+
+export const entities = [OpenApp, OpenCall, OpenCallDay]

@@ -12,8 +12,10 @@ export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
   async run({ services: { database, site }, config, clock, signal }) {
     await forgetOldSecrets(database, clock)
     const oldest = site.dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
-    const rows = { table: 'open_call', where: 'day < ?', parameters: [oldest], orderBy: 'day' }
-    await purgeOldRows(database, rows, { signal })
+    for (const table of ['open_call', 'open_call_day']) {
+      const rows = { table, where: 'day < ?', parameters: [oldest], orderBy: 'day' }
+      await purgeOldRows(database, rows, { signal })
+    }
   },
 }
 

@@ -1,4 +1,4 @@
-import { type HttpServer, page, pageQuery, type Site, Type } from '@plinth/http'
+import { answerList, type HttpServer, type ListOrder, listPage, listQuery, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { CallRecords } from './call-records.ts'
 import { refusal } from './failures.ts'
@@ -25,6 +25,13 @@ const usageView = Type.Object({
   cost: Type.Integer({ minimum: 0, description: 'Units of the quota that they took.' }),
 })
 
+const newestDayFirst: ListOrder = [
+  { property: 'day', direction: 'desc' },
+  { property: 'appId', direction: 'asc' },
+  { property: 'route', direction: 'asc' },
+  { property: 'method', direction: 'asc' },
+]
+
 /** A day so many days before another one, whatever the time zone. */
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
@@ -40,19 +47,22 @@ export function addUsageRoutes({ http, plugin, records, clock, site }: UsageRout
     access: { permission: own.usageView },
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         from: Type.Optional(day),
         to: Type.Optional(day),
         appId: Type.Optional(Type.Integer({ minimum: 1 })),
       }),
     },
-    response: page(usageView),
-    async handler({ query: { page, size, appId, ...days } }) {
-      const to = days.to ?? site.dayOf(new Date(clock.now()))
-      const from = days.from ?? earlier(to, 29)
+    response: listPage(usageView),
+    async handler({ query }) {
+      const { appId } = query
+      const to = query.to ?? site.dayOf(new Date(clock.now()))
+      const from = query.from ?? earlier(to, 29)
       if (from > to) throw refusal('day-range')
-      const { items, total } = await records.usage({ from, to, page, size, ...(appId === undefined ? {} : { appId }) })
-      return { items, page, size, total }
+      return answerList(query, newestDayFirst, async (window) => {
+        const found = await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window)
+        return { ...found, items: found.items.map(({ id: _, ...line }) => ({ ...line })) }
+      })
     },
   })
 }

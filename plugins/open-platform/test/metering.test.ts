@@ -13,6 +13,7 @@ import { Type } from 'typebox'
 import { CallMeter } from '../src/call-meter.ts'
 import type { CallRecord } from '../src/call-records.ts'
 import type { GuardedReply, GuardedRequest } from '../src/contract.ts'
+import { countDays } from '../src/migrations/0003-count-days.ts'
 import { exportScope, orderScope, outcome, type SignedCall, shop, startOpen } from './fixtures/product.ts'
 
 const usage = '/api/v1/admin/open-platform/usage'
@@ -123,6 +124,13 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
   t.match(await lines('from=2026-01-31'), { total: 1 })
   t.match(await lines('to=2026-01-30'), { total: 3 })
   t.match(await lines('page=2&size=3'), { total: 4, page: 2, size: 3, items: [{ appId: other.id }] })
+  const walked: unknown[] = []
+  for (let next: string | null = ''; next !== null; ) {
+    const page = await lines(`size=1${next === '' ? '' : `&cursor=${encodeURIComponent(next)}`}`)
+    walked.push(...page.items)
+    next = page.next
+  }
+  t.same(walked, (await lines()).items, 'by cursor')
   t.match(await lines('from=2026-02-01&to=2026-02-01'), { total: 0, items: [] })
   t.equal(outcome(await call('GET', `${usage}?from=2026-02-02&to=2026-02-01`, admin)), '400 open-platform.day-range')
   for (const bad of ['from=yesterday', 'to=2026-02-30', 'appId=x']) {
@@ -134,6 +142,21 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
     { total: 1, items: [{ appKey: one.appKey }] },
     'records outlive the application',
   )
+
+  await t.test('calls that an earlier version recorded are counted by the change set', async (t) => {
+    const store = running.service(database)
+    const before = (await lines()).items
+    await store.execute('delete from open_call_day')
+    t.same((await lines()).items, [])
+    await countDays.data?.({
+      db: store.fork().getKysely() as never,
+      dialect: store.dialect,
+      newId: () => store.newId(),
+      now: Date.now,
+      signal: new AbortController().signal,
+    })
+    t.same((await lines()).items, before)
+  })
 
   await t.test('old records and secrets past their grace go', async (t) => {
     await call('POST', `/api/v1/admin/open-platform/apps/${other.id}/rotate-secret`, admin, { graceSeconds: 60 })
@@ -157,6 +180,7 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
     clock.shiftWallClock(day)
     await purge?.run(signal)
     t.equal(await count(running, 'open_call'), 1, 'of the last day that counts one is left')
+    t.equal(await count(running, 'open_call_day'), 1)
   })
 })
 
@@ -207,6 +231,8 @@ t.test('C-051 the same call written twice is one record', async (t) => {
   t.equal(outcome(await signed(app)), '200')
   await running.stop('what counts as unwritten is written again')
   t.equal((await recorded(t, db)).length, 2)
+  const [day] = await (await startOpen(t, db)).db.query<{ calls: unknown }>('select calls from open_call_day')
+  t.equal(Number(day?.calls), 2, 'and is counted once')
 })
 
 t.test('a call that is still being answered when the product stops is recorded', async (t) => {

@@ -1,4 +1,5 @@
 import { createOpenPlatform } from './0001-create-open-platform.ts'
 import { nameLastEditor } from './0002-name-last-editor.ts'
+import { countDays } from './0003-count-days.ts'
 
-export const changeSets = [createOpenPlatform, nameLastEditor]
+export const changeSets = [createOpenPlatform, nameLastEditor, countDays]
