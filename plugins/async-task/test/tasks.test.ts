@@ -321,6 +321,29 @@ onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, d
   probe.release()
 })
 
+onEachDatabase(t, 'a task that a stopping instance gives back is the next to begin', async (t, db) => {
+  const config = { 'platform.async-task.concurrency': 1 }
+  const begun: string[] = []
+  const run = async ({ rows }: { rows: number }, { ownerId, signal }: TaskContext) => {
+    begun.push(`${ownerId}-${rows}`)
+    // The third of the first owner goes on until its instance stops.
+    if (begun.length === 3) await until(() => signal.aborted, 'the instance stops')
+  }
+  const web = await startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
+  const submit = async (ownerId: number, rows: number) => (await web.tasks.submit(report, { rows }, { ownerId })).id
+  for (const rows of [0, 1, 2]) await submit(1, rows)
+  const start = () => startTasks(t, db, { config, roles: ['worker'], handle: (tasks) => tasks.handle(report, run) })
+  const first = await start()
+  await until(() => begun.length === 3, 'the third one begins')
+  // Their turns are lower than that of the third one was.
+  await submit(2, 0)
+  const last = await submit(2, 1)
+  await first.running.stop('its time is over')
+  await start()
+  await web.reaches(last, 'succeeded')
+  t.same(begun, ['1-0', '1-1', '1-2', '1-2', '2-0', '2-1'])
+})
+
 onEachDatabase(t, 'of many who submit at once exactly as many are taken as the limits allow', async (t, db) => {
   const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
   const start = () => startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
