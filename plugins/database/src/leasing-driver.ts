@@ -39,7 +39,7 @@ export interface LeaseRules {
   readonly reserved: number
   /** Milliseconds to wait for a connection. */
   readonly waitMs: number
-  /** Milliseconds that a statement may take; `Infinity` where it cannot wait for a network. */
+  /** Milliseconds that a statement may take; `Infinity` where there is no network to wait for. */
   readonly statementMs: number
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
@@ -94,16 +94,18 @@ export class LeasingDriver implements Driver {
     const turn = this.#queue.take(demand?.reserved === true)
     if (turn !== undefined) await turn
     let connection: DatabaseConnection
+    const hasNetwork = this.#rules.statementMs !== Number.POSITIVE_INFINITY
     // The network driver ends this wait; here it is only seen.
-    const wait = this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {})
+    const wait = hasNetwork ? this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {}) : undefined
     try {
       connection = await this.#inner.acquireConnection(...options)
     } catch (error) {
       this.#queue.give()
       throw reported(this.#rules, this.#rules.failure(error))
     } finally {
-      this.#rules.waits.close(wait)
+      if (wait !== undefined) this.#rules.waits.close(wait)
     }
+    if (!hasNetwork) this.#rules.log.succeeded()
     const lease = new Lease(connection, this.#rules, demand)
     this.#leases.add(lease)
     try {
@@ -253,8 +255,14 @@ export class Lease implements DatabaseConnection {
   }
 
   /** Runs what asks the server something. @throws what cut the connection, once it is cut */
-  async bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
-    if (this.#severed !== undefined) throw this.#severed
+  bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
+    if (this.#severed !== undefined) return Promise.reject(this.#severed)
+    // Where there is no network no statement waits for one, and watching it is a part of its cost that can be measured.
+    if (this.#rules.statementMs === Number.POSITIVE_INFINITY) return ask()
+    return this.#watched(ask, ms)
+  }
+
+  async #watched<T>(ask: () => Promise<T>, ms: number): Promise<T> {
     const wait = this.#rules.waits.open(ms, () =>
       this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms }))),
     )
