@@ -54,8 +54,8 @@ export interface PluginRuntime<R extends Requirements = Requirements, K extends 
 
 /**
  * What `setup` receives. Order of the hooks over all plugins: set-up in dependency order; ready in reverse (a plugin
- * opens its doors when everybody who builds on it is ready); drain in dependency order (doors close first); stop in
- * exact reverse of set-up, and within a plugin in reverse order of registration.
+ * opens its doors when everybody who builds on it is ready); drain begins everywhere at once, in dependency order, and goes
+ * on side by side; stop in exact reverse of set-up, and within a plugin in reverse order of registration.
  */
 export interface PluginContext<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations>
   extends PluginRuntime<R, K> {
@@ -69,7 +69,10 @@ export interface PluginContext<R extends Requirements = Requirements, K extends 
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
   /** Runs after the last set-up. */
   onReady(hook: () => void | Promise<void>): void
-  /** Runs first on stop: take no new work, finish what runs. The signal aborts at the drain deadline. */
+  /**
+   * Runs first on stop: take no new work, finish what runs. What others still have under way may ask for something until
+   * the plugin stops. The signal aborts at the drain deadline, which all plugins share.
+   */
   onDrain(hook: (signal: AbortSignal) => void | Promise<void>): void
   /** Releases a resource. Also runs when this or a later set-up fails. */
   onStop(hook: () => void | Promise<void>): void

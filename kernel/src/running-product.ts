@@ -218,11 +218,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
         failures.push({ plugin: host.plugin.id, phase, error })
       }
     }
-    const drainEnd = this.#clock.monotonic() + this.#milliseconds('drain')
-    const left = () => Math.max(0, drainEnd - this.#clock.monotonic())
-    for (const host of this.#begun) {
-      for (const hook of host.hooks.drain) await attempt(host, 'drain', left(), hook)
-    }
+    const drainMs = this.#milliseconds('drain')
+    const drains = this.#begun.flatMap((host) => host.hooks.drain.map((hook) => ({ host, hook })))
+    await Promise.all(drains.map(({ host, hook }) => attempt(host, 'drain', drainMs, hook)))
     for (const host of this.#begun.toReversed()) {
       host.close()
       for (const hook of host.hooks.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)

@@ -314,7 +314,7 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
         log.push(`drained at ${clock.monotonic()}`)
       })
       onDrain(async (signal) => {
-        await clock.sleep(8000, signal)
+        await clock.sleep(12_000, signal)
         log.push(`drain ${signal.aborted ? 'cut' : 'done'} at ${clock.monotonic()}`)
       })
       onStop(() => void log.push(`released at ${clock.monotonic()}`))
@@ -331,11 +331,41 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
     code: 'PLINTH_STOP_FAILED',
     message:
       'The product stopped with 2 error(s).\n' +
-      '  busy in drain: Plugin "busy" did not finish drain within 2000 ms.\n' +
+      '  busy in drain: Plugin "busy" did not finish drain within 10000 ms.\n' +
       '  busy in stop: Plugin "busy" did not finish stop within 5000 ms.',
   })
   t.equal(running.state, 'stopped')
   t.equal(clock.sleepers, 0)
+})
+
+t.test('K-018 the drain is announced to all at once, and nobody uses up the time of the others', async (t) => {
+  const clock = manualClock()
+  const log: string[] = []
+  const draining = (id: string, ms: number) =>
+    plugin(id, {
+      setup({ onDrain, onStop }) {
+        onDrain(async (signal) => {
+          log.push(`${id} begins at ${clock.monotonic()}`)
+          await clock.sleep(ms, signal)
+          log.push(`${id} ${signal.aborted ? 'cut' : 'done'} at ${clock.monotonic()}`)
+        })
+        onStop(() => void log.push(`${id} stops`))
+      },
+    })
+  const plugins = [draining('door', 60_000), draining('worker', 4_000), draining('other', 9_000)]
+  const running = await startForTest(productOf(plugins), { clock })
+  const stop = running.stop('test ended').catch((error: unknown) => error)
+  await clock.advance(0)
+  t.strictSame(log, ['door begins at 0', 'worker begins at 0', 'other begins at 0'])
+  log.length = 0
+  await clock.advance(10_000)
+  t.match(await stop, { code: 'PLINTH_STOP_FAILED', message: /door in drain/ })
+  t.strictSame(log.slice(0, 3), ['worker done at 4000', 'other done at 9000', 'door cut at 10000'])
+  t.strictSame(stopsIn(log.map((entry) => entry.replace(/(\w+) stops/, 'stop $1'))), [
+    'stop other',
+    'stop worker',
+    'stop door',
+  ])
 })
 
 t.test('K-018 a plugin that throws while it stops keeps nothing from being released', async (t) => {

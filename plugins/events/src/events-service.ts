@@ -72,6 +72,11 @@ export class EventsService implements Events {
     if (signal.aborted) giveUp()
     else signal.addEventListener('abort', giveUp, { once: true })
     await this.#parts.dispatcher?.drain(signal)
-    await Promise.all(this.#emitted)
+    await this.settled()
+  }
+
+  /** Resolves when no handler of an emitted event runs. */
+  async settled(): Promise<void> {
+    while (this.#emitted.size > 0) await Promise.all(this.#emitted)
   }
 }

@@ -103,6 +103,8 @@ export default definePlugin({
       if (dispatcher !== undefined) await wakeUps?.listen(() => dispatcher.wake())
     })
     onDrain((signal) => service.drain(signal))
+    // What requests emitted that ended after that.
+    onStop(() => service.settled())
     if (wakeUps !== undefined) onStop(() => wakeUps.stop())
   },
 })

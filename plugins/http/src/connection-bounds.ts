@@ -11,12 +11,16 @@ export interface ConnectionBounds {
   readonly sendTimeoutMs: number
 }
 
+const unanswered = new WeakMap<Socket, number>()
+
+/** Whether a request of the connection has arrived, its headers at least, and is not answered yet. */
+export const isWorkedFor = (socket: Socket): boolean => (unanswered.get(socket) ?? 0) > 0
+
 /**
  * Bounds what one peer makes the process hold: answers that it asks for and does not read wait in memory. Handlers may
  * take their time; only who does not read, or is idle between two requests, is cut.
  */
 export function boundConnections(server: Server, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
-  const unanswered = new WeakMap<Socket, number>()
   const settled = function (this: ServerResponse) {
     const { socket } = this.req
     unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1)
@@ -30,8 +34,7 @@ export function boundConnections(server: Server, { maxConnections, sendTimeoutMs
   })
   // Node.js restarts the time with every byte that goes out or comes in. A listener takes over what it would do: cut.
   server.setTimeout(sendTimeoutMs, (socket) => {
-    const isWorkedFor = (unanswered.get(socket) ?? 0) > 0
-    if (isWorkedFor && socket.writableLength === 0) socket.setTimeout(sendTimeoutMs)
+    if (isWorkedFor(socket) && socket.writableLength === 0) socket.setTimeout(sendTimeoutMs)
     else socket.destroy()
   })
 }

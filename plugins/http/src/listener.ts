@@ -1,7 +1,9 @@
 import { Server, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { setImmediate as afterReading, setTimeout as realTime } from 'node:timers/promises'
 import { type Logger, PlinthError } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
+import { isWorkedFor } from './connection-bounds.ts'
 
 /**
  * How long the door stays open after the decision to drain, and then how often idle connections are looked for: a
@@ -9,6 +11,10 @@ import type { FastifyInstance } from 'fastify'
  * injected clock: sockets live in it.
  */
 const graceMs = 100
+/** Milliseconds that a connection has to say what it wants when the door has closed behind it. */
+const unsaidMs = 1_000
+/** Turns of the event loop in which those are let in who wait for it: more than may wait. */
+const mostTurns = 5_000
 
 /** Connections that may wait to be accepted. Beyond it a caller's system tries again after seconds, unseen by us. */
 const backlog = 4_096
@@ -51,15 +57,39 @@ export class Listener {
   }
 
   /**
-   * Closes the door after a short grace, because closing it resets the connections that wait to be accepted, and resolves
-   * when the last connection is gone. Requests under way are answered, and so are those that still come on an open
-   * connection; each answer then closes its connection. When the signal aborts, what is left is cut.
+   * Takes every connection that the system holds, without listening to them yet: who has an answer comes again. The system
+   * hands out one for each turn of the event loop, so a turn without one says that there are none.
+   */
+  async #acceptedAll(): Promise<readonly Socket[]> {
+    const { server } = this.#app
+    const listeners = server.rawListeners('connection') as ((socket: Socket) => void)[]
+    const held: Socket[] = []
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => held.push(socket))
+    await afterReading()
+    for (let turns = 0; turns < mostTurns; turns++) {
+      const before = held.length
+      await afterReading()
+      if (held.length === before) break
+    }
+    server.removeAllListeners('connection')
+    for (const listener of listeners) server.on('connection', listener)
+    return held
+  }
+
+  /**
+   * Closes the door after a short grace and right after the system's queue was emptied, because closing it resets the
+   * connections that wait there, and resolves when the last connection is gone. Requests under way are answered, and so are
+   * those that still come on an open connection; each answer then closes its connection. A connection that has not said
+   * what it wants has a second for it. When the signal aborts, what is left is cut.
    */
   async close(signal: AbortSignal): Promise<void> {
     const { server } = this.#app
     if (!server.listening) return
     this.#url = undefined
     await realTime(graceMs, undefined, { signal }).catch(() => undefined)
+    const waiting = await this.#acceptedAll()
+    const unsaidUntil = performance.now() + unsaidMs
     let isClosed = false
     const closed = new Promise<void>((resolve) => {
       const done = () => {
@@ -69,6 +99,7 @@ export class Listener {
       // Not server.close(): it would cut idle connections at this very instant, some with a request on the wire.
       Server.prototype.close.call(server, done)
     })
+    for (const socket of waiting) server.emit('connection', socket)
     const cut = () => {
       if (this.#sockets.size > 0) {
         this.#log.warn({ connections: this.#sockets.size }, 'connections cut at the drain deadline')
@@ -83,7 +114,8 @@ export class Listener {
       // A process that was held up finds the timer due and requests unread: those come first.
       await afterReading()
       server.closeIdleConnections()
-      for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+      if (performance.now() < unsaidUntil) continue
+      for (const socket of this.#sockets) if (!isWorkedFor(socket)) socket.destroy()
     }
     signal.removeEventListener('abort', cut)
   }

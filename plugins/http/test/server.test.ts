@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { definePlugin, type HealthCheck, healthCheck } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -154,6 +155,51 @@ t.test('K-018 a stop under load cuts no request', async (t) => {
   t.ok(await idle.closed(), 'an idle connection is closed')
   t.ok(await silent.closed(), 'and one that never asked')
 })
+
+t.test(
+  'K-018 the door closes on nobody who came before, and waits a second for who does not say what he wants',
+  async (t) => {
+    const { running, port } = await startHttp(t, (http) =>
+      get(http, 'busy', async () => {
+        for (let turns = 3; turns > 0; turns--) await turn()
+      }),
+    )
+    const listening = port()
+    const half = new Caller(listening)
+    half.socket.write('GET /health/live HTTP/1.1\r\nHost: ')
+    const slow = new Caller(listening)
+    slow.socket.write('GET /health/live HTTP/1.1\r\n')
+    let isOver = false
+    let [answered, refused] = [0, 0]
+    const cut: string[] = []
+    const fresh = async () => {
+      while (!isOver && refused === 0) {
+        await pause(5)
+        const answer = await rawExchange(
+          listening,
+          'GET /api/v1/shop/busy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+        ).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
+        if (answer === 'ECONNREFUSED') refused++
+        else if (answer.startsWith('HTTP/1.1 200')) answered++
+        else cut.push(answer)
+      }
+    }
+    const callers = Array.from({ length: 30 }, fresh)
+    while (answered < 300) await turn()
+    const stopping = running.stop('SIGTERM')
+    await Promise.all(callers)
+    isOver = true
+    t.ok(refused > 0, 'the door is closed')
+    t.same(cut, [], `no fresh connection was reset; ${answered} were answered`)
+    t.notOk(half.isClosed, 'who has begun to ask is waited for')
+    half.socket.write('x\r\n\r\n')
+    t.match(await half.answer(), { status: 200, isLast: true })
+    const drip = setInterval(() => slow.socket.write('x'), 100)
+    t.ok(await slow.closed(), 'who sends a byte now and then is not')
+    clearInterval(drip)
+    await stopping
+  },
+)
 
 t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
   const clock = manualClock()

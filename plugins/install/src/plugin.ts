@@ -61,7 +61,7 @@ export default definePlugin({
   messages,
   installTasks: tasks,
   commands: [installCommand],
-  setup({ plugin, services, config, clock, log, redact, root, roles, provide, contribute, onReady, onDrain }) {
+  setup({ plugin, services, config, clock, log, redact, root, roles, provide, contribute, onReady, onStop }) {
     const { kernel, configAdmin, declaredTasks: declared, database, http, accounts, passwords } = services
     const { configCentre, events, site } = services
     const { isProduction, unknown: unknownSurroundings } = surroundingsOf(process.env['NODE_ENV'])
@@ -72,7 +72,7 @@ export default definePlugin({
       'platform.cache.password': services.redisSecret,
     })
     const allowLite = () => config.get('platform.install.allow-lite')
-    const draining = new AbortController()
+    const stopping = new AbortController()
 
     const state = new InstallState({
       ...{ plugin: plugin.id, configCentre, database, clock, log },
@@ -126,7 +126,7 @@ export default definePlugin({
     const entryService = new EntryService({
       ...{ configuration, preflight, migration, administrator, lock, execution, state, status, journal, audit },
       ...{ stepOverview, running, isOpen, redact, say },
-      signal: draining.signal,
+      signal: stopping.signal,
     })
     const adminService = new AdminService({
       ...{ kernel, config, state, status, stepOverview, preflight, sessions, journal, audit, administrator },
@@ -175,6 +175,7 @@ export default definePlugin({
         'the installation stays closed: in production an install token must come from PLATFORM_INSTALL_TOKEN, with 32 characters or more, 12 of them different',
       )
     })
-    onDrain(() => draining.abort(new Error('the product stops')))
+    // Not at the drain: requests that run an installation have until its end.
+    onStop(() => stopping.abort(new Error('the product stops')))
   },
 })

@@ -16,7 +16,7 @@ export default definePlugin({
   config: keys,
   permissions,
   messages,
-  setup({ plugin, services, config, clock, log, onDrain }) {
+  setup({ plugin, services, config, clock, log, onStop }) {
     const service = new CleanupService({
       cleanups: services.kernel.contributions(quickstartCleanup),
       database: services.database,
@@ -29,6 +29,6 @@ export default definePlugin({
       isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
     })
     addRoutes(services.http, plugin.id, service)
-    onDrain(() => service.stop())
+    onStop(() => service.stop())
   },
 })
