@@ -36,7 +36,7 @@ const mostWaiting = 1_000
 
 /**
  * What happened to each step: a line in a file (JSON Lines) and, as soon as there is a database, a row. Reads prefer the
- * database and fall back on the file.
+ * database and fall back on the file, also where somebody has removed the rows.
  */
 export class Journal {
   readonly #parts: JournalParts
@@ -65,10 +65,11 @@ export class Journal {
     try {
       const where = sessionId === undefined ? {} : { sessionId }
       const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })
-      return rows.map(viewOf).reverse()
+      if (rows.length > 0) return rows.map(viewOf).reverse()
     } catch {
-      return this.#newestLines(limit, sessionId)
+      // The database does not answer, or has no such table.
     }
+    return this.#newestLines(limit, sessionId)
   }
 
   async #appendLine(record: RecordView): Promise<void> {

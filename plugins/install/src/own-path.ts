@@ -13,3 +13,8 @@ export function ownPath(path: string): string {
   // Dots are resolved by every browser: what is left must not begin with two slashes either.
   return url?.origin === anyOrigin && !treacherous.test(url.pathname) ? path : '/'
 }
+
+/** The same path as a header field can hold it: what is not ASCII is percent-encoded, what is encoded already stays. */
+export function asHeader(path: string): string {
+  return path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
+}

@@ -3,7 +3,7 @@ import type { HttpServer, Site } from '@plinth/http'
 import type { InstallConfig } from './config.ts'
 import { type InstallPage, installPath } from './contract.ts'
 import type { HttpReply, HttpRequest } from './http-types.ts'
-import { ownPath } from './own-path.ts'
+import { asHeader, ownPath } from './own-path.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 import type { InstallState } from './state.ts'
 import type { Status } from './status.ts'
@@ -44,7 +44,8 @@ export function addPageRoutes({ http, plugin, site, config, state, status, page,
   }
   const hasPage = config.get('platform.install.page.enabled')
   const notFound = (reply: HttpReply) => reply.header('cache-control', noStore).callNotFound()
-  const redirect = (reply: HttpReply, target: string) => reply.header('cache-control', noStore).redirect(target, 302)
+  const redirect = (reply: HttpReply, target: string) =>
+    reply.header('cache-control', noStore).redirect(asHeader(target), 302)
   const sendPage = (reply: HttpReply, body: string) =>
     reply.header('cache-control', noStore).header('vary', 'accept-language').type(html).send(body)
 
@@ -113,7 +114,7 @@ export function addPageRoutes({ http, plugin, site, config, state, status, page,
       return redirect(reply, prefix + target)
     }
     if (hasPage && target === installPath) return sendInstallPage(request, reply, prefix + target)
-    return forward(request, reply, target)
+    return forward(request, reply, asHeader(target))
   })
 
   /** Answers with what stands at another path of this product, under the root path. */

@@ -112,6 +112,8 @@ onEachDatabase(t, 'I-160 records are read from the file while the database has n
   const { install, look, root, db: database } = await startInstall(t, db)
   await install('preflight')
   const stored = (await look('execution-logs')).data
+  await database.execute('delete from install_record')
+  t.same((await look('execution-logs')).data, stored, 'somebody removed the rows')
   await database.execute('drop table install_record')
   t.same((await look('execution-logs')).data, stored, 'I-160')
   const file = join(root, 'data/storage/install/execution.log')

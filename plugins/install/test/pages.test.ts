@@ -180,6 +180,17 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   }
 })
 
+t.test('a target that is not ASCII leads there too', async (t) => {
+  const { goes, execute } = await start(t, {
+    'platform.view.root.target': '/首页/?x=%20é',
+    'platform.install.root-route.target': '/安装/',
+    'platform.install.root-route.mode': 'redirect',
+  })
+  t.same(await goes('/'), [302, '/%E5%AE%89%E8%A3%85/'])
+  await execute()
+  for (const url of ['/', '/install/']) t.same(await goes(url), [302, '/%E9%A6%96%E9%A1%B5/?x=%20%C3%A9'], url)
+})
+
 t.test('I-003 installed, with leave to install again', async (t) => {
   const { get, goes, execute } = await start(t, {
     'platform.install.allow-reinstall': true,
