@@ -51,7 +51,7 @@ export interface Caller {
 export interface ModuleConfirmation {
   readonly moduleCode: string
   readonly dataType: string
-  readonly confirmation: string
+  readonly confirmation?: string | undefined
 }
 
 /** What became of one module. */
@@ -103,9 +103,10 @@ export class CleanupService {
    *
    * @throws BusinessError "403" `quickstart-cleanup.disabled`, "400" `quickstart-cleanup.confirmation-mismatch`
    */
-  async cleanAll(confirmation: string, caller: Caller): Promise<RunView> {
+  async cleanAll(confirmation: string | undefined, caller: Caller): Promise<RunView> {
     this.#assertEnabled()
-    if (!isSamePhrase(confirmation, allModulesPhrase)) await this.#refuse('confirmation', { module: 'all' }, caller)
+    if (!isSamePhrase(confirmation ?? '', allModulesPhrase))
+      await this.#refuse('confirmation', { module: 'all' }, caller)
     const modules: ResultView[] = []
     for (const [code, cleanup] of this.#modules()) modules.push(await this.#clean(code, cleanup, caller))
     return runOf(modules)
@@ -122,7 +123,7 @@ export class CleanupService {
     const isAsPreviewed = {
       moduleCode: given.moduleCode === code,
       dataType: given.dataType === cleanup.dataType,
-      confirmation: isSamePhrase(given.confirmation, modulePhrase(code)),
+      confirmation: isSamePhrase(given.confirmation ?? '', modulePhrase(code)),
     }
     const wrong = Object.entries(isAsPreviewed).find(([, isRight]) => !isRight)?.[0]
     if (wrong !== undefined) await this.#refuse(wrong, { module: code, dataType: cleanup.dataType }, caller)

@@ -77,5 +77,7 @@ export type RunView = Static<typeof runView>
 
 const text = Type.String({ maxLength: 200 })
 export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
-export const runBody = Type.Object({ confirmation: text })
-export const moduleRunBody = Type.Object({ moduleCode: text, dataType: text, confirmation: text })
+/** Whoever leaves it out has tried as well: it is refused like a wrong one, and recorded. */
+const confirmation = Type.Optional(text)
+export const runBody = Type.Object({ confirmation })
+export const moduleRunBody = Type.Object({ moduleCode: text, dataType: text, confirmation })
