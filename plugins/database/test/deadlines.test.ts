@@ -107,7 +107,7 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
       await nextTurn()
       lateWrite.resolve(await add(31).catch((error: unknown) => error))
     },
-    { signal: stop.signal },
+    { ...patient, signal: stop.signal },
   )
   await t.rejects(abandoned, reason, 'given up by a signal')
   t.equal(await lateWrite.promise, reason)
