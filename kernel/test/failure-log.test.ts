@@ -17,9 +17,9 @@ t.test('a failure is logged when it begins, and with the number of failures when
   log.succeeded()
   log.failed(second)
   t.same(lines, [
-    [{ err: first }, 'no'],
+    [{ reason: 'first' }, 'no'],
     [{ failures: 3 }, 'yes again'],
-    [{ err: second }, 'no'],
+    [{ reason: 'second' }, 'no'],
   ])
 })
 

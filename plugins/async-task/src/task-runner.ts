@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import { keepLease, type LeaseTimes } from '@plinth/scheduler'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
@@ -197,16 +197,21 @@ export class TaskRunner {
     if (run.stopCause === 'lost') return count('lost')
     // Once it is released another run may write.
     if (ended === undefined) await this.#tidy(row.id, undefined)
+    const failures = new FailureLog(log, {
+      failing: 'the end of a task cannot be recorded; trying again',
+      over: 'the end of a task is recorded',
+    })
     for (;;) {
       try {
         const isRecorded = await (ended === undefined
           ? rows.release(claim, this.#filesOf(run))
           : this.#finish(row, claim, run, ended))
+        failures.succeeded()
         count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
         if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
         return
       } catch (error) {
-        log.error({ taskId: row.id, reason: reasonOf(error) }, 'the end of a task could not be recorded')
+        failures.failed(error, { taskId: row.id })
         if (this.#stopped.signal.aborted) return
         await clock.sleep(times.beatMs, this.#stopped.signal)
       }

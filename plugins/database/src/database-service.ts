@@ -28,6 +28,9 @@ export interface DatabaseServiceOptions {
   readonly log: Logger
 }
 
+/** Milliseconds without a failure after which a database answers again: one connection may fail while others work. */
+const quietMs = 5_000
+
 /** What a probe needs to know and nobody wants to choose. */
 const probeDefaults = {
   busyTimeoutMs: 1_000,
@@ -103,10 +106,8 @@ export class DatabaseService implements Database {
   /** Loads the driver and the entities; connects to nothing yet. */
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
-    const failures = new FailureLog(options.log, {
-      failing: 'the database does not answer in time',
-      over: 'the database answers again',
-    })
+    const texts = { failing: 'the database does not answer in time', over: 'the database answers again' }
+    const failures = new FailureLog(options.log, texts, quietMs)
     return new DatabaseService(options, await openOrm(options.settings, { entities: options.entities, warn, failures }))
   }
 

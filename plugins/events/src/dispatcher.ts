@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Clock, Logger } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { Deliverer } from './deliverer.ts'
-import { FailureLog } from './failure-log.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import type { Hint } from './outbox-writer.ts'
 
@@ -58,12 +57,12 @@ export class Dispatcher {
   constructor(parts: DispatcherParts) {
     this.#parts = parts
     this.#looking = new FailureLog(parts.log, {
-      fails: 'the outbox cannot be read; trying again',
-      works: 'the outbox can be read again',
+      failing: 'the outbox cannot be read; trying again',
+      over: 'the outbox can be read again',
     })
     this.#delivering = new FailureLog(parts.log, {
-      fails: 'what became of an event cannot be written; trying again',
-      works: 'what becomes of events can be written again',
+      failing: 'what became of an event cannot be written; trying again',
+      over: 'what becomes of events can be written again',
     })
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { type Claim, LeaseLost, type OutboxStore } from './outbox-store.ts'
 
 export interface KeptLease {
@@ -27,12 +27,15 @@ export function keepLease(
   const ended = new AbortController()
   const lost = new AbortController()
   let confirmedAt = claimedAt
-  let isFailing = false
+  const failures = new FailureLog(log, {
+    failing: 'the lease of an event cannot be renewed; trying again',
+    over: 'the lease of an event is renewed again',
+  })
   const renew = async () => {
     const askedAt = momentOf(clock)
     await store.renew(claim, leaseMs)
     confirmedAt = askedAt
-    isFailing = false
+    failures.succeeded()
   }
   const keep = async () => {
     while (true) {
@@ -44,9 +47,7 @@ export function keepLease(
         if (ended.signal.aborted) return
         const isOver = clock.monotonic() - confirmedAt.monotonic >= leaseMs
         if (error instanceof LeaseLost || isOver) return lost.abort(new LeaseLost())
-        if (!isFailing)
-          log.warn({ event: claim.id, reason: reasonOf(error) }, 'the lease of an event cannot be renewed')
-        isFailing = true
+        failures.failed(error, { event: claim.id })
       }
     }
   }

@@ -1,6 +1,5 @@
-import type { Clock, Logger } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
-import { FailureLog } from './failure-log.ts'
 
 const channel = 'events.published'
 
@@ -24,8 +23,8 @@ export class WakeUps {
     this.#store = store
     this.#clock = clock
     this.#failures = new FailureLog(log, {
-      fails: 'other processes are not told about new events; they find them later',
-      works: 'other processes are told about new events again',
+      failing: 'other processes are not told about new events; they find them later',
+      over: 'other processes are told about new events again',
     })
   }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { finished } from 'node:stream'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { CallRecord, CallRecords } from './call-records.ts'
 import { signatureHeaders } from './canonical-request.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from './contract.ts'
@@ -100,18 +100,19 @@ export class CallMeter {
 
   async #run(): Promise<void> {
     const { clock, log, flushIntervalMs } = this.#parts
-    let isFailing = false
+    const failures = new FailureLog(log, {
+      failing: 'accepted calls cannot be recorded; trying again',
+      over: 'accepted calls are recorded again',
+    })
     while (!this.#stop.signal.aborted) {
       // After a failure nothing but the stop cuts the wait short: a full batch would only fail again.
-      await clock.sleep(flushIntervalMs(), isFailing ? this.#stop.signal : this.#wake.signal)
+      await clock.sleep(flushIntervalMs(), failures.isFailing ? this.#stop.signal : this.#wake.signal)
       this.#wake = new AbortController()
       try {
         await this.#flush()
-        isFailing = false
+        failures.succeeded()
       } catch (error) {
-        const calls = this.#waiting.length
-        if (!isFailing) log.error({ calls, reason: reasonOf(error) }, 'accepted calls cannot be recorded; trying again')
-        isFailing = true
+        failures.failed(error, { calls: this.#waiting.length })
       }
     }
   }

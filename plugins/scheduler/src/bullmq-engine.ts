@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { RedisServer } from '@plinth/shared-store'
 import type { Job, Queue, Worker } from 'bullmq'
 import type { Redis, RedisOptions } from 'ioredis'
@@ -53,15 +53,11 @@ export function bullmqEngine({ queueName, server, leaseMs, concurrency, clock, l
   let connections: Connections | undefined
   let begin: (task: string) => void = () => {}
   let isDraining = false
-  let isFailing = false
-  const failed = (error: unknown) => {
-    if (!isFailing) log.error({ reason: reasonOf(error) }, 'Redis takes no due runs: this instance begins them itself')
-    isFailing = true
-  }
-  const worked = () => {
-    if (isFailing) log.info('Redis takes due runs again')
-    isFailing = false
-  }
+  const failures = new FailureLog(log, {
+    failing: 'Redis takes no due runs: this instance begins them itself',
+    over: 'Redis takes due runs again',
+  })
+  const failed = (error: unknown) => failures.failed(error)
 
   async function connect(run: (task: string) => Promise<void>): Promise<Connections> {
     const [{ Queue, WaitingError, Worker }, { Redis }] = await Promise.all([import('bullmq'), import('ioredis')])
@@ -121,7 +117,10 @@ export function bullmqEngine({ queueName, server, leaseMs, concurrency, clock, l
         if (!isDraining) begin(task)
       }
       if (offering.status !== 'ready') return refused(new Error('no connection'))
-      offers.made(turn, queue.add(task, null, { jobId: turn }).then(worked, refused))
+      offers.made(
+        turn,
+        queue.add(task, null, { jobId: turn }).then(() => failures.succeeded(), refused),
+      )
     },
 
     async drain() {

@@ -93,12 +93,17 @@ export default definePlugin({
     const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, pollMs, clock, log })
     const idleMs = () => times.longestIdleMs
     loop = new PollLoop({ look: () => dispatch.look(), pollMs, idleMs, subject: 'scheduled tasks', clock, log })
-    contribute(healthCheck, 'scheduler', () => {
-      const overdue = dispatch.overdue()
-      if (overdue === undefined || overdue.ms <= leaseMs) return
-      const seconds = Math.round(overdue.ms / 1000)
-      throw new Error(`The scheduled task "${overdue.task}" has been due for ${seconds} s, and no instance begins it.`)
-    })
+    // What serves requests as well goes on serving them: there the metric alone reports it.
+    if (!roles.has('web')) {
+      contribute(healthCheck, 'scheduler', () => {
+        const overdue = dispatch.overdue()
+        if (overdue === undefined || overdue.ms <= leaseMs) return
+        const seconds = Math.round(overdue.ms / 1000)
+        throw new Error(
+          `The scheduled task "${overdue.task}" has been due for ${seconds} s, and no instance begins it.`,
+        )
+      })
+    }
 
     onReady(async () => {
       await engine.start(async (name) => {

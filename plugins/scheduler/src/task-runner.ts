@@ -1,4 +1,4 @@
-import { type BoundScheduledTask, type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type BoundScheduledTask, type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { RunOutcome } from './contract.ts'
 import type { PublishFailure } from './failure-events.ts'
 import { keepLease } from './lease-keeper.ts'
@@ -153,11 +153,17 @@ export class TaskRunner {
     const tell = async () => {
       if (end.outcome === 'failed') await publishFailure?.(claim, end.error ?? '')
     }
+    const failures = new FailureLog(log, {
+      failing: 'the end of a scheduled task cannot be recorded; trying again',
+      over: 'the end of a scheduled task is recorded',
+    })
     for (;;) {
       try {
-        return await rows.release(claim, end, tell)
+        const isOurs = await rows.release(claim, end, tell)
+        failures.succeeded()
+        return isOurs
       } catch (error) {
-        log.error({ task: claim.task, reason: reasonOf(error) }, 'end of a scheduled task could not be recorded')
+        failures.failed(error, { task: claim.task })
         if (this.#stopped.signal.aborted) return false
         await clock.sleep(times.beatMs, this.#stopped.signal)
       }

@@ -84,8 +84,9 @@ t.test('an instance that drains takes nothing more from the queue', { skip: skip
   t.same(ran.leaving, ['first'])
 })
 
-t.test('what is due and cannot begin fails the health check and is measured', async (t) => {
+t.test('what is due and cannot begin fails the health check of a worker and is measured', async (t) => {
   const { running, clock, db, scheduler } = await startScheduler(t, await sqlite(t), {
+    roles: ['worker'],
     plugins: [httpPlugin, i18nPlugin, probePlugin(new Probe())],
     config: { 'platform.http.port': 0, 'platform.scheduler.lease': '30s' },
   })

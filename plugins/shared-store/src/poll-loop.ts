@@ -1,4 +1,4 @@
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 
 export interface PollParts {
   /**
@@ -47,7 +47,10 @@ export class PollLoop {
 
   async #run(): Promise<void> {
     const { look, pollMs, idleMs = pollMs, subject, clock, log } = this.#parts
-    let isFailing = false
+    const failures = new FailureLog(log, {
+      failing: `${subject} cannot be read; trying again`,
+      over: `${subject} can be read again`,
+    })
     /** Looks in a row that found nothing to do soon. */
     let quietLooks = 0
     while (!this.#end.signal.aborted) {
@@ -58,11 +61,9 @@ export class PollLoop {
         const due = await look()
         quietLooks = due > longest ? quietLooks + 1 : 0
         wait = Math.min(due, longest * 2 ** Math.max(0, quietLooks - 1), Math.max(longest, idleMs()))
-        if (isFailing) log.info(`${subject} can be read again`)
-        isFailing = false
+        failures.succeeded()
       } catch (error) {
-        if (!isFailing) log.error({ reason: reasonOf(error) }, `${subject} cannot be read; trying again`)
-        isFailing = true
+        failures.failed(error)
       }
       if (wait > 0 && !this.#end.signal.aborted) await clock.sleep(wait, this.#pause.signal)
       if (this.#pause.signal.aborted) quietLooks = 0
