@@ -204,7 +204,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
   }
   for (const [request, status] of [
     ['NONSENSE\r\n\r\n', 400],
-    ['GET / HTTP/1.1\r\n\r\n', 400],
+    ['GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ] as const) {
     const response = await rawExchange(port(), request)
