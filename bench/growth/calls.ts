@@ -1,0 +1,94 @@
+/** One call of the administration. */
+interface GrowthCall {
+  readonly name: string
+  readonly path: string
+  readonly kind: 'list' | 'single'
+}
+
+const admin = '/api/v1/admin'
+const sendLogs = '/api/v1/notification-send-logs'
+
+/** Every list with every filter and order, by its path and then its queries; `none` matches no row. */
+const lists: Readonly<Record<string, readonly string[]>> = {
+  [`${admin}/iam/users`]: [
+    '',
+    'size=200',
+    'enabled=false',
+    'roleId=1',
+    'roleId=2',
+    'keyword=filled-99',
+    'keyword=none',
+    'sort=username',
+    'sort=email',
+    'sort=-createdAt',
+    'sort=-lastLoginAt',
+  ],
+  [`${admin}/iam/roles`]: [''],
+  [`${admin}/iam/audits`]: [
+    '',
+    'actor=user:7',
+    'actor=none',
+    'action=filled.7',
+    'action=none',
+    'targetType=kind-1',
+    'targetType=kind-1&targetId=501',
+    'targetType=kind-1&targetName=target-501',
+    'targetName=target-501',
+    'targetId=501',
+  ],
+  [`${admin}/iam/login-audits`]: ['', 'success=false', 'clientIp=10.0.7.7', 'clientIp=none', 'userId=7'],
+  [sendLogs]: [
+    '',
+    'channel=email',
+    'channel=none',
+    'retryableOnly=true',
+    'sort=createdAt',
+    'channel=email&sort=createdAt',
+    'channel=email&retryableOnly=true',
+  ],
+  [`${admin}/events/outbox`]: [
+    '',
+    'status=delivered',
+    'status=failed',
+    'status=skipped',
+    'type=filled.7',
+    'type=none',
+    'type=filled.7&status=failed',
+    'key=blocked-1',
+    'sort=createdAt',
+  ],
+  '/api/v1/async-tasks': [
+    '',
+    'type=filled.1',
+    'type=none',
+    'status=failed',
+    'type=filled.1&status=failed',
+    'ownerId=7',
+  ],
+  [`${admin}/open-platform/usage`]: ['', 'appId=7'],
+  [`${admin}/system-config/history`]: ['', 'key=platform.log.level', 'actor=user:7'],
+}
+
+const singles = [
+  `${sendLogs}/summary`,
+  `${sendLogs}/summary?retryableOnly=true`,
+  `${admin}/events/outbox/backlog`,
+  `${admin}/iam/users/7`,
+  '/metrics',
+  '/health/ready',
+]
+
+/** The path with one more query. */
+export const pageOf = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
+
+const named = (path: string) => decodeURIComponent(path.replace(/^\/api\/v1\/(admin\/)?/, ''))
+
+export const calls: readonly GrowthCall[] = [
+  ...Object.entries(lists).flatMap(([path, queries]) =>
+    queries.map((query) => {
+      const asked = query === '' ? path : pageOf(path, query)
+      return { name: named(asked), path: asked, kind: 'list' as const }
+    }),
+  ),
+  ...singles.map((path) => ({ name: named(path), path, kind: 'single' as const })),
+]

@@ -1,0 +1,91 @@
+/**
+ * The quickstart product in a process of its own, for `fork`. Command line: JSON of its configuration. Sends `{ url, token }`
+ * when it listens; then each message `{ id, call, ... }` is answered by `{ id, answer }` or `{ id, failure }`.
+ */
+import './statement-count.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import type { Product } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { fillTables } from './fill.ts'
+import type { Sizes } from './sizes.ts'
+import { statementCount } from './statement-count.ts'
+
+export type Call =
+  | { readonly call: 'fill'; readonly sizes: Sizes }
+  | { readonly call: 'purge'; readonly task: string }
+  | { readonly call: 'rows'; readonly tables: readonly string[] }
+  | { readonly call: 'used' }
+
+/** What the process has used since its start. */
+export interface Used {
+  readonly cpuMs: number
+  readonly statements: number
+}
+
+const purges = ['iam', 'events', 'async-task', 'notification.send-log', 'open-platform']
+const root = mkdtempSync(join(tmpdir(), 'plinth-growth-'))
+const running = await startForTest({ ...product, root } as Product, {
+  set: {
+    'platform.http.port': '0',
+    'platform.install.installed': 'true',
+    'platform.log.level': 'error',
+    // Events that wait for their next attempt in a day are within what it waits for.
+    'platform.events.retry.max-delay': '7d',
+    ...Object.fromEntries(purges.map((plugin) => [`platform.${plugin}.purge.auto-startup`, 'false'])),
+    ...JSON.parse(process.argv[2] ?? '{}'),
+  },
+})
+const db = running.service(database)
+const server = running.service(http)
+const administrator = { username: 'root', password: 'Correct-horse-7' }
+const origin = { name: 'bench', clientIp: '127.0.0.1', traceId: 'bench', userAgent: '' }
+await running.service(accounts).createAdministrator(administrator, origin)
+const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
+
+async function rowsOf(tables: readonly string[]): Promise<number> {
+  let rows = 0
+  for (const table of tables) {
+    const [counted] = await db.query<{ total: unknown }>(`select count(*) as total from ${table}`, [])
+    rows += Number(counted?.total)
+  }
+  return rows
+}
+
+async function purge(name: string): Promise<void> {
+  const task = running.scheduledTasks.find((candidate) => candidate.name === name)
+  if (task === undefined) throw new Error(`There is no task ${name}`)
+  await task.run(new AbortController().signal)
+}
+
+async function answer(message: Call): Promise<unknown> {
+  switch (message.call) {
+    case 'fill':
+      return fillTables(db, message.sizes)
+    case 'purge':
+      return purge(message.task)
+    case 'rows':
+      return rowsOf(message.tables)
+    case 'used': {
+      const { user, system } = process.cpuUsage()
+      return { cpuMs: (user + system) / 1_000, statements: statementCount() } satisfies Used
+    }
+  }
+}
+
+process.on('message', (message: Call & { id: number }) => {
+  answer(message).then(
+    (result) => process.send?.({ id: message.id, answer: result ?? null }),
+    (error: Error) => process.send?.({ id: message.id, failure: String(error.stack) }),
+  )
+})
+process.once('disconnect', async () => {
+  await running.stop('measured')
+  rmSync(root, { recursive: true, force: true })
+})
+process.send?.({ url: server.url, token: login.json().data.accessToken })

@@ -1,0 +1,176 @@
+/**
+ * What the cost of the running product does as its data grows: each call to a product with a thousand rows of everything
+ * and to one with a million, on SQLite and on PostgreSQL, then the purges with liveness asked beside them.
+ * `node bench/growth/run.ts [--rows 1000000] [--database sqlite] [--idle 20]`; `--database` may be repeated.
+ */
+import { performance } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { sectionText } from '../kernel/report.ts'
+import { quantile } from '../kernel/statistics.ts'
+import { calls, pageOf } from './calls.ts'
+import type { Used } from './product.ts'
+import { type ProductProcess, startProductProcess } from './product-process.ts'
+import { grown, type Sizes, small } from './sizes.ts'
+
+const { values } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    database: { type: 'string', multiple: true, default: ['sqlite', 'postgresql'] },
+    idle: { type: 'string', default: '20' },
+  },
+})
+const rounds = 3
+const settleMs = 5_000
+const idleMs = Number(values.idle) * 1000
+const sizes = { small, big: grown(Number(values.rows)) }
+
+/** A list is asked three times: without a total, with one up to a cap, with an exact one. */
+const countings = ['none', 'capped', 'exact'] as const
+const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
+
+async function get(product: ProductProcess, path: string): Promise<{ readonly ms: number; readonly text: string }> {
+  const start = performance.now()
+  const headers = { authorization: `Bearer ${product.token}` }
+  const response = await fetch(`${product.url}${path}`, { headers })
+  const text = await response.text()
+  const took = performance.now() - start
+  if (!response.ok) throw new Error(`${path} answers ${response.status}: ${text}`)
+  return { ms: took, text }
+}
+
+/** `small -> big ms, ratio`: the quickest of the rounds each, the two in turns. */
+async function compared(products: Products, path: (product: ProductProcess) => Promise<string>): Promise<string> {
+  const paths = { small: await path(products.small), big: await path(products.big) }
+  const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }
+  for (let round = 0; round < rounds; round++) {
+    for (const size of ['small', 'big'] as const) {
+      quickest[size] = Math.min(quickest[size], (await get(products[size], paths[size])).ms)
+    }
+  }
+  const { small: few, big: many } = quickest
+  return `${ms(few)} -> ${ms(many)} x${(many / few).toFixed(1)}`
+}
+
+/** The path of the page behind the first. */
+async function nextPage(product: ProductProcess, path: string): Promise<string> {
+  const { text } = await get(product, pageOf(path, 'count=none'))
+  const { next } = JSON.parse(text).data as { next: string | null }
+  return next === null ? pageOf(path, 'count=none') : pageOf(path, `cursor=${next}`)
+}
+
+interface Products {
+  readonly small: ProductProcess
+  readonly big: ProductProcess
+}
+
+async function measureCalls(products: Products): Promise<string[][]> {
+  const table = [['call, ms', ...countings.map((count) => `count=${count}`), 'next page']]
+  for (const { name, path, kind } of calls) {
+    if (kind === 'single') {
+      table.push([name, await compared(products, async () => path), '', '', ''])
+      continue
+    }
+    const row = [name]
+    for (const count of countings) row.push(await compared(products, async () => pageOf(path, `count=${count}`)))
+    table.push([...row, await compared(products, (product) => nextPage(product, path))])
+  }
+  return table
+}
+
+const purges = [
+  { task: 'iam.purge', tables: ['iam_token', 'iam_login_audit', 'iam_audit'] },
+  { task: 'events.purge', tables: ['outbox_event'] },
+  { task: 'notification.send-log.purge', tables: ['notification_send_log'] },
+  { task: 'async-task.purge', tables: ['async_task'] },
+  { task: 'open-platform.purge', tables: ['open_call', 'open_call_day'] },
+] as const
+
+/** Removes the old rows, with liveness asked every 20 ms: a probe that waits for its answer holds up no other. */
+async function measurePurges(product: ProductProcess): Promise<string[][]> {
+  const table = [['purge', 'rows', 'seconds', 'rows/s', 'probes', 'p99 ms', 'longest ms']]
+  for (const { task, tables } of purges) {
+    const before = Number(await product.ask({ call: 'rows', tables }))
+    const probes: Promise<number>[] = []
+    const probing = setInterval(() => probes.push(live(product)), 20)
+    const start = performance.now()
+    await product.ask({ call: 'purge', task })
+    const seconds = (performance.now() - start) / 1000
+    clearInterval(probing)
+    probes.push(live(product))
+    const took = await Promise.all(probes)
+    const removed = before - Number(await product.ask({ call: 'rows', tables }))
+    table.push([
+      task,
+      String(removed),
+      seconds.toFixed(1),
+      (removed / seconds).toFixed(0),
+      String(took.length),
+      ms(quantile(took, 0.99)),
+      ms(Math.max(...took)),
+    ])
+  }
+  return table
+}
+
+async function live(product: ProductProcess): Promise<number> {
+  const start = performance.now()
+  const response = await fetch(`${product.url}/health/live`)
+  await response.arrayBuffer()
+  if (!response.ok) throw new Error(`/health/live answers ${response.status}`)
+  return performance.now() - start
+}
+
+async function measureIdle(products: Products): Promise<string[][]> {
+  const used = async (product: ProductProcess) => (await product.ask({ call: 'used' })) as Used
+  const table = [['product', 'statements/s', '% of a core']]
+  const before = { small: await used(products.small), big: await used(products.big) }
+  await pause(idleMs)
+  for (const size of ['small', 'big'] as const) {
+    const after = await used(products[size])
+    table.push([
+      size,
+      (((after.statements - before[size].statements) * 1000) / idleMs).toFixed(2),
+      (((after.cpuMs - before[size].cpuMs) * 100) / idleMs).toFixed(2),
+    ])
+  }
+  return table
+}
+
+async function measure(dialect: 'sqlite' | 'postgresql'): Promise<void> {
+  const ends: (() => Promise<void>)[] = []
+  const start = async (size: Sizes) => {
+    const db = await createDatabase(dialect)
+    ends.push(() => db.drop())
+    const product = await startProductProcess(db.config)
+    ends.push(() => product.end())
+    const begun = performance.now()
+    await product.ask({ call: 'fill', sizes: size })
+    return { product, seconds: (performance.now() - begun) / 1000 }
+  }
+  try {
+    const few = await start(sizes.small)
+    const many = await start(sizes.big)
+    const products = { small: few.product, big: many.product }
+    await pause(settleMs)
+    const idle = await measureIdle(products)
+    const answered = await measureCalls(products)
+    const purged = await measurePurges(products.big)
+    const notes = [
+      `${Object.entries(sizes.big)
+        .map(([name, rows]) => `${name} ${rows}`)
+        .join(', ')}; small: 1,000 of each`,
+      `filled in ${many.seconds.toFixed(0)} s; small -> big, the best of ${rounds} each`,
+    ]
+    console.log(`${sectionText({ title: dialect, tables: [idle, answered, purged], notes, bars: [] })}\n`)
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  if (!values.database.includes(dialect) || dialect === 'mariadb') continue
+  if (skip) console.log(`## ${dialect}\n\n${skip}\n`)
+  else await measure(dialect)
+}
