@@ -199,12 +199,14 @@ export class TaskRows {
     return taken === 0 ? undefined : { id, fence: fence + 1, claimedAt }
   }
 
-  /** Shows that this instance lives, and how far it is. False when it has lost the lease. */
+  /**
+   * Shows that this instance lives, also while other work keeps all connections, and how far it is. False when it has lost
+   * the lease.
+   */
   beat(claim: Claim, { progress, note }: Standing): Promise<boolean> {
-    return this.#change('update async_task set beat = beat + 1, progress = ?, note = ?', claim, [
-      progress,
-      note === null ? null : JSON.stringify(note),
-    ])
+    const parameters = [progress, note === null ? null : JSON.stringify(note)]
+    const update = 'update async_task set beat = beat + 1, progress = ?, note = ?'
+    return this.#change(update, claim, parameters, { db: this.#db.reserved })
   }
 
   /**
@@ -316,12 +318,15 @@ export class TaskRows {
     update: string,
     { id, fence }: Claim,
     parameters: NonNullable<Parameters<Database['execute']>[1]>,
-    only?: { readonly cancelRequested: boolean },
+    {
+      cancelRequested,
+      db = this.#db,
+    }: { readonly cancelRequested?: boolean; readonly db?: Pick<Database, 'execute'> } = {},
   ): Promise<boolean> {
     const held = `${update} where id = ? and fence = ? and holder = ? and status = 'running'`
-    const statement = only === undefined ? held : `${held} and cancel_requested = ?`
-    const more = only === undefined ? [] : [only.cancelRequested]
-    return (await this.#db.execute(statement, [...parameters, id, fence, this.#instance, ...more])) > 0
+    const statement = cancelRequested === undefined ? held : `${held} and cancel_requested = ?`
+    const more = cancelRequested === undefined ? [] : [cancelRequested]
+    return (await db.execute(statement, [...parameters, id, fence, this.#instance, ...more])) > 0
   }
 
   #now(): Date {

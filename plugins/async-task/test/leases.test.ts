@@ -1,7 +1,9 @@
 /** How a task is lost, given back and cancelled, with every engine, on every database, on a clock that the test moves. */
 
 import type { TaskContext } from '@plinth/async-task'
+import { onEachDatabase } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
 import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
 import { comes, Probe, report, startTasks, until } from './fixtures/product.ts'
 
@@ -83,6 +85,39 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   await two.reaches(kept.id, 'succeeded')
   t.match(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
   t.equal(second.runs.length, 1)
+})
+
+onEachDatabase(t, 'a pool that other work has used up costs no running task its lease', async (t, db) => {
+  const probe = new Probe()
+  const config = { 'platform.async-task.lease': `${leaseSeconds}s`, 'platform.database.pool-size': 2 }
+  const one = await startTasks(t, db, { config, handle: (tasks) => tasks.handle(report, probe.handle) })
+  const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
+  const run = await probe.begun(1)
+  const beats = async () => {
+    const statement = 'select beat from async_task where id = ?'
+    const [row] = await one.db.reserved.query<{ beat: number | string }>(statement, [id])
+    return Number(row?.beat)
+  }
+  const end = Promise.withResolvers<void>()
+  const hold = async () => {
+    const begun = Promise.withResolvers<void>()
+    const held = one.db.transactional(async () => {
+      begun.resolve()
+      await end.promise
+    })
+    await begun.promise
+    return () => held
+  }
+  // SQLite has one connection, and whatever holds it is in nobody's way for long: a sign of life is the next to have it.
+  const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
+  const common = one.db.query('select 1 as one')
+  const before = await beats()
+  await comes(one.clock, async () => (await beats()) >= before + 6 || run.signal.aborted, 'signs of life')
+  t.equal(run.signal.aborted, false, 'the lease is kept')
+  end.resolve()
+  await Promise.all([common, ...holders.map((held) => held())])
+  probe.release()
+  await one.reaches(id, 'succeeded')
 })
 
 onEachEngine('another instance can cancel a task that runs', async (t, db, engine) => {

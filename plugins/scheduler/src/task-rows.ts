@@ -73,10 +73,10 @@ export class TaskRows {
     })
   }
 
-  /** Shows that this instance lives. False when it has lost the lease. */
+  /** Shows that this instance lives, also while other work keeps all connections. False when it has lost the lease. */
   async beat({ task, fence }: Claim): Promise<boolean> {
     const statement = 'update scheduler_task set beat = beat + 1 where name = ? and fence = ? and holder = ?'
-    return (await this.#db.execute(statement, [task, fence, this.#instance])) > 0
+    return (await this.#db.reserved.execute(statement, [task, fence, this.#instance])) > 0
   }
 
   /**

@@ -310,6 +310,45 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   await until(async () => (await one.last())?.outcome === 'lost', 'it is recorded as lost')
 })
 
+onEachDatabase(t, 'A11 a pool that other work has used up costs no running task its lease', async (t, db) => {
+  const probe = new Probe()
+  probe.isQuick = false
+  const settings = { 'platform.scheduler.lease': '30s', 'platform.database.pool-size': 2 }
+  const one = await startProbe(t, db, { probe, config: settings })
+  await one.begun(1)
+  const beats = async () => {
+    const statement = 'select beat from scheduler_task where name = ?'
+    const [row] = await one.db.reserved.query<{ beat: number | string }>(statement, [task])
+    return Number(row?.beat)
+  }
+  const end = Promise.withResolvers<void>()
+  const hold = async () => {
+    const begun = Promise.withResolvers<void>()
+    const held = one.db.transactional(async () => {
+      begun.resolve()
+      await end.promise
+    })
+    await begun.promise
+    return () => held
+  }
+  // SQLite has one connection, and whatever holds it is in nobody's way for long: a sign of life is the next to have it.
+  const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
+  const common = one.db.query('select 1 as one')
+  const before = await beats()
+  let looks = 0
+  const lives = async () => {
+    if (++looks % 20 === 0) await one.clock.advance(1000)
+    return (await beats()) >= before + 6 || probe.signals[0]?.aborted
+  }
+  await until(lives, 'signs of life, or the end of the lease')
+  t.equal(probe.signals[0]?.aborted, false, 'the lease is kept')
+  end.resolve()
+  await Promise.all([common, ...holders.map((held) => held())])
+  probe.end()
+  await one.ended(1)
+  t.match(await one.last(), { outcome: 'succeeded' })
+})
+
 onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time', async (t, db, engine) => {
   const probe = new Probe()
   probe.isQuick = false
