@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -125,6 +126,24 @@ t.test('K-018 a signal that reaches both processes counts once, a second one to 
   const { code, output } = await patient.ended
   t.equal(code, 130)
   t.notMatch(output, 'closed')
+})
+
+t.test('K-018 a signal that meets the product when it has stopped already does not count', async (t) => {
+  const [supervising = '', struck = ''] = ['supervising.ts', 'struck.js'].map((file) =>
+    join(import.meta.dirname, 'fixtures', file),
+  )
+  const endOf = async (signal: NodeJS.Signals, wish: string) => {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'inherit']
+    const child = spawn(process.execPath, [supervising, struck, signal, wish], { stdio })
+    t.teardown(() => child.kill('SIGKILL'))
+    await once(child.stdout as Readable, 'data')
+    child.kill(signal === 'SIGKILL' ? 'SIGTERM' : signal)
+    return once(child, 'close')
+  }
+  t.strictSame(await endOf('SIGINT', 'ready'), [0, null])
+  t.strictSame(await endOf('SIGTERM', 'ready'), [0, null])
+  t.strictSame(await endOf('SIGINT', 'unready'), [130, null], 'a start that it cut short was interrupted')
+  t.strictSame(await endOf('SIGKILL', 'ready'), [137, null], 'who is killed has not stopped in order')
 })
 
 t.test('K-018 the supervisor ends as the product ends', async (t) => {

@@ -76,7 +76,7 @@ export async function supervise(
       ])
       const end = code ?? 128 + constants.signals[signal]
       if (isKilled) return exitCodes.interrupted
-      if (asked.signal.aborted) return end === exitCodes.restart ? exitCodes.ok : end
+      if (asked.signal.aborted) return isStopped(end, signal, wasReady) ? exitCodes.ok : end
       if (end === exitCodes.restart) {
         if (restarts(clock.monotonic()) > mostRestarts) throw await restartLoop()
         continue
@@ -97,6 +97,14 @@ export async function supervise(
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
   }
+}
+
+/**
+ * Whether a product that was told to stop has done so. It listens to signals for as long as it runs any code, so one that
+ * killed it came when there was nothing left to do: a terminal's own copy, while Node.js was taking itself apart.
+ */
+function isStopped(end: number, signal: NodeJS.Signals | null, wasReady: boolean): boolean {
+  return end === exitCodes.restart || (wasReady && (signal === 'SIGINT' || signal === 'SIGTERM'))
 }
 
 /** Loads the kernel's errors only now. */
