@@ -1,4 +1,4 @@
-import type { JsonSchema, JsonValue, KeyDeclarations, Reload } from './declaration.ts'
+import type { JsonSchema, JsonValue, KeyDeclarations, NeededWhile, Reload } from './declaration.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { inBothLocales, type Localized } from './localize.ts'
 import type { OwnedKey } from './owned-keys.ts'
@@ -25,6 +25,8 @@ export interface CatalogueEntry {
   readonly state?: boolean
   /** `process`: set where the process starts, never stored for all instances. */
   readonly scope?: 'process'
+  /** No change may leave it false while another key has a value that needs it. */
+  readonly neededWhile?: NeededWhile
   /** Environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
@@ -68,6 +70,7 @@ function entryOf({ key, plugin, env, declaration }: OwnedKey): CatalogueEntry {
     editable: declaration.editable,
     ...(declaration.state && { state: true }),
     ...(declaration.scope && { scope: declaration.scope }),
+    ...(declaration.neededWhile && { neededWhile: declaration.neededWhile }),
     env,
     ...(deprecated && {
       deprecated: { ...deprecation, ...(reason !== undefined && { reason: inBothLocales(reason) }) },

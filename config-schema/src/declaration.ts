@@ -18,6 +18,12 @@ export interface Deprecation {
   readonly reason?: LocalizedText
 }
 
+/** A key, and the value of it that needs another one. */
+export interface NeededWhile {
+  readonly key: string
+  readonly is: string
+}
+
 /**
  * The declaration of one configuration key. `T` is the type that the owner reads: the schema describes what is written
  * (`"5m"`), `T` what is read (300000 milliseconds).
@@ -45,6 +51,11 @@ export interface KeyDeclaration<T = unknown> {
    * there, in a file, in the environment or with `--set`, and never stored for all instances, so it is not editable.
    */
   readonly scope?: 'process'
+  /**
+   * Of a key that switches something on: no change may leave it false while another key has a value that needs it, because
+   * the product would not start. The other key may be of a plugin that is not loaded; then nothing needs it.
+   */
+  readonly neededWhile?: NeededWhile
   /** Heading in the catalogue. Without one, the second segment of the key. */
   readonly group?: string
   /** Environment variable. Without one, the key in upper case with `_` for `.` and `-`. */

@@ -1,4 +1,12 @@
-import type { Deprecation, JsonSchema, JsonValue, KeyDeclaration, LocalizedText, Reload } from './declaration.ts'
+import type {
+  Deprecation,
+  JsonSchema,
+  JsonValue,
+  KeyDeclaration,
+  LocalizedText,
+  NeededWhile,
+  Reload,
+} from './declaration.ts'
 import { formatDuration } from './quantity.ts'
 
 /** What every key may say about itself; see `KeyDeclaration` for the meaning of each member. */
@@ -15,6 +23,8 @@ export interface KeyOptions<W extends JsonValue> {
   readonly state?: boolean
   /** Not together with `editable: true` or `state`. */
   readonly scope?: 'process'
+  /** For a boolean key. */
+  readonly neededWhile?: NeededWhile
   readonly group?: string
   readonly env?: string
   readonly deprecated?: Deprecation
@@ -85,8 +95,8 @@ type Constraints = { readonly [name: string]: unknown }
 function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
   return (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
     const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
-    const { default: fallback, group, env, deprecated, examples, ...constraints } = others
-    const optional = { description, default: fallback, state, scope, group, env, deprecated, examples }
+    const { default: fallback, neededWhile, group, env, deprecated, examples, ...constraints } = others
+    const optional = { description, default: fallback, state, scope, neededWhile, group, env, deprecated, examples }
     return deepFreeze({
       schema: schemaOf(constraints),
       title,

@@ -36,6 +36,9 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (declaration.scope === 'process' && (declaration.editable === true || declaration.state === true)) {
     problems.push(problem('scope', 'scope', 'must not be "process" for a key that is kept in the database'))
   }
+  if (declaration.neededWhile !== undefined && declaration.schema?.['type'] !== 'boolean') {
+    problems.push(problem('needed', 'neededWhile', 'must be absent: only a boolean key can be switched off'))
+  }
   if (declaration.deprecated?.replacement === key) {
     problems.push(problem('deprecated', 'deprecated.replacement', 'must be another key'))
   }
@@ -76,6 +79,13 @@ const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   editable: flag,
   state: { holds: absentOr(flag.holds), rule: flag.rule },
   scope: { holds: absentOr((value) => value === 'process'), rule: 'must be "process" or absent' },
+  neededWhile: {
+    holds: absentOr(
+      (value) =>
+        isObject(value) && 'key' in value && keyName.test(String(value.key)) && 'is' in value && isText(value.is),
+    ),
+    rule: 'must name a key in "key" and the value that needs this one in "is"',
+  },
   group: { holds: absentOr(isText), rule: 'must be text' },
   env: {
     holds: absentOr((value) => typeof value === 'string' && /^[A-Z][A-Z0-9_]*$/.test(value)),

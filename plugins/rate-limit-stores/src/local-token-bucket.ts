@@ -15,6 +15,8 @@ export default definePlugin({
     'platform.rate-limit.stores.local-token-bucket.enabled': key.boolean({
       title: { en: 'Store "local-token-bucket"', 'zh-CN': '启用存储 local-token-bucket' },
       default: true,
+      // Without its default store the limiter does not start.
+      neededWhile: { key: 'platform.rate-limit.default-store', is: name },
     }),
     'platform.rate-limit.stores.local-token-bucket.provider': key.enum({
       title: { en: 'Provider of the store "local-token-bucket"', 'zh-CN': '存储 local-token-bucket 的提供者' },

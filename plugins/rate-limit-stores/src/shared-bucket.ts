@@ -15,6 +15,8 @@ export default definePlugin({
     'platform.rate-limit.stores.shared-bucket.enabled': key.boolean({
       title: { en: 'Store "shared-bucket"', 'zh-CN': '启用存储 shared-bucket' },
       default: true,
+      // Without its default store the limiter does not start.
+      neededWhile: { key: 'platform.rate-limit.default-store', is: name },
     }),
     'platform.rate-limit.stores.shared-bucket.provider': key.enum({
       title: { en: 'Provider of the store "shared-bucket"', 'zh-CN': '存储 shared-bucket 的提供者' },

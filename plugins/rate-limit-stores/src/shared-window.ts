@@ -15,6 +15,8 @@ export default definePlugin({
     'platform.rate-limit.stores.shared-window.enabled': key.boolean({
       title: { en: 'Store "shared-window"', 'zh-CN': '启用存储 shared-window' },
       default: true,
+      // Without its default store the limiter does not start.
+      neededWhile: { key: 'platform.rate-limit.default-store', is: name },
     }),
     'platform.rate-limit.stores.shared-window.provider': key.enum({
       title: { en: 'Provider of the store "shared-window"', 'zh-CN': '存储 shared-window 的提供者' },

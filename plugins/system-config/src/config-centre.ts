@@ -35,6 +35,7 @@ import { History } from './history.ts'
 import type { InstanceReport, Instances } from './instances.ts'
 import { parseQuery } from './key-search.ts'
 import type { MasterKeys } from './master-keys.ts'
+import { neededFaults } from './needed-keys.ts'
 import { Owners } from './owners.ts'
 import { rotateSecrets } from './rotation.ts'
 import { shown } from './sealed-value.ts'
@@ -109,7 +110,7 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async preview(changes: readonly ConfigChange[]): Promise<Preview> {
     await this.refresh()
-    const found = faultsOf(changes, this.#declarations, this.#stored)
+    const found = this.#faultsOf(changes)
     const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
@@ -119,6 +120,13 @@ export class StoredConfigCentre implements ConfigCentre {
     const refused = await this.#owners.refusals(checked.filter(({ key }) => !this.#isSensitive(key)))
     const foreseen = this.#effects.foreseen(without(refused, checked), this.#stored)
     return { ...foreseen, faults: [...found, ...refused], version: this.version }
+  }
+
+  #faultsOf(changes: readonly ConfigChange[], stateOf?: string): readonly KeyFault[] {
+    const faults = faultsOf(changes, this.#declarations, this.#stored, stateOf)
+    // Only what may be stored by itself is looked at together.
+    if (faults.length > 0) return faults
+    return neededFaults(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key))
   }
 
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
@@ -136,7 +144,7 @@ export class StoredConfigCentre implements ConfigCentre {
     stateOf?: string,
   ): Promise<SaveResult> {
     await this.refresh()
-    const faults = faultsOf(changes, this.#declarations, this.#stored, stateOf)
+    const faults = this.#faultsOf(changes, stateOf)
     if (faults.length > 0) throw invalid(faults)
     if (options.verify !== false) {
       const refused = await this.#owners.refusals(changes, options.signal)

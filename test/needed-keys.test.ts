@@ -1,0 +1,85 @@
+/** Values that are allowed one by one, and that a product could not start with together. */
+import databasePlugin, { database } from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import { defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import rateLimitPlugin from '@plinth/rate-limit'
+import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
+import memory from '@plinth/rate-limit-stores/memory'
+import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStorePlugin from '@plinth/shared-store'
+import systemConfig, { type ConfigChange, configCentre } from '@plinth/system-config'
+import t, { type Test } from 'tap'
+
+const by = { actor: { name: 'alice' } }
+const defaultStore = 'platform.rate-limit.default-store'
+const set = (key: string, value: string | boolean): ConfigChange => ({ key, action: 'set', value })
+const reset = (key: string): ConfigChange => ({ key, action: 'reset' })
+
+async function start(t: Test, inFile: Readonly<Record<string, string | boolean>> = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const product = defineProduct({
+    name: 'test',
+    plugins: [
+      ...[databasePlugin, sharedStorePlugin, systemConfig, rateLimitPlugin],
+      ...[memory, localTokenBucket, sharedBucket, sharedWindow],
+    ],
+    config: { ...db.config, 'platform.system-config.master-key-file': `${db.directory}/master.key`, ...inFile },
+  })
+  const restart = async () => {
+    const running = await startForTest(product, { clock: manualClock() })
+    t.teardown(() => running.stop('test ended'))
+    await running.service(database).ping(AbortSignal.timeout(60_000))
+    return { running, centre: running.service(configCentre) }
+  }
+  return { ...(await restart()), restart }
+}
+
+for (const name of ['shared-window', 'shared-bucket', 'local-token-bucket']) {
+  const enabled = `platform.rate-limit.stores.${name}.enabled`
+  t.test(`${name} is not switched off while it is the default store`, async (t) => {
+    const { running, centre, restart } = await start(t)
+    const refused = async (work: Promise<unknown>, field: string, why: string) => {
+      const error: unknown = await work.catch((reason: unknown) => reason)
+      t.match(error, { data: { errors: [{ field, rule: 'needed' }] } }, why)
+    }
+    const both = [set(defaultStore, name), set(enabled, false)]
+    const { faults } = await centre.preview(both)
+    t.match(faults, [
+      { field: enabled, rule: 'needed', message: `${enabled} must stay true while ${defaultStore} is "${name}"` },
+      { field: defaultStore, rule: 'needed', message: `must not be "${name}" while ${enabled} is false` },
+    ])
+    await refused(centre.save(both, by), enabled, 'both at once')
+    t.equal(centre.version, 0, 'nothing is stored')
+
+    await centre.save([set(defaultStore, name)], by)
+    t.match((await centre.preview([set(enabled, false)])).faults, [{ field: enabled, rule: 'needed' }])
+    await refused(centre.save([set(enabled, false)], by), enabled, 'it is in use')
+    await centre.save([set(defaultStore, 'memory'), set(enabled, false)], by)
+    t.match(running.config.explain(enabled), { pendingRestart: true }, 'in one change with another default it goes')
+    await refused(centre.save([set(defaultStore, name)], by), defaultStore, 'what waits for the restart counts')
+    await refused(centre.rollback(1, { ...by, keys: [defaultStore] }), defaultStore, 'nor by way of the history')
+    await running.stop('restart')
+    const again = await restart()
+    t.equal(again.running.state, 'ready')
+    await again.centre.save([reset(enabled)], by)
+    await again.running.stop('restart')
+    t.equal((await (await restart()).centre.save([set(defaultStore, name)], by)).version, 4)
+  })
+}
+
+t.test('a value in a file counts like a stored one', async (t) => {
+  const enabled = 'platform.rate-limit.stores.shared-window.enabled'
+  const { centre } = await start(t, { [defaultStore]: 'shared-window' })
+  const error: unknown = await centre.save([set(enabled, false)], by).catch((reason: unknown) => reason)
+  t.match(error, { data: { errors: [{ rule: 'needed', message: /must stay true/ }] } })
+  await centre.save([set(defaultStore, 'memory')], by)
+  await centre.save([set(enabled, false)], by)
+  t.match(
+    (await centre.preview([reset(defaultStore)])).faults,
+    [{ field: defaultStore, rule: 'needed' }],
+    'a reset too',
+  )
+})
