@@ -78,11 +78,14 @@ async function answer(message: Call): Promise<unknown> {
   }
 }
 
-process.on('message', (message: Call & { id: number }) => {
-  answer(message).then(
-    (result) => process.send?.({ id: message.id, answer: result ?? null }),
-    (error: Error) => process.send?.({ id: message.id, failure: String(error.stack) }),
+process.on('message', async (message: Call & { id: number }) => {
+  const { id } = message
+  const answered = await answer(message).then(
+    (result) => ({ id, answer: result ?? null }),
+    (error: Error) => ({ id, failure: String(error.stack) }),
   )
+  // Who asked may have ended meanwhile.
+  if (process.connected) process.send?.(answered)
 })
 process.once('disconnect', async () => {
   await running.stop('measured')
