@@ -1,4 +1,4 @@
-import { type HttpServer, page, pageQuery } from '@plinth/http'
+import { answerList, type HttpServer, listPage, listQuery, newestFirst } from '@plinth/http'
 import { bulkLimited } from '@plinth/rate-limit'
 import { Type } from 'typebox'
 import type { AdminService } from './admin-service.ts'
@@ -8,6 +8,7 @@ import { type AuditRow, type SessionRow, sessionStatuses } from './entities.ts'
 import { sessionUnknown } from './entry-routes.ts'
 import type { HttpReply } from './http-types.ts'
 import { own } from './permissions.ts'
+import { sessionOrder } from './sessions.ts'
 
 export interface AdminRouteParts {
   readonly http: HttpServer
@@ -120,16 +121,17 @@ export function addAdminRoutes({ http, plugin, service, redact, today }: AdminRo
     summary: 'Runs of the installation, the newest first',
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         status: Type.Optional(Type.Enum([...sessionStatuses])),
         keyword,
       }),
     },
-    response: page(sessionView),
-    async handler({ query }) {
-      const { items, total } = await service.sessions(query)
-      return { items: items.map(viewOfSession), page: query.page, size: query.size, total }
-    },
+    response: listPage(sessionView),
+    handler: ({ query }) =>
+      answerList(query, sessionOrder, async (window) => {
+        const found = await service.sessions(query, window)
+        return { ...found, items: found.items.map(viewOfSession) }
+      }),
   })
   http.route(plugin, {
     ...read,
@@ -166,17 +168,18 @@ export function addAdminRoutes({ http, plugin, service, redact, today }: AdminRo
     summary: 'Who did what to the installation, the newest first',
     request: {
       query: Type.Object({
-        ...pageQuery.properties,
+        ...listQuery.properties,
         action: Type.Optional(Type.String({ maxLength: 64 })),
         status: Type.Optional(outcome),
         keyword,
       }),
     },
-    response: page(auditView),
-    async handler({ query }) {
-      const { items, total } = await service.auditLogs(query)
-      return { items: items.map(viewOfAudit), page: query.page, size: query.size, total }
-    },
+    response: listPage(auditView),
+    handler: ({ query }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await service.auditLogs(query, window)
+        return { ...found, items: found.items.map(viewOfAudit) }
+      }),
   })
 
   http.route(plugin, {

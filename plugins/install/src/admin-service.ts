@@ -1,3 +1,4 @@
+import type { PageWindow } from '@plinth/database'
 import type { Kernel } from '@plinth/kernel'
 import type { AdministratorCreation } from './administrator.ts'
 import { type AuditFilter, type AuditTrail, auditActions } from './audit.ts'
@@ -8,7 +9,7 @@ import type { EntryService } from './entry-service.ts'
 import { hasPassed } from './form-checks.ts'
 import { type Journal, limitOf } from './journal.ts'
 import type { Preflight } from './preflight-run.ts'
-import type { SessionFilter, Sessions } from './sessions.ts'
+import { type SessionFilter, type Sessions, sessionOrder } from './sessions.ts'
 import type { InstallState, Reading } from './state.ts'
 import type { Status } from './status.ts'
 import type { StepOverview } from './step-overview.ts'
@@ -57,7 +58,8 @@ export class AdminService {
   async diagnostics(caller: Caller) {
     const { kernel, status, stepOverview, preflight, sessions, journal } = this.#parts
     const checks = [...(await preflight.run(caller, { mayWrite: false }))]
-    const { items } = await sessions.list({ page: 1, size: recentSessions })
+    const newest = { orderBy: sessionOrder, size: recentSessions, offset: 0, count: 'none' } as const
+    const { items } = await sessions.list({}, newest)
     return {
       product: { name: kernel.product.name, version: kernel.product.version, node: process.version },
       status: await status.snapshot(caller.prefix),
@@ -72,8 +74,8 @@ export class AdminService {
     return this.#parts.stepOverview.list(locale)
   }
 
-  sessions(filter: SessionFilter) {
-    return this.#parts.sessions.list(filter)
+  sessions(filter: SessionFilter, window: PageWindow) {
+    return this.#parts.sessions.list(filter, window)
   }
 
   /** `undefined` when there is no such session. */
@@ -87,8 +89,8 @@ export class AdminService {
     return [...(await this.#parts.journal.newest(limitOf(limit)))]
   }
 
-  auditLogs(filter: AuditFilter) {
-    return this.#parts.audit.list(filter)
+  auditLogs(filter: AuditFilter, window: PageWindow) {
+    return this.#parts.audit.list(filter, window)
   }
 
   /** Opens the installation again. Audited in every case. */

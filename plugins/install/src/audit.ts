@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { type Clock, type InstallAudit, type InstallAuditEntry, type Logger, reasonOf } from '@plinth/kernel'
 import type { Caller } from './caller.ts'
 import type { Outcome } from './contract.ts'
@@ -34,9 +34,6 @@ export interface AuditFilter {
   readonly action?: string
   readonly status?: Outcome
   readonly keyword?: string
-  /** 1-based. */
-  readonly page: number
-  readonly size: number
 }
 
 export interface OwnEntry {
@@ -93,17 +90,15 @@ export class AuditTrail implements InstallAudit {
     }
   }
 
-  /** The newest first. */
-  async list({ action, status, keyword = '', page, size }: AuditFilter) {
+  /** One page of what passes the filter. */
+  list({ action, status, keyword = '' }: AuditFilter, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const { database } = this.#parts
     const where = {
       ...(action === undefined ? {} : { action }),
       ...(status === undefined ? {} : { status }),
       ...(keyword === '' ? {} : holdsText(database, searched, keyword)),
     }
-    const options = { orderBy: { occurredAt: 'desc', id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [items, total] = await database.fork().findAndCount(AuditRow, where as object, options)
-    return { items, total }
+    return findPage(database.fork(), AuditRow, where, window)
   }
 
   #masked(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Database } from '@plinth/database'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { SessionRow, type SessionStatus } from './entities.ts'
 import { holdsText } from './text-search.ts'
@@ -21,9 +21,6 @@ export interface SessionEnd {
 export interface SessionFilter {
   readonly status?: SessionStatus
   readonly keyword?: string
-  /** 1-based. */
-  readonly page: number
-  readonly size: number
 }
 
 export interface SessionParts {
@@ -34,6 +31,9 @@ export interface SessionParts {
 
 /** Columns that a keyword is looked for in. */
 const searched = ['id', 'message', 'failed_step', 'client_ip']
+
+/** The newest first; ids of sessions do not sort by time. */
+export const sessionOrder: PageWindow['orderBy'] = [{ property: 'startedAt', direction: 'desc' }]
 
 /** The executions of the installation. Rows are written as soon as there is a database. */
 export class Sessions {
@@ -83,15 +83,13 @@ export class Sessions {
     return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
   }
 
-  /** The newest first. */
-  async list({ status, keyword = '', page, size }: SessionFilter) {
+  /** One page of what passes the filter. */
+  list({ status, keyword = '' }: SessionFilter, window: PageWindow): Promise<FoundPage<SessionRow>> {
     const where = {
       ...(status === undefined ? {} : { status }),
       ...(keyword === '' ? {} : holdsText(this.#parts.database, searched, keyword)),
     }
-    const options = { orderBy: { startedAt: 'desc', id: 'desc' }, limit: size, offset: (page - 1) * size } as const
-    const [items, total] = await this.#parts.database.fork().findAndCount(SessionRow, where as object, options)
-    return { items, total }
+    return findPage(this.#parts.database.fork(), SessionRow, where, window)
   }
 
   async #quietly(work: Parameters<Database['transactional']>[0]): Promise<void> {

@@ -254,6 +254,35 @@ onEachDatabase(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports'
   t.equal((await admin('GET', 'sessions?status=whatever')).code, '400')
 })
 
+onEachDatabase(t, 'I-167 I-169 sessions and audit logs are walked by a cursor', async (t, db) => {
+  const { install, execute, form, administrator, clock } = await startInstall(t, db)
+  const broken = { ...form, site: { ...form.site, name: '' } }
+  for (let run = 0; run < 4; run++) {
+    await install('execute', { body: broken })
+    // Two that began in one moment are told apart as well.
+    if (run > 0) await clock.advance(1_000)
+  }
+  await execute()
+  const admin = await administrator()
+  for (const list of ['sessions?', 'sessions?status=failed&', 'audit-logs?', 'audit-logs?keyword=EXECUTE&']) {
+    const whole = (await admin('GET', `${list}size=100`)).data
+    t.match(whole, { page: 1, size: 100, total: whole.items.length, counted: 'exact', next: null }, list)
+    t.ok(whole.items.length > 3, 'more than a page')
+    const times = whole.items.map((item: Record<string, string>) => item['startedAt'] ?? item['occurredAt'])
+    t.same(times, [...times].sort().reverse(), 'the newest first')
+    const walked: object[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { data } = await admin('GET', `${list}size=2${cursor === '' ? '' : `&cursor=${cursor}`}`)
+      if (cursor !== '') t.match(data, { total: null, counted: 'none' }, 'nothing is counted behind a cursor')
+      walked.push(...data.items)
+      cursor = data.next ?? null
+    }
+    t.same(walked, whole.items, `${list} meets the same`)
+    t.match((await admin('GET', `${list}size=2&count=none`)).data, { items: { length: 2 }, total: null })
+    t.equal((await admin('GET', `${list}cursor=bogus`)).code, '400')
+  }
+})
+
 async function loginToken(server: { inject(options: object): Promise<{ json(): { data: { accessToken: string } } }> }) {
   const payload = { username: 'founder', password: secrets.administrator }
   return (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json().data
