@@ -1,4 +1,4 @@
-import type { Events } from '@plinth/events'
+import type { EventRef, Events } from '@plinth/events'
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { InstallCompletedEvent, InstallExecutionFailedEvent, type RecordView } from './contract.ts'
 import type { Session } from './sessions.ts'
@@ -24,25 +24,35 @@ export class Announcements {
   }
 
   completed({ session, logCount, message, restartSuggested }: About & { readonly restartSuggested: boolean }) {
-    return this.#quietly(async ({ events }, now) => {
-      const payload = { sessionId: session.id, completedAt: now, restartSuggested, logCount, message }
-      await events.publish(InstallCompletedEvent, payload)
-    })
+    const payload = { sessionId: session.id, completedAt: this.#now(), restartSuggested, logCount, message }
+    return this.#tell(InstallCompletedEvent, payload)
   }
 
   failed({ session, logCount, message, step }: About & { readonly step: RecordView }) {
-    return this.#quietly(async ({ events }, now) => {
-      const about = { failedStepCode: step.stepCode, stepMessage: step.message, failedStepCount: 1 }
-      await events.publish(InstallExecutionFailedEvent, {
-        ...{ sessionId: session.id, failedAt: now, logCount, message },
-        ...about,
-      })
+    return this.#tell(InstallExecutionFailedEvent, {
+      ...{ sessionId: session.id, failedAt: this.#now(), logCount, message },
+      ...{ failedStepCode: step.stepCode, stepMessage: step.message, failedStepCount: 1 },
     })
   }
 
-  async #quietly(publish: (parts: AnnouncementParts, now: string) => Promise<void>): Promise<void> {
+  #now(): string {
+    return new Date(this.#parts.clock.now()).toISOString()
+  }
+
+  /** Before the first migration there is no outbox: then who listens in this process is told at once. */
+  async #tell<T>(ref: EventRef<T>, payload: T): Promise<void> {
+    const { events, log } = this.#parts
     try {
-      await publish(this.#parts, new Date(this.#parts.clock.now()).toISOString())
+      await events.publish(ref, payload)
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'the end of the installation is announced to this process alone')
+      this.#tellHere(ref, payload)
+    }
+  }
+
+  #tellHere<T>(ref: EventRef<T>, payload: T): void {
+    try {
+      this.#parts.events.emit(ref, payload)
     } catch (error) {
       this.#parts.log.warn({ reason: reasonOf(error) }, 'the end of the installation could not be announced')
     }

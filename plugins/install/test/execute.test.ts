@@ -26,9 +26,10 @@ const builtIn = [
 ]
 const codesOf = (records: readonly { readonly stepCode: string }[]) => records.map(({ stepCode }) => stepCode)
 
-/** Listens to both events and keeps what it hears. */
+/** Listens to both events and keeps what it hears; `told` resolves with the first. */
 function listener() {
   const heard: { type: string; payload: unknown }[] = []
+  const { promise: told, resolve } = Promise.withResolvers<void>()
   const plugin = definePlugin({
     id: 'probe.listener',
     version: '1.0.0',
@@ -37,11 +38,14 @@ function listener() {
     setup({ services }) {
       const bus: Events = services.events
       for (const ref of [InstallCompletedEvent, InstallExecutionFailedEvent]) {
-        bus.on<unknown>(ref, 'probe', ({ type, payload }) => void heard.push({ type, payload }))
+        bus.on<unknown>(ref, 'probe', ({ type, payload }) => {
+          heard.push({ type, payload })
+          resolve()
+        })
       }
     },
   })
-  return { heard, plugin }
+  return { heard, told, plugin }
 }
 
 onEachDatabase(t, 'I-050 I-051 I-054 I-056 I-130 I-132 I-133 I-134 I-136 I-137 a whole installation', async (t, db) => {
@@ -316,6 +320,28 @@ onEachDatabase(t, 'I-130 a database without any table is migrated on the way', a
   t.match(await centre.get('platform.site.name'), { stored: { value: 'Acme' } }, 'what had to wait is stored')
   const admin = await administrator()
   t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'no record is lost')
+})
+
+onEachDatabase(t, 'I-206 a failure before the first migration is announced', async (t, db) => {
+  const { heard, told, plugin } = listener()
+  const { execute, form } = await startInstall(t, db, {
+    plugins: [plugin],
+    config: { 'platform.database.migrate-at-start': false },
+  })
+  const { data } = await execute({ body: { ...form, site: { ...form.site, name: '' } } })
+  t.match(data, { passed: false, locked: false })
+  await told
+  t.match(heard, [
+    {
+      type: 'install.execution.failed',
+      payload: {
+        ...{ sessionId: data.sessionId, failedStepCode: 'config-validation', failedStepCount: 1 },
+        ...{ failedAt: '2026-01-01T00:00:00.000Z', logCount: data.records.length, message: data.message },
+        stepMessage: data.records.at(-1).message,
+      },
+    },
+  ])
+  t.equal(heard.length, 1, 'once')
 })
 
 onEachDatabase(t, 'I-147 I-160 a migration that fails, told without secrets', async (t, db) => {
