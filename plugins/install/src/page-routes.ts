@@ -65,6 +65,13 @@ export function addPageRoutes({ http, plugin, site, config, state, status, page,
     reply.header('content-security-policy', policy(nonce))
     return nonce
   }
+  /** Without the page every way still ends at an answer that says how things stand. */
+  const sendPageOff = async (request: HttpRequest, reply: HttpReply) => {
+    const { locale } = request
+    const isInstalled = (await state.read()).name !== 'not-installed'
+    const context = { locale, nonce: newNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
+    return sendPage(reply.code(503), fallbackPage(context, isInstalled ? 'page.lead' : 'page.off'))
+  }
   /** @param base where relative addresses of the page start, when it is shown under another path */
   const sendInstallPage = async (request: HttpRequest, reply: HttpReply, base?: string) => {
     const nonce = newNonce(reply)
@@ -74,15 +81,15 @@ export function addPageRoutes({ http, plugin, site, config, state, status, page,
     return sendPage(reply, base === undefined ? body : withBase(body, base))
   }
 
+  route('/install', 'Way to the install page', async (request, reply) => {
+    if (await isOver()) return redirect(reply, productEntry(request))
+    return redirect(reply, `${request.contextPath}${installPath}${queryOf(request.url)}`)
+  })
+  route('/install/', 'Install page', async (request, reply) => {
+    if (await isOver()) return redirect(reply, productEntry(request))
+    return hasPage ? sendInstallPage(request, reply) : sendPageOff(request, reply)
+  })
   if (hasPage) {
-    route('/install', 'Way to the install page', async (request, reply) => {
-      if (await isOver()) return redirect(reply, productEntry(request))
-      return redirect(reply, `${request.contextPath}${installPath}${queryOf(request.url)}`)
-    })
-    route('/install/', 'Install page', async (request, reply) => {
-      if (await isOver()) return redirect(reply, productEntry(request))
-      return sendInstallPage(request, reply)
-    })
     route('/install/*', 'Files of the install page', async (request, reply) => {
       const path = String((request.params as Readonly<Record<string, string>>)['*'])
       const asset = await page?.asset(path, encodingsOf(request.headers['accept-encoding']))

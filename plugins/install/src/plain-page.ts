@@ -61,10 +61,16 @@ export interface PageContext {
   readonly siteTitle: string
 }
 
-/** Where the install page would be (document 3, "Access protection, root route and pages", point 4). */
-export function fallbackPage({ locale, nonce, say, siteTitle }: PageContext): string {
+/**
+ * Where the install page would be (document 3, "Access protection, root route and pages", point 4): it was not built, or it
+ * is turned off while the product still waits to be installed.
+ */
+export function fallbackPage(
+  { locale, nonce, say, siteTitle }: PageContext,
+  lead: 'page.lead' | 'page.off' = 'page.lead',
+): string {
   return plainPage({
-    ...{ locale, nonce, siteTitle, title: say(locale, 'page.title'), paragraphs: [say(locale, 'page.lead')] },
+    ...{ locale, nonce, siteTitle, title: say(locale, 'page.title'), paragraphs: [say(locale, lead)] },
     links: [
       { href: '../api/v1/install/status', text: say(locale, 'page.status') },
       { href: '../docs/', text: say(locale, 'page.docs') },

@@ -115,12 +115,33 @@ t.test('P44 I-203 without a page', async (t) => {
     t.match((await get('/install/', { 'accept-language': 'zh' })).body, /lang="zh-CN".*安装状态/s)
     t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
   }
+})
+
+t.test('I-030 I-189 I-190 I-192 the page is turned off: every way ends at an answer that says so', async (t) => {
   // effect of platform.install.page.enabled
-  const { get } = await start(t, { 'platform.install.page.enabled': false })
-  for (const url of ['/install', '/install/', '/install/assets/index-4f3a.js']) {
-    t.equal((await get(url)).statusCode, 404, `I-030 ${url}`)
-  }
+  const off = { 'platform.install.page.enabled': false }
+  const { get, goes, execute } = await start(t, off)
+  t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
   t.equal((await get('/api/v1/install/status')).statusCode, 200)
+  for (const url of ['/', '/install']) t.same(await goes(url), [302, '/install/'], url)
+  const answer = await get('/install/')
+  t.match(answer, { statusCode: 503, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } })
+  t.match(answer.body, /not installed yet, and its install page is turned off.*plinth install/s)
+  t.notMatch(answer.body, /<script|assets\//, 'nothing of the page itself')
+  t.match((await get('/install/', { 'accept-language': 'zh' })).body, /产品尚未安装，且安装页面已关闭/)
+  await execute()
+  for (const url of ['/install', '/install/']) t.same(await goes(url), [302, '/'], `I-192 ${url}`)
+
+  const forward = await start(t, { ...off, 'platform.install.root-route.mode': 'forward' })
+  const root = await forward.get('/')
+  t.match([root.statusCode, root.body], [503, /<base href="\/install\/">.*install page is turned off/s])
+  const guarded = await start(t, { ...off, 'platform.install.access-protection-enabled': true })
+  t.same(await guarded.goes('/admin/'), [302, '/install/'])
+  t.equal((await guarded.get('/install/')).statusCode, 503)
+
+  const again = await start(t, { ...off, 'platform.install.allow-reinstall': true })
+  await again.execute()
+  t.notMatch((await again.get('/install/')).body, /not installed/)
 })
 
 t.test('E11 the pages carry the name of the site', async (t) => {
