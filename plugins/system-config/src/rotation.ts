@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import { sidesOf } from './config-store.ts'
 import type { RotationReport } from './contract.ts'
@@ -13,17 +14,30 @@ export interface RotationOptions {
   readonly isSensitive: (key: string) => boolean
 }
 
+/** Rows of the history that one step reads and writes, so that saves wait for no more than that. */
+const stepRows = 100
+
 /**
- * Encrypts every secret, in values and history, with a new master key. Three steps, each whole after a crash: the new key
- * is put before the old ones in the file; all rows are written in one transaction; keys that no row needs leave the
- * file. Each step holds the lock of writers, so that no row is ever encrypted with a key that is about to go. A rotation
- * that was cut short is finished by the next one.
+ * Encrypts every secret, in values and history, with a new master key. Every step is whole after a crash: the new key is
+ * put before the old ones in the file; the values are written, then the history in small parts; keys that no row needs
+ * leave the file. Each step holds the lock of writers, so that no row is ever encrypted with a key that is about to go, and
+ * encrypts with the key that is the current one then: rotations may meet. One that was cut short is finished by the next.
  */
 export async function rotateSecrets(options: RotationOptions): Promise<RotationReport> {
   const { database, masterKeys } = options
   const { isConfigured } = masterKeys
   if (!isConfigured) await database.transactional(() => addMasterKey(options))
-  const { reencrypted, unreadable } = await database.transactional(() => reencrypt(options))
+  const unreadableKeys = new Set<string>()
+  let reencrypted = await database.transactional(() => reencryptValues(options, unreadableKeys))
+  let after: HistoryRow | undefined
+  do {
+    const from = after
+    const step = await database.transactional(() => reencryptHistory(options, unreadableKeys, from))
+    reencrypted += step.count
+    after = step.last
+    await nextTurn()
+  } while (after !== undefined)
+  const unreadable = [...unreadableKeys].sort()
   if (!isConfigured) await database.transactional(() => dropUnused(options))
   return { reencrypted, unreadable, advice: adviceFor(isConfigured, unreadable, masterKeys.file) }
 }
@@ -45,45 +59,87 @@ async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<
   if (current !== undefined) await masterKeys.addCurrent()
 }
 
-async function reencrypt({ database, masterKeys, isSensitive }: RotationOptions) {
+/** Answers how many were encrypted anew. */
+async function reencryptValues(options: RotationOptions, unreadable: Set<string>): Promise<number> {
+  const { database, isSensitive } = options
   await lockVersion(database)
   const em = database.fork()
-  const values = (await em.findAll(ConfigRow)).filter((row) => row.sensitive || isSensitive(row.configKey))
-  const history = (await em.findAll(HistoryRow)).filter((row) => row.sensitive || isSensitive(row.configKey))
-  const unreadable = new Set<string>()
-  let reencrypted = 0
-  if (values.length === 0 && history.length === 0) return { reencrypted, unreadable: [] }
-  const keyring = await masterKeys.read()
-  const key = await encryptionKey(database, masterKeys, keyring)
-  const renew = (configKey: string, old: SealedValue | undefined): SealedValue | undefined => {
-    if (old === undefined || old.masterKeyId === key.id) return old
-    const opened = unseal(keyring, configKey, old)
-    if ('problem' in opened) {
-      unreadable.add(configKey)
-      return old
-    }
-    reencrypted++
-    return seal(key, configKey, opened.value)
-  }
-  for (const row of values) {
-    const value = renew(row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
+  const rows = (await em.findAll(ConfigRow)).filter((row) => row.sensitive || isSensitive(row.configKey))
+  if (rows.length === 0) return 0
+  const renewal = await renewalOf(options, unreadable)
+  for (const row of rows) {
+    const value = renewal.renew(row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
     if (value === undefined) continue
     em.assign(row, { configValue: value.text, masterKeyId: value.masterKeyId, sensitive: true })
   }
-  for (const row of history) {
-    const [before, after] = sidesOf(row)
-    const renewedBefore = renew(row.configKey, before)
-    const renewedAfter = renew(row.configKey, after)
+  await em.flush()
+  return renewal.count
+}
+
+interface HistoryStep {
+  readonly count: number
+  /** The row to go on after. Absent when nothing was left: what is saved from now on has the current key. */
+  readonly last: HistoryRow | undefined
+}
+
+/** One part of the history, in the order of its primary key. */
+async function reencryptHistory(
+  options: RotationOptions,
+  unreadable: Set<string>,
+  after: HistoryRow | undefined,
+): Promise<HistoryStep> {
+  const { database, isSensitive } = options
+  await lockVersion(database)
+  const em = database.fork()
+  const where =
+    after === undefined
+      ? {}
+      : {
+          $or: [
+            { configKey: { $gt: after.configKey } },
+            { configKey: after.configKey, version: { $gt: after.version } },
+          ],
+        }
+  const rows = await em.find(HistoryRow, where, { orderBy: { configKey: 'asc', version: 'asc' }, limit: stepRows })
+  const last = rows.length < stepRows ? undefined : rows.at(-1)
+  const secrets = rows.filter((row) => row.sensitive || isSensitive(row.configKey))
+  if (secrets.length === 0) return { count: 0, last }
+  const renewal = await renewalOf(options, unreadable)
+  for (const row of secrets) {
+    const [before, later] = sidesOf(row)
+    const renewedBefore = renewal.renew(row.configKey, before)
+    const renewedLater = renewal.renew(row.configKey, later)
     em.assign(row, {
       oldValue: renewedBefore?.text ?? null,
       oldMasterKeyId: renewedBefore?.masterKeyId ?? null,
-      newValue: renewedAfter?.text ?? null,
-      newMasterKeyId: renewedAfter?.masterKeyId ?? null,
+      newValue: renewedLater?.text ?? null,
+      newMasterKeyId: renewedLater?.masterKeyId ?? null,
       sensitive: true,
     })
   }
   await em.flush()
-  return { reencrypted, unreadable: [...unreadable].sort() }
+  return { count: renewal.count, last }
+}
+
+/** Encrypts values with the key that is the current one now. Call it under the lock. */
+async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
+  const keyring = await masterKeys.read()
+  const key = await encryptionKey(database, masterKeys, keyring)
+  const renewal = {
+    /** How many were encrypted anew. */
+    count: 0,
+    renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
+      if (old === undefined || old.masterKeyId === key.id) return old
+      const opened = unseal(keyring, configKey, old)
+      if ('problem' in opened) {
+        unreadable.add(configKey)
+        return old
+      }
+      renewal.count++
+      return seal(key, configKey, opened.value)
+    },
+  }
+  return renewal
 }
 
 async function dropUnused({ database, masterKeys }: RotationOptions): Promise<void> {

@@ -153,6 +153,57 @@ onEachDatabase(
 
 onEachDatabase(
   t,
+  'a long history is encrypted anew in small steps: saves go on in between, and a crash costs nothing',
+  async (t, db) => {
+    const { centre, running } = await startOn(t, db)
+    await centre.save([put('first-secret')], by)
+    const service = running.service(database)
+    const em = service.fork()
+    const [first] = await em.findAll(HistoryRow)
+    if (first === undefined) throw new Error('There is no history.')
+    // Older than anything, so that the versions of real changes are not met.
+    const older = Array.from({ length: 450 }, (_, index) => ({ ...first, version: -1 - index }))
+    await em.insertMany(HistoryRow, older)
+    const keyIds = async () => {
+      const rows = await service.query<{ id: string; count: number | string }>(
+        'select new_master_key_id as id, count(*) as count from sys_config_history group by new_master_key_id',
+      )
+      return rows.map(({ count }) => Number(count)).sort((a, b) => a - b)
+    }
+    const transactional = service.transactional.bind(service)
+    let steps = 0
+    service.transactional = (work) => (++steps > 4 ? Promise.reject(new Error('crash')) : transactional(work))
+    t.match(await refusal(centre.rotateSecrets()), { code: '503' })
+    t.same(await keyIds(), [200, 251], 'it was cut short in the middle')
+    t.equal(readKeys(db).length, 2)
+    service.transactional = transactional
+    const after = await startOn(t, db)
+    t.same(await after.centre.list('@problem'), [])
+
+    let saved = 0
+    let isSaving = false
+    service.transactional = async (work) => {
+      const answer = await transactional(work)
+      if (!isSaving && readKeys(db).length > 1) {
+        isSaving = true
+        saved = await after.centre.save([put(`busy-${saved}`)], by).then(({ version }) => version)
+        isSaving = false
+      }
+      return answer
+    }
+    const report = await centre.rotateSecrets()
+    service.transactional = transactional
+    t.match(report, { unreadable: [] })
+    t.ok(saved >= 4, `${saved} saves found their turn`)
+    t.equal((await keyIds()).length, 1, 'all of it is encrypted with one key')
+    t.equal(readKeys(db).length, 1)
+    await after.centre.rollback(1, by)
+    t.equal(await inForce(after.running), 'first-secret')
+  },
+)
+
+onEachDatabase(
+  t,
   'without its master key a secret is reported and never overwritten; the product starts',
   async (t, db) => {
     const first = await startOn(t, db)
