@@ -154,6 +154,7 @@ export const Audit = defineEntity({
     { properties: ['actorUserId'] },
     { properties: ['targetType', 'targetId'] },
     { properties: ['targetType', 'targetName'] },
+    { properties: ['targetType', 'id'] },
     { properties: ['actor', 'id'] },
     { properties: ['action', 'id'] },
   ],
