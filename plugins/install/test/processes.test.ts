@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
-import { createDatabase, dialectsUnderTest, startHalfOpenProxy, type TestServer } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, type TestServer } from '@plinth/database/testing'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -79,47 +79,6 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.notMatch(product.output(), secrets.database)
     t.notMatch(product.output(), secrets.administrator)
   })
-}
-
-for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  for (const cut of ['closed', 'silent'] as const) {
-    t.test(
-      `${dialect} is away (${cut}) at the restart: back on the old connection`,
-      { skip, timeout: 240_000 },
-      async (t) => {
-        const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
-        const proxy = await startHalfOpenProxy({ port: dialect === 'mariadb' ? 3306 : 5432 })
-        t.teardown(() => proxy.close().catch(() => undefined))
-        const root = productRoot(t)
-        // effect of platform.install.connection-trial
-        const product = await serve(t, root, ['--set', 'platform.install.connection-trial=9s'])
-        const body = { ...form, database: { ...target, host: '127.0.0.1', port: proxy.port } }
-        const execute = async () => (await product.call('POST', '/api/v1/install/execute', body)).data
-        const first = await execute()
-        t.match(first, { passed: true, restartRequired: true }, first.message)
-        t.match(readFileSync(join(root, '.env'), 'utf8'), `PLATFORM_DATABASE_PORT=${proxy.port}`)
-        if (cut === 'closed') await proxy.close()
-        else proxy.fallSilent()
-        await product.started(2)
-        t.match(product.output(), /does not start on its new settings[\s\S]*goes back to its previous settings/)
-        t.notOk(existsSync(join(root, '.env')), 'there was none before')
-        t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
-        const told = await execute()
-        t.match(told, { passed: false, restartRequired: false, failedField: /^database\./ }, told.message)
-        t.match(told.message, /runs on the previous one again/)
-        if (cut === 'closed') return
-        proxy.recover()
-        t.match(await execute(), { passed: true, restartRequired: true }, 'it is told once')
-        t.ok(existsSync(join(root, 'data/settings-trial.json')))
-        await product.started(3)
-        t.match(await execute(), { passed: true, restartRequired: false, locked: true })
-        t.notOk(existsSync(join(root, 'data/settings-trial.json')), 'nothing of the old settings stays')
-        product.child.kill('SIGTERM')
-        t.same(await product.ended, [0, null])
-        t.notMatch(product.output(), secrets.database)
-      },
-    )
-  }
 }
 
 t.test('an outside supervisor is told by the exit code', { timeout: 240_000 }, async (t) => {
