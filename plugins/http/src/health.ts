@@ -12,7 +12,7 @@ export function createReadiness(
 ): Readiness {
   const { deadlineMs, clock, log } = settings
   let running: Promise<boolean> | undefined
-  let reported = ''
+  let reported = JSON.stringify({})
 
   const late = () => new Error(`no answer within ${deadlineMs} ms`)
   const judge = (check: HealthCheck) => withinDeadline(clock, deadlineMs, check, late).then(() => undefined, reasonOf)
