@@ -12,6 +12,7 @@ function step(title, command, args) {
 step('types', 'tsc', ['--noEmit'])
 step('types of the pages', 'tsc', ['--noEmit', '-p', 'plugins/console/web'])
 step('lint, format and import boundaries', 'biome', ['check', '--error-on-warnings', '.'])
+step('layers', 'node', ['scripts/layers.ts'])
 step('generated pages are current', 'node', ['scripts/generate.ts', '--check'])
 console.log('\n== tests')
 const tests = await runTests(process.argv.slice(2))

@@ -21,7 +21,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/configuration.md': catalogueToMarkdown(running.config.catalogue, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
-      'docs/errors.md': errorPage(),
+      'docs/errors.md': await errorPage(),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
       'docs/requirements.md': requirementPage(
         readFileSync('docs/requirements.tsv', 'utf8'),

@@ -113,11 +113,15 @@ const byWorkspace = [...Map.groupBy(files, ({ workspace }) => workspace)].map(([
   'longest function': Math.max(...own.map(({ longestFunction }) => longestFunction)),
   casts: sum(own.map(({ code }) => casts(withoutImports(code)))),
 }))
+const byFolder = [...Map.groupBy(files, ({ path }) => dirname(path))].map(([folder, own]) => ({
+  folder,
+  lines: sum(own.map(({ lines }) => lines.length)),
+}))
 const blocks = repeatedBlocks(files)
 const largest = (count: number) => [...files].sort((a, b) => b.longestFunction - a.longestFunction).slice(0, count)
 
 if (process.argv.includes('--json')) {
-  console.log(JSON.stringify({ byWorkspace, blocks }, null, 2))
+  console.log(JSON.stringify({ byWorkspace, byFolder, blocks }, null, 2))
 } else {
   console.table(byWorkspace)
   console.log(`${sum(byWorkspace.map(({ lines }) => lines))} lines in ${files.length} files`)

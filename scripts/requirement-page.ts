@@ -14,7 +14,7 @@ interface Evidence {
 
 /** A test's name where it is declared, with what follows it: its options. */
 const testName =
-  /(?:\.(?<kind>test|skip|todo)\(|onEach\w+\((?:\s*\w+,)?)\s*(?<quote>['"`])(?<name>(?:\\.|(?!\k<quote>).)*)\k<quote>(?<skipped>\s*,\s*\{\s*(?:skip|todo):\s*(?:true\b|['"`]))?|name:\s*(?<mark>['"`])(?<data>(?:\\.|(?!\k<mark>).)*)\k<mark>/g
+  /(?:\.(?<kind>test|skip|todo)\(|on(?:Each\w+|Sqlite)\((?:\s*\w+,)?)\s*(?<quote>['"`])(?<name>(?:\\.|(?!\k<quote>).)*)\k<quote>(?<skipped>\s*,\s*\{\s*(?:skip|todo):\s*(?:true\b|['"`]))?|name:\s*(?<mark>['"`])(?<data>(?:\\.|(?!\k<mark>).)*)\k<mark>/g
 const requirementId = /\b[A-Z]-\d{3}\b/g
 /** `C-025..C-027` in a test's name stands for all three. */
 const requirementRange = /\b([A-Z])-(\d{3})\.\.(?:\1-)?(\d{3})\b/g

@@ -1,15 +1,21 @@
 /**
- * Runs the tests: each file in a process of its own, a few at a time, one line per finished file. The first run decides.
+ * Runs the tests: each file in a process of its own, one more at a time than there are processors, because many wait for
+ * servers; one line per finished file. The first run decides.
  * Files that failed in it run once more, alone, for the diagnosis only: what passes then is named unsteady, and the run has
  * failed all the same. What a file printed lies in `.tap/<file>.txt`.
  *
  * A test that is skipped because something is missing on the machine (its reason begins with "no ") fails the run when what
  * is missing is a server that accepts connections, and with `PLINTH_TEST_MACHINE=complete` whatever is missing.
  *
+ * Property tests have the same seed in every run: see `property-seed.mjs`.
+ *
+ * The longest begin first, so that none runs alone at the end. How long they take stands in `scripts/test-seconds.json`;
+ * `--record` writes it anew.
+ *
  * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, globSync, mkdirSync, rmSync } from 'node:fs'
+import { createWriteStream, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -22,6 +28,11 @@ const places = [
   'test/*.test.ts',
 ]
 const outputs = '.tap/output'
+/** Seconds that files took when they were last recorded, without the short ones. */
+const record = new URL('test-seconds.json', import.meta.url)
+const shortest = 8
+/** Files that are printed at the end with what they cost. */
+const mostExpensive = 20
 /** Of one file, in seconds; then all its processes are ended. */
 const timeLimit = 600
 /** More failed files than this are no chance. */
@@ -69,12 +80,27 @@ const endAll = () => {
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
+/** The shell tells what the file and all processes that it waited for took of the processor, which Node.js cannot. */
+const measured = '"$@" 3>&-; code=$?; times >&3; exit $code'
+/** More room for what lives briefly: the garbage of a start is collected less often. */
+const nodeArguments = ['--max-semi-space-size=32', '--import', new URL('lean-tap.mjs', import.meta.url).href]
+const propertyArguments = ['--import', new URL('property-seed.mjs', import.meta.url).href]
+const command = (...words) =>
+  process.platform === 'win32' ? [words[0], words.slice(1)] : ['/bin/sh', ['-c', measured, 'sh', ...words]]
+
+/** Seconds from the last line that `times` prints: `0m1.230000s 0m0.450000s`, user and system. */
+function cpuSeconds(times) {
+  const parts = [...(times.trimEnd().split('\n').at(-1) ?? '').matchAll(/(\d+)m([\d.]+)s/g)]
+  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
+}
+
 async function runFile(file) {
-  const outcome = { file, passed: 0, failures: [], skipped: [], seconds: 0 }
+  const outcome = { file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 }
   const begunAt = performance.now()
   const output = createWriteStream(join(outputs, `${file.replaceAll('/', '.')}.txt`))
-  const child = spawn(process.execPath, [file], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const seeded = readFileSync(file, 'utf8').includes("'fast-check'") ? propertyArguments : []
+  const child = spawn(...command(process.execPath, ...nodeArguments, ...seeded, file), {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // A group of its own, so that nothing that it started outlives it.
     detached: true,
     env: { NODE_COMPILE_CACHE: resolve('.tap/compiled'), ...process.env, TAP_TIMEOUT: String(timeLimit) },
@@ -91,6 +117,10 @@ async function runFile(file) {
   child.stderr.on('data', (bytes) => {
     lastWords = (lastWords + bytes).slice(-longestPrinted)
   })
+  let times = ''
+  child.stdio[3].on('data', (bytes) => {
+    times += bytes
+  })
   const limit = setTimeout(
     () => {
       outcome.failures.push(`not done after ${timeLimit} s`)
@@ -105,9 +135,12 @@ async function runFile(file) {
   const { ok } = await parsed
   if ((code !== 0 || !ok) && outcome.failures.length === 0)
     outcome.failures.push(`ended with ${signal ?? code} although no test failed\n${lastWords}`)
-  outcome.seconds = (performance.now() - begunAt) / 1000
+  outcome.cpu = cpuSeconds(times)
+  outcome.wall = (performance.now() - begunAt) / 1000
   return outcome
 }
+
+const seconds = (value) => value.toFixed(1).padStart(6)
 
 async function run(files, jobs) {
   const outcomes = []
@@ -116,11 +149,11 @@ async function run(files, jobs) {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
       const outcome = await runFile(file)
       outcomes.push(outcome)
-      const { failures, skipped, seconds } = outcome
+      const { failures, skipped, cpu, wall } = outcome
       const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
       const skips = skipped.length > 0 ? `  (${skipped.length} skipped)` : ''
       console.log(
-        `${String(outcomes.length).padStart(4)} ${verdict} ${seconds.toFixed(1).padStart(6)} s  ${file}${skips}`,
+        `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
       )
     }
   }
@@ -150,15 +183,38 @@ async function wrongSkips(skips) {
   return missing.filter(({ reason }) => there.some((name) => name.test(reason)))
 }
 
+const readRecord = () => JSON.parse(readFileSync(record, 'utf8'))
+
+function writeRecord(outcomes) {
+  const long = outcomes.filter(({ wall }) => wall > shortest).sort((a, b) => b.wall - a.wall)
+  const taken = Object.fromEntries(long.map(({ file, wall }) => [file, Math.round(wall)]))
+  writeFileSync(record, `${JSON.stringify(taken, null, 2)}\n`)
+}
+
+function printCosts(outcomes) {
+  const sum = (of) => outcomes.reduce((total, outcome) => total + outcome[of], 0).toFixed(0)
+  console.log(`\n${outcomes.length} files: ${sum('cpu')} s of processor, ${sum('wall')} s of time. The most expensive:`)
+  for (const { file, cpu, wall } of outcomes.toSorted((a, b) => b.cpu - a.cpu).slice(0, mostExpensive))
+    console.log(`${seconds(cpu)} s cpu ${seconds(wall)} s  ${file}`)
+}
+
 /**
- * @param {readonly string[]} words test files; all when there are none
+ * @param {readonly string[]} words test files; all when there are none; `--record` first
  * @returns {Promise<{ passed: number, failed: number, skipped: number }>} good when nothing failed
  */
 export async function runTests(words) {
-  const files = words.length > 0 ? words : globSync(places).sort()
+  const isRecorded = words[0] === '--record'
+  const named = isRecorded ? words.slice(1) : words
+  const taken = readRecord()
+  const files = (named.length > 0 ? [...named] : globSync(places).sort()).sort(
+    (a, b) => (taken[b] ?? 0) - (taken[a] ?? 0),
+  )
   rmSync(outputs, { recursive: true, force: true })
   mkdirSync(outputs, { recursive: true })
-  const outcomes = await run(files, availableParallelism())
+  // Files wait much of their time, for databases and for processes that they start.
+  const outcomes = await run(files, 2 * availableParallelism())
+  printCosts(outcomes)
+  if (isRecorded) writeRecord(outcomes)
 
   const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
   if (again.length > 0 && again.length <= mostUnsteady) {

@@ -14,12 +14,11 @@ import {
   type PluginContext,
   type PluginDeclaration,
   service,
-  type Unchecked,
 } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 
-type Members = Partial<PluginDeclaration<Unchecked, Unchecked>>
+type Members = Partial<PluginDeclaration>
 const plugin = (id: string, members: Members) => definePlugin({ id, version: '1.0.0', kernel: '^1.0.0', ...members })
 
 const secret = 'correct horse battery'
@@ -114,7 +113,8 @@ t.test('K-018 what the kernel gives cannot be changed, and leads to nothing that
     'the product': () => Object.assign(kernel.product, { name: 'mine' }),
     'a declaration': () => Object.assign(kernel.plugins[0] ?? {}, { setup: undefined }),
     'a permission': () => Object.assign(victimIn(kernel).permissions?.[0] ?? {}, { code: 'any' }),
-    'a rule of a key': () => Object.assign(victimIn(kernel).config['platform.victim.secret'], { sensitive: false }),
+    'a rule of a key': () =>
+      Object.assign(victimIn(kernel).config?.['platform.victim.secret'] ?? {}, { sensitive: false }),
     'a catalogue entry': () => Object.assign(configAdmin.catalogue[0] ?? {}, { sensitive: false }),
     'a list in force': () => (peersIn(configAdmin) as string[]).push('two'),
     'its own context': () => Object.assign(context, { redact: (text: string) => text }),

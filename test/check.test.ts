@@ -33,8 +33,8 @@ t.ok(existsSync('second'), 'once is not enough')
 writeFileSync('second', '')`),
   })
   t.match(output, /Unsteady, to be mended: unsteady\.test\.ts/)
-  t.match(output, /^ +\d ok +[\d.]+ s {2}steady\.test\.ts$/m, 'each finished file has its line')
-  t.match(output, /^ +\d FAILED +[\d.]+ s {2}unsteady\.test\.ts$/m)
+  t.match(output, /^ +\d ok +[\d.]+ s +[\d.]+ s cpu {2}steady\.test\.ts$/m, 'each finished file has its line')
+  t.match(output, /^ +\d FAILED +[\d.]+ s +[\d.]+ s cpu {2}unsteady\.test\.ts$/m)
   t.match(output, /once is not enough/)
   t.equal(lastLine, '1 passed, 1 failed, 0 skipped')
   t.equal(status, 1)
@@ -73,6 +73,40 @@ t.test('on a complete machine nothing may be missing; elsewhere it may', async (
 
 t.test('a file that dies before it asserts anything fails the run', async (t) => {
   t.match(runTests(t, { 'a.test.ts': 'process.exit(3)' }), { status: 1, lastLine: /^0 passed, [1-9]\d* failed/ })
+})
+
+t.test('what happens outside all tests fails the file, and is shown', async (t) => {
+  const stray = (how: string) =>
+    test(`t.test('passes', async (t) => {
+  t.ok(1)
+  ${how}
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+})`)
+  const files = {
+    'thrown.test.ts': stray(`setTimeout(() => { throw new Error('thrown by a timer') })`),
+    'rejected.test.ts': stray(`Promise.reject(new Error('rejected and not caught'))`),
+  }
+  const { status, output } = runTests(t, files)
+  t.match(output, /FAILED .*thrown\.test\.ts/)
+  t.match(output, /FAILED .*rejected\.test\.ts/)
+  t.match(output, /thrown by a timer/)
+  t.match(output, /rejected and not caught/)
+  t.equal(status, 1)
+})
+
+t.test('what a file costs includes the processes that it starts, and the most expensive come last', async (t) => {
+  const busy = `const used = () => { const { user, system } = process.cpuUsage(); return user + system }; while (used() < 700_000);`
+  const files = {
+    'child.test.ts': test(`import { execFileSync } from 'node:child_process'
+execFileSync(process.execPath, ['-e', ${JSON.stringify(busy)}])
+t.ok(1)`),
+    'idle.test.ts': test(`await new Promise((resolve) => setTimeout(resolve, 700))
+t.ok(1)`),
+  }
+  const { output } = runTests(t, files)
+  const [, child, idle] =
+    output.match(/The most expensive:\n +([\d.]+) s cpu .*child\.test\.ts\n +([\d.]+) s cpu .*idle/) ?? []
+  t.ok(Number(child) - Number(idle) > 0.4, `${child} s and ${idle} s`)
 })
 
 t.test('a requirement is proven, partly proven with the rest named, or not proven', async (t) => {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { http } from '@plinth/http'
+import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import { buildCatalogue, type CatalogueEntry } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import { type RateLimited, rateLimitedAnnotation } from '@plinth/rate-limit'
 import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 
@@ -110,8 +109,8 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
   const schemes: Record<string, string[]> = {
     none: [],
     'install-token': [],
-    user: ['bearer'],
-    admin: ['bearer'],
+    user: ['bearer', 'cookie'],
+    admin: ['bearer', 'cookie'],
     'open-signature': ['openAppKey', 'openTimestamp', 'openNonce', 'openSignature'],
   }
   const declared = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))

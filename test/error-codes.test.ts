@@ -1,17 +1,52 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { errorTables } from '../scripts/error-page.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const tables = await errorTables()
 
-t.test('every coded error of the reference is expected by a test', async (t) => {
-  const codes = [...new Set(read('docs/errors.md').match(/\bPLINTH_[A-Z][A-Z_]*[A-Z]\b/g))].sort()
-  t.ok(codes.length > 80, `${codes.length} codes`)
+t.test('every coded error is named after its package and written in two sentences', async (t) => {
+  for (const { folder, codes } of tables) {
+    const area = folder
+      .replace(/^plugins\/|s$/g, '')
+      .replaceAll('-', '_')
+      .toUpperCase()
+    const form = folder === 'kernel' ? /^PLINTH_[A-Z_]+$/ : new RegExp(`^PLINTH_${area}S?_[A-Z_]+$`)
+    t.not(Object.keys(codes).length, 0, folder)
+    for (const [code, { text, fix }] of Object.entries(codes)) {
+      t.match(code, form)
+      t.match(text, /^\S.*[.}]$/, `the text of ${code} is a sentence`)
+      t.match(fix, /^(?:[A-Z].*\.|\{\{fix\}\})$/, `the fix of ${code} is a sentence`)
+    }
+  }
+})
+
+t.test('every coded error is raised by its package, documented and expected by a test', async (t) => {
+  const reference = read('docs/errors.md')
   const tests = globSync('{config-schema,kernel,migrations,plugins/*,examples/*,.}/{test/,}*.test.ts', { cwd: root })
-  const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z_]+\b/g) ?? []))
+  const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
+  const faults = tables.flatMap(({ folder, codes }) => {
+    const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root }).filter((file) => !/errors\.ts$/.test(file))
+    const raised = new Set(sources.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
+    return Object.keys(codes).flatMap((code) => [
+      ...(raised.has(code) || isRaisedInTable(folder, code) ? [] : [`${code} is raised nowhere`]),
+      ...(reference.includes(`### ${code}\n`) ? [] : [`${code} is not documented`]),
+      ...(expected.has(code) ? [] : [`${code} is expected by no test`]),
+    ])
+  })
+  t.same(faults, [])
+})
+
+/** The errors of a start and of a stop that failed have classes, beside the table. */
+const isRaisedInTable = (folder: string, code: string) =>
+  folder === 'kernel' && read('kernel/src/errors/kernel-errors.ts').includes(`super('${code}'`)
+
+t.test('an error that is written in the code goes past the reference', async (t) => {
+  const sources = globSync('{migrations,plugins/*}/src/**/*.ts', { cwd: root })
   t.same(
-    codes.filter((code) => !expected.has(code)),
+    sources.filter((file) => /new PlinthError\(/.test(read(file))),
     [],
   )
 })

@@ -1,7 +1,6 @@
-import { http, type RouteInfo } from '@plinth/http'
+import { http, type RateLimited, type RouteInfo, rateLimitedAnnotation } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
-import { type RateLimited, rateLimitedAnnotation } from '@plinth/rate-limit'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './product-process.ts'

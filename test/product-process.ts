@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { programEnvironment } from '@plinth/kernel/testing'
 
 /** The `plinth` program. */
 export const program = join(import.meta.dirname, '..', 'kernel', 'src', 'cli', 'main.ts')
@@ -37,7 +38,7 @@ export async function startProcess(
   const words = options.supervised ? set : ['--no-supervisor', ...set]
   const child = spawn(process.execPath, [program, 'start', '--product', product, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: programEnvironment(),
   })
   let output = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
@@ -60,7 +61,7 @@ export async function runProgram(
   words: readonly string[],
   input = '',
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(process.execPath, [program, ...words], { env: { PATH: process.env['PATH'] } })
+  const child = spawn(process.execPath, [program, ...words], { env: programEnvironment() })
   child.stdin.end(input)
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { code, stdout, stderr }

@@ -132,8 +132,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   iam: ['install', 'open-platform'],
   'system-config': ['iam.verification', 'idempotency', 'install', 'system-config.admin'],
   storage: ['async-task'],
-  'iam.verification': ['notification.verification-codes'],
-  notification: ['notification-channels.log', 'notification-channels.memory', 'notification.verification-codes'],
+  notification: ['notification-channels.log', 'notification-channels.memory'],
   'notification-channels.log': ['notification'],
   'rate-limit': [
     'iam.verification',

@@ -9,7 +9,7 @@ import { json } from 'node:stream/consumers'
 /** JSON with one path a line. */
 export const frozenApi = join(import.meta.dirname, 'fixtures', 'api-v1.openapi')
 
-const textMembers = new Set(['summary', 'description', 'tags', 'examples', 'operationId', 'x-plugin', 'default'])
+const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin', 'default'])
 
 interface Description {
   readonly paths: Readonly<Record<string, object>>
@@ -17,8 +17,10 @@ interface Description {
 }
 
 /** A member of that name is a text only where its value is no schema. */
-const withoutTexts = (name: string, value: unknown): unknown =>
-  textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value)) ? undefined : value
+const withoutTexts = (name: string, value: unknown): unknown => {
+  const isText = textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value))
+  return isText || name === 'x-title' ? undefined : value
+}
 
 if (import.meta.main) {
   const { paths, components } = (await json(process.stdin)) as Description

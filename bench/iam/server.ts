@@ -21,14 +21,14 @@ const bench = definePlugin({
     const response = Type.Object({ id: Type.Integer(), title: Type.String() })
     for (const [name, path] of Object.entries(paths)) {
       const common = { path: `${path}/:id`, access: rules[name as keyof typeof rules], response }
-      services.http.route('bench', {
+      services.http.route({
         ...common,
         method: 'GET',
         summary: `Read an article (${name})`,
         request: { params },
         handler: ({ params: { id } }) => ({ id, title: 'A title' }),
       })
-      services.http.route('bench', {
+      services.http.route({
         ...common,
         method: 'POST',
         summary: `Write an article (${name})`,

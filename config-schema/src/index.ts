@@ -13,7 +13,7 @@ export {
   type StringConstraints,
 } from './key.ts'
 export { inBothLocales, type Localized, localize } from './localize.ts'
-export { nearest } from './nearest.ts'
+export { didYouMean, nearest } from './nearest.ts'
 export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
 export { maskedValue, readText, readValue, type TextReading, type ValueProblem, validateValue } from './value.ts'

@@ -18,6 +18,7 @@ export {
 export {
   type ConfigEntry,
   type ConfigSource,
+  fallbackPlace,
   type SourceName,
   type Surroundings,
   sourceOrder,

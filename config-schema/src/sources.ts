@@ -23,6 +23,9 @@ export interface ConfigSource {
   readonly unreadable?: { readonly place: string; readonly reason: string }
 }
 
+/** Place of a value that a start has fallen back on. */
+export const fallbackPlace = 'fallback of the start'
+
 /** Where the values of a process stand, apart from the database. */
 export interface Surroundings {
   /** Values that the product file gives. */
@@ -36,12 +39,15 @@ export interface Surroundings {
   readonly environment?: Texts
   /** Values of `--set`, by key. */
   readonly set?: Readonly<Record<string, string>>
+  /** Values that a start falls back on, by key; they win over all others. */
+  readonly fallback?: Readonly<Record<string, string>>
 }
 
 type Texts = Readonly<Record<string, string | undefined>>
 
 /** What the surroundings of a process give, weakest first. */
-export function sourcesOf({ config, file, root, envFile, environment = {}, set = {} }: Surroundings): ConfigSource[] {
+export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
+  const { config, file, root, envFile, environment = {}, set = {}, fallback = {} } = surroundings
   const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
   const variables = textEntries('variable', environment, (name) => `environment variable ${name}`)
   const settings = textEntries('key', set, (name) => `--set ${name}`)
@@ -49,7 +55,7 @@ export function sourcesOf({ config, file, root, envFile, environment = {}, set =
     fileSource(config, file),
     ...dotenv,
     { name: 'environment', entries: variables },
-    { name: 'command-line', entries: settings },
+    { name: 'command-line', entries: [...settings, ...textEntries('key', fallback, () => fallbackPlace)] },
   ]
 }
 

@@ -10,7 +10,6 @@ import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
-import notifiedCodes from '@plinth/notification/verification-codes'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
 import openPlatform from '@plinth/open-platform'
@@ -41,7 +40,6 @@ export default defineProduct({
     notification,
     logChannel,
     memoryChannel,
-    notifiedCodes,
     openPlatform,
     quickstartCleanup,
     rateLimit,

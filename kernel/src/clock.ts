@@ -27,3 +27,36 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', done)
     }),
 }
+
+/** How often the same time is answered at most: a loop of promises is one turn. */
+const readingsOfOneTime = 32
+let turnMs = 0
+let readingsLeft = 0
+let endsTurn = false
+
+const endTurn = () => {
+  endsTurn = false
+  readingsLeft = 0
+}
+
+function systemTurnTime(): number {
+  if (readingsLeft > 0) {
+    readingsLeft -= 1
+    return turnMs
+  }
+  turnMs = systemClock.monotonic()
+  readingsLeft = readingsOfOneTime - 1
+  if (!endsTurn) {
+    endsTurn = true
+    setImmediate(endTurn)
+  }
+  return turnMs
+}
+
+/**
+ * Monotonic time for what decides in less time than a clock takes to read: the time at which somebody first asked in this
+ * turn of the event loop, or 32 readings ago. Never ahead of the clock, never going back. A clock that a test injects is read each time.
+ */
+export function turnTime(clock: Pick<Clock, 'monotonic'>): () => number {
+  return clock === systemClock ? systemTurnTime : () => clock.monotonic()
+}

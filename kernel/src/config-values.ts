@@ -15,7 +15,8 @@ import {
   type SourceReading,
   sourceOrder,
 } from '@plinth/config-schema/reading'
-import { type KernelErrorCode, kernelError, type Problem, problem, reasonOf } from './errors.ts'
+import { reasonOf } from './errors/coded-error.ts'
+import { type KernelErrorCode, kernelError, type Problem, problem } from './errors/kernel-errors.ts'
 import { deepFreeze } from './read-only.ts'
 
 /** A value of a key together with where it stands. */

@@ -1,11 +1,12 @@
 import { collectKeys, type OwnedKey } from '@plinth/config-schema/reading'
 import { orderByDependency } from './dependency-graph.ts'
-import type { ErrorDetails, KernelErrorCode } from './errors.ts'
+import type { KernelErrorCode } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import type { Plugin } from './plugin.ts'
+import type { TextParams } from './text/fill-text.ts'
 
 /** Enters one problem of a plugin. */
-export type Report = (code: KernelErrorCode, place: string, details: ErrorDetails, plugin?: string) => void
+export type Report = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void
 
 /** Commands of the `plinth` program itself; its groups take in others. */
 const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(

@@ -3,12 +3,12 @@ import satisfies from 'semver/functions/satisfies.js'
 import valid from 'semver/functions/valid.js'
 import validRange from 'semver/ranges/valid.js'
 import { orderByDependency } from './dependency-graph.ts'
-import { type Problem, problem } from './errors.ts'
+import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
 import { findOmissions } from './plan-omissions.ts'
 import { carriedOut, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
-import type { Requirements } from './refs.ts'
+import { refOf } from './refs.ts'
 
 /** Why one plugin comes before another. */
 export interface Dependency {
@@ -40,8 +40,17 @@ export interface Plan {
 
 /** Members that the kernel reads, and those of the brand, which are no strings. */
 const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
-  ...(['id', 'version', 'kernel', 'roles', 'early', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
-  ...(['config', 'commands', 'carriesOut', 'setupDeadlineMs', 'setup', ...carriedOut] as const),
+  ...(['id', 'version', 'kernel', 'roles', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
+  ...([
+    'suppliesConfiguration',
+    'config',
+    'commands',
+    'carriesOut',
+    'setupDeadlineMs',
+    'setup',
+    'fallbackStart',
+    ...carriedOut,
+  ] as const),
 ])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
@@ -69,9 +78,10 @@ export function planProduct(
   const warnings: Problem[] = []
   findOmissions(declaring, (code, place, details, plugin) => warnings.push(problem(code, place, details, plugin)))
 
-  const earlyFirst = active.toSorted((a, b) => Number(b.early ?? false) - Number(a.early ?? false))
+  const isSupplier = ({ suppliesConfiguration = false }: Plugin) => suppliesConfiguration
+  const preferred = active.toSorted((a, b) => Number(isSupplier(b)) - Number(isSupplier(a)))
   const needsOf = (id: string) => (dependencies.get(id) ?? []).map(({ on }) => on)
-  const { order, cycles } = orderByDependency(earlyFirst, ({ id }) => ({ name: id, needs: needsOf(id) }))
+  const { order, cycles } = orderByDependency(preferred, ({ id }) => ({ name: id, needs: needsOf(id) }))
   for (const circle of cycles) {
     const path = circle.map(({ id }) => id)
     const place = `requires or contributes of ${path.slice(0, -1).join(', ')}`
@@ -123,14 +133,15 @@ function usablePlugins(listed: readonly unknown[], kernelVersion: string, report
 
 /** Places that should hold a reference and do not: an import can be undefined at run time, and not every author has types. */
 function brokenReferences(plugin: Plugin) {
-  type Given = readonly [place: string, ref: { readonly kind?: string } | undefined, kind: string]
-  const required = Object.entries((plugin.requires ?? {}) as Requirements).map(
-    ([name, need]): Given => [`requires.${name}`, need?.kind === 'optional' ? need.ref : need, 'service'],
+  type Given = readonly [place: string, need: { readonly kind: string } | undefined, kind: string]
+  const required = Object.entries(plugin.requires ?? {}).map(
+    ([name, need]): Given => [`requires.${name}`, need, 'service'],
   )
   const listed = (['provides', 'extensionPoints', 'contributes'] as const).flatMap((member) =>
     (plugin[member] ?? []).map((ref): Given => [member, ref, member === 'provides' ? 'service' : 'extension-point']),
   )
-  return [...required, ...listed].filter(([, ref, kind]) => ref?.kind !== kind)
+  const given = [...required, ...listed].map(([place, need, kind]): Given => [place, need && refOf(need), kind])
+  return given.filter(([, ref, kind]) => ref?.kind !== kind)
 }
 
 /** What an author may have meant who wrote a plugin where one of its references belongs. */
@@ -149,10 +160,12 @@ function findDependencies(
   report: Report,
 ): Map<string, Dependency[]> {
   const dependencies = new Map<string, Dependency[]>(active.map(({ id }) => [id, []]))
+  const points = active.flatMap(({ extensionPoints = [] }) => extensionPoints)
+  const live = new Set(points.filter((point) => point.live).map(({ id }) => id))
   for (const { id, requires = {}, contributes = [] } of active) {
-    for (const [name, requirement] of Object.entries(requires as Requirements)) {
+    for (const [name, requirement] of Object.entries(requires)) {
       const isOptional = requirement.kind === 'optional'
-      const { id: service, from } = isOptional ? requirement.ref : requirement
+      const { id: service, from } = refOf(requirement)
       const provider = providers.get(service)
       if (provider !== undefined && dependencies.has(provider)) {
         dependencies.get(id)?.push({ on: provider, via: isOptional ? 'optional' : 'requires', ref: service })
@@ -165,12 +178,14 @@ function findDependencies(
         report('PLINTH_PLAN_SERVICE_NOT_IN_ROLE', `requires.${name}`, details, id)
       }
     }
-    for (const { id: point, from } of contributes) {
+    for (const need of contributes) {
+      const { id: point, from } = refOf(need)
       const owner = owners.get(point)
       if (owner === undefined) {
+        if (need.kind === 'optional') continue
         const details = { point, nearest: didYouMean(point, owners.keys()), owner: from ?? 'the plugin that owns it' }
         report('PLINTH_PLAN_UNKNOWN_EXTENSION_POINT', 'contributes', details, id)
-      } else if (owner !== id) {
+      } else if (owner !== id && !live.has(point)) {
         dependencies.get(owner)?.push({ on: id, via: 'contribution', ref: point })
       }
     }

@@ -1,8 +1,8 @@
-import type { KeyDeclarations } from '@plinth/config-schema'
 import type { ConfigValues } from './config-values.ts'
-import { kernelError, reasonOf } from './errors.ts'
-import type { Plugin, PluginContext, PluginRuntime, Unchecked } from './plugin.ts'
-import type { Requirements, ServiceRef, ServicesOf } from './refs.ts'
+import { reasonOf } from './errors/coded-error.ts'
+import { kernelError } from './errors/kernel-errors.ts'
+import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
+import { type Consumer, type Requirements, refOf, type ServiceRef, type ServicesOf } from './refs.ts'
 import type { Registry } from './registry.ts'
 
 /** What all plugins of one product share. */
@@ -44,7 +44,7 @@ export class PluginHost {
     const { config, registry } = this.#shared
     const { id, provides = [], setup } = this.plugin
     config.seal(id)
-    await setup?.(this.#createContext(signal) as PluginContext<Unchecked, Unchecked>)
+    await setup?.(this.#createContext(signal))
     if (signal.aborted) return
     this.#state = 'set-up'
     const missing = provides.find((service) => !registry.provides(service.id))
@@ -59,13 +59,14 @@ export class PluginHost {
   #createRuntime(): PluginRuntime {
     const { config, registry, roles, ...shared } = this.#shared
     const { id, version, requires = {} } = this.plugin
+    const plugin = Object.freeze({ id, version })
     return Object.freeze({
       ...shared,
       roles: new Set(roles),
       log: shared.log.child({ plugin: id }),
       redact: (text, more) => config.redact(text, more),
-      plugin: Object.freeze({ id, version }),
-      services: registry.servicesOf(requires) as ServicesOf<Requirements>,
+      plugin,
+      services: registry.servicesOf(requires, plugin) as ServicesOf<Requirements>,
       config: {
         get: (key) => config.get(id, key),
         onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
@@ -73,22 +74,24 @@ export class PluginHost {
       },
       own: <T>(ref: ServiceRef<T>): T => {
         this.#expectDeclared('provides', ref)
-        return registry.service(ref)
+        return registry.service(ref, plugin)
       },
-    } satisfies PluginRuntime<Requirements, KeyDeclarations>)
+    } satisfies PluginRuntime)
   }
 
   #createContext(signal: AbortSignal): PluginContext {
     const { registry } = this.#shared
     const { id } = this.plugin
+    const provideEach = <T>(ref: ServiceRef<T>, implementationFor: (consumer: Consumer) => T) => {
+      this.#expectOpen('provide')
+      this.#expectDeclared('provides', ref)
+      registry.provide(id, ref, implementationFor)
+    }
     return Object.freeze({
       ...this.runtime,
       signal,
-      provide: (ref, implementation) => {
-        this.#expectOpen('provide')
-        this.#expectDeclared('provides', ref)
-        registry.provide(id, ref, implementation)
-      },
+      provideEach,
+      provide: (ref, implementation) => provideEach(ref, () => implementation),
       contribute: (point, name, implementation) => {
         this.#expectOpen('contribute')
         this.#expectDeclared('contributes', point)
@@ -115,7 +118,7 @@ export class PluginHost {
   }
 
   #expectDeclared(member: keyof typeof undeclaredCodes, { id }: { readonly id: string }): void {
-    if (this.plugin[member]?.some((declared) => declared.id === id)) return
+    if (this.plugin[member]?.some((declared) => refOf(declared).id === id)) return
     throw kernelError(undeclaredCodes[member], { plugin: this.plugin.id, service: id, point: id })
   }
 

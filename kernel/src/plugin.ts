@@ -3,10 +3,20 @@ import type { Logger } from 'pino'
 import type { Clock } from './clock.ts'
 import type { CommandDeclaration } from './contracts/command.ts'
 import type { InstallTask } from './contracts/install-task.ts'
+import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
 import type { PermissionDeclaration } from './contracts/permission.ts'
 import type { ScheduledTask } from './contracts/scheduled-task.ts'
 import { deepFreeze } from './read-only.ts'
-import type { ExtensionPoint, Requirements, ServiceRef, ServicesOf } from './refs.ts'
+import type {
+  Consumer,
+  ExtensionPoint,
+  Optional,
+  Requirements,
+  ServiceRef,
+  ServicesOf,
+  TypeOf,
+  Unchecked,
+} from './refs.ts'
 
 /** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
 export type Role = 'web' | 'worker' | 'cli'
@@ -30,12 +40,30 @@ export interface ConfigView<K extends KeyDeclarations> {
   ): void
 }
 
+/** The members of a declaration that decide what the code of the plugin may use: its types and the kernel hold to them. */
+export interface Declared {
+  readonly requires: Requirements
+  readonly provides: readonly ServiceRef<Unchecked>[]
+  readonly extensionPoints: readonly ExtensionPoint<Unchecked>[]
+  readonly contributes: readonly (ExtensionPoint<Unchecked> | Optional<ExtensionPoint<Unchecked>>)[]
+  readonly config: KeyDeclarations
+}
+
+type RequiredBy<D> = D extends { readonly requires: infer R extends Requirements } ? R : Record<never, never>
+type ListedIn<D, Member extends keyof Declared> = D extends { readonly [M in Member]: readonly (infer Ref)[] }
+  ? Ref extends Optional<infer Reference>
+    ? Reference
+    : Ref
+  : never
+/** The keys of a declaration. */
+export type KeysOf<D> = D extends { readonly config: infer K extends KeyDeclarations } ? K : Record<never, never>
+
 /** What a plugin's code may use at any time. */
-export interface PluginRuntime<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations> {
-  readonly plugin: { readonly id: string; readonly version: string }
+export interface PluginRuntime<D extends Partial<Declared> = Declared> {
+  readonly plugin: Consumer
   /** Exactly the services that the plugin declared in `requires`. */
-  readonly services: ServicesOf<R>
-  readonly config: ConfigView<K>
+  readonly services: ServicesOf<RequiredBy<D>>
+  readonly config: ConfigView<KeysOf<D>>
   readonly log: Logger
   /**
    * Masks by value every secret that the product's configuration has held, of whatever plugin. Never throws.
@@ -45,7 +73,7 @@ export interface PluginRuntime<R extends Requirements = Requirements, K extends 
   redact(text: string, more?: Iterable<unknown>): string
   readonly clock: Clock
   /** A service that the plugin provides itself; for its tasks and commands, which run after set-up. */
-  own<T>(ref: ServiceRef<T>): T
+  own<Ref extends ListedIn<D, 'provides'>>(ref: Ref): TypeOf<Ref>
   /** Roles of this process. */
   readonly roles: ReadonlySet<Role>
   /** Directory of the product file: relative paths in configuration start here. */
@@ -57,16 +85,26 @@ export interface PluginRuntime<R extends Requirements = Requirements, K extends 
  * opens its doors when everybody who builds on it is ready); drain begins everywhere at once, in dependency order, and goes
  * on side by side; stop in exact reverse of set-up, and within a plugin in reverse order of registration.
  */
-export interface PluginContext<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations>
-  extends PluginRuntime<R, K> {
+export interface PluginContext<D extends Partial<Declared> = Declared> extends PluginRuntime<D> {
   /** Aborts when the set-up deadline passes or the start is given up. */
   readonly signal: AbortSignal
   /** Hands out a service that the plugin declared in `provides`. */
-  provide<T>(ref: ServiceRef<T>, implementation: T): void
-  /** Hangs an implementation on a point that the plugin declared in `contributes`. Names are unique per point. */
-  contribute<T>(point: ExtensionPoint<T>, name: string, implementation: T): void
-  /** Contributions by name to a point that the plugin owns: complete at set-up, because contributors are set up first. */
-  contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
+  provide<Ref extends ListedIn<D, 'provides'>>(ref: Ref, implementation: TypeOf<Ref>): void
+  /**
+   * Like `provide`, with an implementation of its own for each plugin that requires the service, so that the provider knows
+   * who calls. It is made once per consumer, before that one's set-up; whoever started the product appears as `kernel`.
+   */
+  provideEach<Ref extends ListedIn<D, 'provides'>>(
+    ref: Ref,
+    implementationFor: (consumer: Consumer) => TypeOf<Ref>,
+  ): void
+  /** Contributes an implementation to a point that the plugin declared in `contributes`. Names are unique per point. */
+  contribute<Ref extends ListedIn<D, 'contributes'>>(point: Ref, name: string, implementation: TypeOf<Ref>): void
+  /**
+   * Contributions by name to a point that the plugin owns: complete at set-up, because contributors are set up first. Of a
+   * `live` point it is a view that is complete when all plugins are set up.
+   */
+  contributions<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
   /** Runs after the last set-up. */
   onReady(hook: () => void | Promise<void>): void
   /**
@@ -104,8 +142,11 @@ export interface MessageCatalogues {
   readonly 'zh-CN': MessageTree
 }
 
+/** What is declared elsewhere in the same declaration: no source for its types. */
+type Settled<D extends Declared> = { readonly [Member in keyof D]: NoInfer<D[Member]> }
+
 /** A plugin as its author writes it. Everything but `setup` is readable without running any of its code. */
-export interface PluginDeclaration<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations> {
+export interface PluginDeclaration<D extends Declared = Declared> {
   /** Dotted lower-case id, for example `acme.sms`. */
   readonly id: string
   /** Semantic version. */
@@ -115,26 +156,27 @@ export interface PluginDeclaration<R extends Requirements = Requirements, K exte
   /** Process roles in which it loads; all when absent. */
   readonly roles?: readonly Role[]
   /**
-   * Set up, with everything that it needs, before all others: it supplies configuration values that their set-up reads.
-   * What it needs cannot take its own values from it.
+   * True for the plugin that supplies configuration values, such as those kept in a database. It is set up, with everything
+   * that it needs, before all others, because their set-up reads these values without knowing from where they come. What it
+   * needs cannot take its own values from it.
    */
-  readonly early?: boolean
-  readonly requires?: R
-  readonly provides?: readonly ServiceRef<unknown>[]
+  readonly suppliesConfiguration?: boolean
+  readonly requires?: D['requires']
+  readonly provides?: D['provides']
   /** Points that it owns. */
-  readonly extensionPoints?: readonly ExtensionPoint<unknown>[]
-  /** Points that it contributes to. */
-  readonly contributes?: readonly ExtensionPoint<unknown>[]
+  readonly extensionPoints?: D['extensionPoints']
+  /** Points that it contributes to; `optional(point)` when the plugin makes sense without their owner. */
+  readonly contributes?: D['contributes']
   /** Its keys; each starts with `platform.` and belongs to one plugin. */
-  readonly config?: K
+  readonly config?: D['config']
   readonly permissions?: readonly PermissionDeclaration[]
   readonly migrations?: readonly ChangeSetDeclaration[]
   /** Entities for the database plugin; opaque to the kernel. */
   readonly entities?: readonly object[]
   readonly messages?: MessageCatalogues
-  readonly installTasks?: readonly InstallTask<NoInfer<R>, NoInfer<K>>[]
-  readonly scheduledTasks?: readonly ScheduledTask<NoInfer<R>, NoInfer<K>>[]
-  readonly commands?: readonly CommandDeclaration<NoInfer<R>, NoInfer<K>>[]
+  readonly installTasks?: readonly InstallTask<Settled<D>>[]
+  readonly scheduledTasks?: readonly ScheduledTask<Settled<D>>[]
+  readonly commands?: readonly CommandDeclaration<Settled<D>>[]
   /**
    * What it carries out of the declarations of all plugins: a scheduler `scheduledTasks`, a database `entities` and
    * `migrations`. The planner warns of declarations that no loaded plugin carries out.
@@ -142,18 +184,30 @@ export interface PluginDeclaration<R extends Requirements = Requirements, K exte
   readonly carriesOut?: readonly CarriedOut[]
   /** Milliseconds that set-up may take; `platform.kernel.setup-deadline` when absent. */
   readonly setupDeadlineMs?: number
-  setup?(context: PluginContext<R, K>): void | Promise<void>
+  setup?(context: PluginContext<D>): void | Promise<void>
+  /**
+   * Asked when the start of a web process failed: values by key, in written form, under which the product starts once more
+   * so that somebody can mend it in the browser. Nothing of the product runs meanwhile, and nothing must be changed.
+   */
+  fallbackStart?(
+    failed: FailedStart,
+  ): Readonly<Record<string, string>> | undefined | Promise<Readonly<Record<string, string>> | undefined>
+}
+
+/** A start that failed, for a plugin that can help to mend it. */
+export interface FailedStart extends StartFailure {
+  /** Directory of the product. */
+  readonly root: string
+  readonly explain: ConfigAdmin['explain']
+  /** A value of a key of the plugin. */
+  readonly get: (key: string) => unknown
 }
 
 const pluginBrand: unique symbol = Symbol.for('plinth.plugin') as never
 const origin: unique symbol = Symbol.for('plinth.plugin.origin') as never
 
-/** Requirements or keys that only the author's declaration knows; the types are checked there. */
-// biome-ignore lint/suspicious/noExplicitAny: plugins of all kinds meet in one list, and both uses vary in opposite ways
-export type Unchecked = any
-
-/** A plugin of whatever requirements and keys, as the planner sees it. */
-export interface Plugin extends PluginDeclaration<Unchecked, Unchecked> {
+/** A plugin of whatever declaration, as the planner sees it. */
+export interface Plugin extends PluginDeclaration {
   readonly [pluginBrand]: true
   /** Made where the plugin was declared. */
   readonly [origin]?: Error
@@ -162,8 +216,19 @@ export interface Plugin extends PluginDeclaration<Unchecked, Unchecked> {
 /** Declares a plugin; its data are frozen. Has no side effect; problems are found by the planner, which reports all of all plugins at once. */
 export function definePlugin<
   const R extends Requirements = Record<never, never>,
+  const P extends Declared['provides'] = readonly [],
+  const E extends Declared['extensionPoints'] = readonly [],
+  const C extends Declared['contributes'] = readonly [],
   const K extends KeyDeclarations = Record<never, never>,
->(declaration: PluginDeclaration<R, K>): Plugin {
+>(
+  declaration: PluginDeclaration<{
+    readonly requires: R
+    readonly provides: P
+    readonly extensionPoints: E
+    readonly contributes: C
+    readonly config: K
+  }>,
+): Plugin {
   return deepFreeze({ ...declaration, [pluginBrand]: true as const, [origin]: new Error('declared here') })
 }
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@plinth/config-schema'
 import { type Surroundings, sourcesOf } from '@plinth/config-schema/reading'
 import { ConfigValues } from './config-values.ts'
-import type { Problem } from './errors.ts'
+import type { Problem } from './errors/kernel-errors.ts'
 import { kernelVersion } from './kernel-plugin.ts'
 import { type Plan, planProduct } from './plan.ts'
 import type { Plugin, Role } from './plugin.ts'
@@ -45,7 +45,7 @@ export function isProduct(value: unknown): value is Product {
   return (value as Product | undefined)?.[productBrand] === true && Array.isArray((value as Product).plugins)
 }
 
-export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set'> {
+export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {
   /** Roles of this process; `web` and `worker` when absent. */
   readonly roles?: readonly Role[]
 }

@@ -11,10 +11,12 @@ import {
   type Kernel,
   kernel,
   type ProductState,
+  type StartFailure,
   type TimelineEntry,
 } from './contracts/kernel.ts'
 import { withinDeadline } from './deadline.ts'
-import { isPlinthError, kernelError, PlinthError, reasonOf, StartRefusedError, StopFailedError } from './errors.ts'
+import { isPlinthError, PlinthError, reasonOf } from './errors/coded-error.ts'
+import { kernelError, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { captureOutput } from './logging/captured-output.ts'
 import { createLogger } from './logging/logger.ts'
@@ -35,6 +37,8 @@ export interface StartOptions extends PrepareOptions {
   readonly signal?: AbortSignal
   /** Who starts the product again when it asks for that; `external` when absent. */
   readonly supervised?: Kernel['supervised']
+  /** Why the values of `fallback` count. */
+  readonly fallbackReason?: StartFailure
   /** Receives the product before anything is set up, for whoever reports on a start that fails. */
   readonly onCreated?: (running: RunningProduct) => void
   /** Called when the product wants to be started again, before it stops: `stopped` tells when it has. */
@@ -42,10 +46,13 @@ export interface StartOptions extends PrepareOptions {
 }
 
 /** What plugins see of the product, and of the configuration when they ask for it. */
-const kernelMembers = ['product', 'plugins', 'state', 'timeline', 'supervised', 'requestRestart'] as const
+const kernelMembers = ['product', 'plugins', 'state', 'timeline', 'supervised', 'fallback', 'requestRestart'] as const
 const adminMembers = ['catalogue', 'list', 'explain', 'preview', 'verify', 'apply', 'orphaned'] as const
 
 type Phase = TimelineEntry['phase']
+
+/** How long a step of a plugin takes before a log line says that it still goes on, and then again and again. */
+const slowStepMs = 5000
 type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
 
 /** Errors that already say which plugin held the start up, or that nobody did. */
@@ -77,6 +84,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly installTasks: DeclaredTasks['installTasks']
   readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
+  readonly fallback: Kernel['fallback']
   readonly #values: ConfigValues
   readonly #clock: Clock
   readonly #bornAt: number
@@ -105,6 +113,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.#end.promise.catch(() => undefined)
     this.#isCommand = roles.includes('cli')
     this.supervised = options.supervised ?? 'external'
+    this.fallback = options.fallbackReason
     this.#onRestartRequest = options.onRestartRequest
     this.log = options.logger ?? createLogger(config, this.#isCommand)
     this.#releaseOutput = options.capturesOutput ? captureOutput(this.log) : () => {}
@@ -115,9 +124,11 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.installTasks = Object.freeze(bindInstallTasks(this.#hosts))
     this.scheduledTasks = Object.freeze(bindScheduledTasks(this.#hosts))
     const contributions = kernelContributions(registry)
-    registry.provide(kernelPlugin.id, kernel, facade(this, kernelMembers, { contributions }))
-    registry.provide(kernelPlugin.id, configAdmin, this.config)
-    registry.provide(kernelPlugin.id, declaredTasks, facade(this, ['installTasks', 'scheduledTasks'], {}))
+    const offered = facade(this, kernelMembers, { contributions })
+    const tasks = facade(this, ['installTasks', 'scheduledTasks'], {})
+    registry.provide(kernelPlugin.id, kernel, () => offered)
+    registry.provide(kernelPlugin.id, configAdmin, () => this.config)
+    registry.provide(kernelPlugin.id, declaredTasks, () => tasks)
     config.onChange(kernelPlugin.id, 'platform.log.level', (level) => {
       if (!this.#isCommand) this.log.level = level as string
     })
@@ -142,7 +153,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
 
   /** A service of a loaded plugin. Throws `PLINTH_SERVICE_UNKNOWN`. */
   service<T>(ref: ServiceRef<T>): T {
-    return this.#registry.service(ref)
+    return this.#registry.service(ref, kernelPlugin)
   }
 
   /** Masks by value every secret that the configuration has held. */
@@ -246,17 +257,30 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
   }
 
+  /** Says every few seconds which plugin everybody waits for, until its step ends. */
+  async #reportSlow(plugin: string, phase: Phase, ended: AbortSignal): Promise<void> {
+    const startedAt = this.#clock.monotonic()
+    while (!ended.aborted) {
+      await this.#clock.sleep(slowStepMs, ended)
+      const durationMs = Math.round(this.#clock.monotonic() - startedAt)
+      if (!ended.aborted) this.log.info({ plugin, phase, durationMs }, `still in ${phase}: ${plugin}`)
+    }
+  }
+
   /** Runs one hook of a plugin under a deadline and enters it into the timeline. */
   async #step(host: PluginHost, phase: Phase, ms: number, hook: Hook, outer?: AbortSignal): Promise<void> {
     const plugin = host.plugin.id
     const deadline = phase === 'ready' ? 'setup' : phase
     const late = () => kernelError('PLINTH_DEADLINE_PASSED', { plugin, phase, ms: Math.round(ms), deadline })
     const startedAt = this.#clock.monotonic()
+    const ended = new AbortController()
+    void this.#reportSlow(plugin, phase, ended.signal)
     let outcome: TimelineEntry['outcome'] = 'failed'
     try {
       await withinDeadline(this.#clock, ms, hook, late, outer)
       outcome = 'ok'
     } finally {
+      ended.abort()
       const durationMs = this.#clock.monotonic() - startedAt
       this.#timeline.push(Object.freeze({ plugin, phase, startedAtMs: startedAt - this.#bornAt, durationMs, outcome }))
     }

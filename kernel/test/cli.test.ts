@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { kernelVersion } from '@plinth/kernel'
+import { programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 
@@ -98,47 +99,50 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   )
 })
 
-t.test('K-008 K-009 config shows what an early plugin has stored, and says when that could not be read', async (t) => {
-  const onStored = (...words: string[]) =>
-    plinth(['--product', join(fixtures, 'stored.config.ts'), ...words], { environment: {} })
-  const list = await onStored('config', 'list', '--plugin', 'desk')
-  t.match(list, { code: 0, stderr: '' })
-  t.match(list.stdout, /^platform\.desk\.colour +green +row 1 +desk$/m)
-  t.match(list.stdout, /^platform\.desk\.pin +\*{6} +row 2 +desk$/m)
-  t.match(
-    list.stdout,
-    /^platform\.desk\.height +70 +default of desk +desk$/m,
-    'a row that breaks the rule does not count',
-  )
-  const get = await onStored('config', 'get', 'platform.desk.colour', '--json')
-  t.strictSame(JSON.parse(get.stdout), {
-    key: 'platform.desk.colour',
-    source: 'database',
-    place: 'row 1',
-    value: 'green',
-  })
-  const { stdout } = await onStored('config', 'explain', 'platform.desk.colour', '--set', 'platform.desk.colour=red')
-  t.match(stdout, 'Value:       red  from --set platform.desk.colour')
-  t.match(stdout, /default: brown .*\n +database: green {2}\(row 1\)\n +command-line: red/)
+t.test(
+  'K-008 K-009 config shows what the plugin that supplies values has stored, and says when that could not be read',
+  async (t) => {
+    const onStored = (...words: string[]) =>
+      plinth(['--product', join(fixtures, 'stored.config.ts'), ...words], { environment: {} })
+    const list = await onStored('config', 'list', '--plugin', 'desk')
+    t.match(list, { code: 0, stderr: '' })
+    t.match(list.stdout, /^platform\.desk\.colour +green +row 1 +desk$/m)
+    t.match(list.stdout, /^platform\.desk\.pin +\*{6} +row 2 +desk$/m)
+    t.match(
+      list.stdout,
+      /^platform\.desk\.height +70 +default of desk +desk$/m,
+      'a row that breaks the rule does not count',
+    )
+    const get = await onStored('config', 'get', 'platform.desk.colour', '--json')
+    t.strictSame(JSON.parse(get.stdout), {
+      key: 'platform.desk.colour',
+      source: 'database',
+      place: 'row 1',
+      value: 'green',
+    })
+    const { stdout } = await onStored('config', 'explain', 'platform.desk.colour', '--set', 'platform.desk.colour=red')
+    t.match(stdout, 'Value:       red  from --set platform.desk.colour')
+    t.match(stdout, /default: brown .*\n +database: green {2}\(row 1\)\n +command-line: red/)
 
-  const withFault = (fault: string) =>
-    onStored('config', 'get', 'platform.desk.colour', '--set', `platform.centre.fault=${fault}`)
-  t.match(await withFault('setup'), {
-    code: 0,
-    stdout: 'brown\n',
-    stderr: /^Stored values could not be read, so they are missing here\. .*"centre" .*no database with \*{6}/,
-  })
-  t.match(await withFault('stop'), {
-    code: 0,
-    stdout: 'green\n',
-    stderr: /centre in stop: the database of \*{6} hangs/,
-  })
-  t.match(
-    await withFault('tired'),
-    { code: 0, stdout: 'brown\n', stderr: /^--set platform\.centre\.fault: Value of/ },
-    'a product with problems is not set up',
-  )
-})
+    const withFault = (fault: string) =>
+      onStored('config', 'get', 'platform.desk.colour', '--set', `platform.centre.fault=${fault}`)
+    t.match(await withFault('setup'), {
+      code: 0,
+      stdout: 'brown\n',
+      stderr: /^Stored values could not be read, so they are missing here\. .*"centre" .*no database with \*{6}/,
+    })
+    t.match(await withFault('stop'), {
+      code: 0,
+      stdout: 'green\n',
+      stderr: /centre in stop: the database of \*{6} hangs/,
+    })
+    t.match(
+      await withFault('tired'),
+      { code: 0, stdout: 'brown\n', stderr: /^--set platform\.centre\.fault: Value of/ },
+      'a product with problems is not set up',
+    )
+  },
+)
 
 t.test(
   'K-008 --set takes a value from a file or from standard input, and warns of a secret that everybody sees',
@@ -181,7 +185,7 @@ t.test(
     const main = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
     const reading = (...words: string[]) => {
       const given = {
-        env: { PATH: process.env['PATH'], ...environment },
+        env: programEnvironment(environment),
         encoding: 'utf8',
         input: 'of the input\n',
       } as const
@@ -294,6 +298,7 @@ t.test('K-009 K-018 doctor checks plan, values and health without serving, and s
   })
   const sick = await onShop('doctor', '--set', 'platform.shop.healthy=false')
   t.match(sick, { code: 1, stdout: /^failed +health of till +the till refuses \*{6}$/m })
+  t.match(sick.stdout, /^setup \d+ ms\n├── \S+ \d+ ms\n└── \S+ \d+ ms$/m, 'how long each plugin took')
   const refused = await plinth(['--product', shop, 'doctor'], { environment: {} })
   t.match(refused, {
     code: 1,
@@ -431,7 +436,7 @@ function spawned(words: readonly string[], settings: Readonly<Record<string, str
   const main = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
   const child: ChildProcess = spawn(process.execPath, [main, '--product', file, ...words, ...set], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], ...environment },
+    env: programEnvironment(environment),
   })
   let output = ''
   let stdout = ''
@@ -589,7 +594,7 @@ t.test('a reader that leaves early is no failure', async (t) => {
   const program = join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')
   const child = spawn(process.execPath, [program, 'config', 'list', '--json', '--product', shop], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'], ...environment },
+    env: programEnvironment(environment),
   })
   child.stdout.destroy()
   let complaint = ''

@@ -6,6 +6,7 @@ import {
   type Kernel,
   kernel,
   key,
+  optional,
   PlinthError,
   type Plugin,
   type PluginContext,
@@ -16,6 +17,7 @@ import {
 } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
+import { pino } from 'pino'
 import t from 'tap'
 import { plugin, productOf } from './sample-plugin.ts'
 
@@ -338,6 +340,26 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
   t.equal(clock.sleepers, 0)
 })
 
+t.test('K-018 while a plugin takes long, the log says every five seconds for whom the product waits', async (t) => {
+  const clock = manualClock()
+  const lines: { msg: string; durationMs?: number }[] = []
+  const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) })
+  const slow = plugin('slow', { setup: ({ signal }) => clock.sleep(12_000, signal) })
+  const started = startForTest(productOf([plugin('quick'), slow]), { clock, logger })
+  await clock.advance(12_000)
+  const running = await started
+  t.teardown(() => running.stop('test ended'))
+  t.match(
+    lines.filter(({ msg }) => msg.startsWith('still')),
+    [
+      { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 5000 },
+      { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 10_000 },
+    ],
+  )
+  t.equal(lines.at(-1)?.msg, 'started')
+  t.equal(clock.sleepers, 0, 'and nothing waits any more')
+})
+
 t.test('K-018 the drain is announced to all at once, and nobody uses up the time of the others', async (t) => {
   const clock = manualClock()
   const log: string[] = []
@@ -499,6 +521,80 @@ t.test('C-002 contributors come before the owner of the point; absent optional s
     'a context is frozen',
   )
   await running.stop('test ended')
+})
+
+t.test('C-002 a live point is read at use, so that a contributor may build on its owner', async (t) => {
+  interface Login {
+    ask(): string[]
+  }
+  const login = service<Login>('login')
+  const guards = extensionPoint<() => string>('guards', { live: true })
+  let atSetUp = 0
+  const owner = plugin('owner', {
+    provides: [login],
+    extensionPoints: [guards],
+    setup({ provide, contributions }) {
+      const all = contributions(guards)
+      atSetUp = all.size
+      provide(login, { ask: () => [...all.values()].map((guard) => guard()) })
+    },
+  })
+  const guarding = plugin('guarding', {
+    requires: { login },
+    contributes: [guards, optional(extensionPoint<number>('of-nobody'))],
+    setup({ contribute }) {
+      contribute(guards, 'guarding', () => 'asked')
+      contribute(extensionPoint<number>('of-nobody'), 'guarding', 1)
+    },
+  })
+  const running = await startForTest(productOf([guarding, owner]))
+  t.teardown(() => running.stop('test ended'))
+  t.same(
+    running.plugins.map(({ id }) => id),
+    ['owner', 'guarding'],
+  )
+  t.equal(atSetUp, 0)
+  t.same(running.service(login).ask(), ['asked'])
+  const waits = plugin('waits', { ...owner, extensionPoints: [extensionPoint('guards')] } as never)
+  await t.rejects(startForTest(productOf([guarding, waits])), /PLINTH_PLAN_DEPENDENCY_CYCLE/, 'not live: a circle')
+})
+
+t.test('C-002 a provider can give each consumer an implementation of its own, and knows who calls', async (t) => {
+  interface Greeter {
+    greet(): string
+  }
+  const greeter = service<Greeter>('greeter')
+  const made: string[] = []
+  const greeted: Record<string, Greeter> = {}
+  const consumer = (id: string) =>
+    plugin(id, {
+      requires: { greeter, again: optional(greeter) },
+      setup({ services }) {
+        const { greeter, again } = services as { greeter: Greeter; again: Greeter }
+        t.equal(again, greeter, 'one plugin has one')
+        greeted[id] = greeter
+      },
+    })
+  const provider = plugin('host', {
+    provides: [greeter],
+    commands: [{ name: 'greet', summary: 'x', run: ({ own }) => void own(greeter).greet() }],
+    setup({ provideEach }) {
+      provideEach(greeter, ({ id, version }) => {
+        made.push(id)
+        return { greet: () => `hello ${id} ${version}` }
+      })
+    },
+  })
+  const running = await startForTest(productOf([consumer('b'), provider, consumer('a')]))
+  t.teardown(() => running.stop('test ended'))
+  t.same(
+    Object.values(greeted).map((one) => one.greet()),
+    ['hello b 1.0.0', 'hello a 1.0.0'],
+  )
+  t.match(running.service(greeter).greet(), /^hello kernel /, 'whoever started the product')
+  t.equal(running.runtimeOf('host')?.own(greeter).greet(), 'hello host 1.0.0', 'the provider itself')
+  t.equal(running.service(greeter), running.service(greeter))
+  t.same(made, ['b', 'a', 'kernel', 'host'], 'each is made once')
 })
 
 t.test('K-018 the kernel tells plugins of tasks, states and how long everything took', async (t) => {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import {
   defineProduct,
   extensionPoint,
@@ -22,6 +24,9 @@ import { startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { plugin, productOf } from './sample-plugin.ts'
+
+const repository = join(import.meta.dirname, '../..')
+const measureSource = join(repository, 'scripts/measure-source.ts')
 
 const web: readonly Role[] = ['web', 'worker']
 const plan = (plugins: readonly unknown[], roles = web) => planProduct(plugins, { kernelVersion, roles })
@@ -238,38 +243,44 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
   const edge = fc.record({
     from: fc.nat(7),
     to: fc.nat(7),
-    via: fc.constantFrom('requires', 'optional', 'contribution'),
+    via: fc.constantFrom('requires', 'optional', 'contribution', 'live'),
   })
   const graph = fc.record({
     size: fc.integer({ min: 1, max: 8 }),
     edges: fc.array(edge, { maxLength: 14 }),
-    early: fc.array(fc.nat(7), { maxLength: 2 }),
+    suppliers: fc.array(fc.nat(7), { maxLength: 2 }),
   })
   fc.assert(
-    fc.property(graph, ({ size, edges, early }) => {
+    fc.property(graph, ({ size, edges, suppliers }) => {
       const inside = edges.filter(({ from, to }) => from < size && to < size)
       const plugins = Array.from({ length: size }, (_, index) => {
         const own = inside.filter(({ from }) => from === index)
         const requires = own.flatMap(({ to, via }) => {
           const ref = service<object>(`s${to}`)
-          return via === 'contribution' ? [] : [[`s${to}`, via === 'optional' ? optional(ref) : ref]]
+          return via === 'contribution' || via === 'live' ? [] : [[`s${to}`, via === 'optional' ? optional(ref) : ref]]
         })
-        const hungBy = inside.filter(({ to, via }) => via === 'contribution' && to === index)
+        const contributions = inside.filter(({ to, via }) => via === 'contribution' && to === index)
+        const live = inside.filter(({ to, via }) => via === 'live' && to === index)
         return plugin(`p${index}`, {
-          early: early.includes(index),
+          suppliesConfiguration: suppliers.includes(index),
           requires: Object.fromEntries(requires),
           provides: [service(`s${index}`)],
-          extensionPoints: [extensionPoint(`e${index}`)],
-          contributes: hungBy.map(({ from }) => extensionPoint(`e${from}`)),
+          extensionPoints: [extensionPoint(`e${index}`), extensionPoint(`l${index}`, { live: true })],
+          contributes: [
+            ...contributions.map(({ from }) => extensionPoint(`e${from}`)),
+            ...live.map(({ from }) => extensionPoint(`l${from}`, { live: true })),
+            optional(extensionPoint('absent')),
+          ],
           setup() {
             throw new Error('ran')
           },
         })
       })
-      const needs = (a: number, b: number) => inside.some(({ from, to }) => from === a && to === b)
+      const edgesIn = inside.filter(({ via }) => via !== 'live')
+      const needs = (a: number, b: number) => edgesIn.some(({ from, to }) => from === a && to === b)
       // A contribution of a plugin to its own point is no dependency.
       const isEdge = (a: number, b: number) =>
-        a === b ? inside.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
+        a === b ? edgesIn.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
       const reach = reachability(size, isEdge)
 
       const first = plan(Object.freeze(plugins))
@@ -297,12 +308,12 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
           if (isEdge(a, b)) assert.ok(position.indexOf(b) < position.indexOf(a), `p${b} comes before p${a}`)
         }
       }
-      const isEarly = (index: number) => early.includes(index)
-      const lastEarly = position.findLastIndex(isEarly)
-      for (const index of position.slice(0, lastEarly + 1)) {
+      const isSupplier = (index: number) => suppliers.includes(index)
+      const lastSupplier = position.findLastIndex(isSupplier)
+      for (const index of position.slice(0, lastSupplier + 1)) {
         assert.ok(
-          isEarly(index) || early.some((one) => reach[one]?.[index]),
-          'before an early plugin comes only what it needs',
+          isSupplier(index) || suppliers.some((one) => reach[one]?.[index]),
+          'before a supplier of configuration comes only what it needs',
         )
       }
     }),
@@ -406,7 +417,9 @@ t.test('C-002 two copies of the kernel understand each other', async (t) => {
   const copy = '?copy=2'
   const secondPlugin: typeof import('../src/plugin.ts') = await import(`../src/plugin.ts${copy}`)
   const secondRefs: typeof import('../src/refs.ts') = await import(`../src/refs.ts${copy}`)
-  const secondErrors: typeof import('../src/errors.ts') = await import(`../src/errors.ts${copy}`)
+  const secondErrors: typeof import('../src/errors/coded-error.ts') = await import(
+    `../src/errors/coded-error.ts${copy}`
+  )
   t.not(secondPlugin.definePlugin, (await import('@plinth/kernel')).definePlugin, 'it is another copy')
 
   const greeter = secondRefs.service<{ greet(): string }>('greeter')
@@ -501,7 +514,15 @@ t.test(
       ])
     }
     const every: Required<PluginDeclaration> = {
-      ...{ id: 'every', version: '1.0.0', kernel: '^1.0.0', roles: ['web'], early: true, requires: {}, provides: [] },
+      ...{
+        id: 'every',
+        version: '1.0.0',
+        kernel: '^1.0.0',
+        roles: ['web'],
+        requires: {},
+        provides: [],
+        suppliesConfiguration: true,
+      },
       ...{ extensionPoints: [], contributes: [], config: {}, permissions: [], migrations: [], entities: [] },
       ...{
         messages: { en: {}, 'zh-CN': {} },
@@ -510,7 +531,7 @@ t.test(
         commands: [],
         carriesOut: ['messages'],
       },
-      ...{ setupDeadlineMs: 1, setup() {} },
+      ...{ setupDeadlineMs: 1, setup() {}, fallbackStart: () => undefined },
     }
     const { problems: none, warnings } = prepareProduct(productOf([plugin('every', every)]), { envFile: false })
     t.strictSame([...none, ...warnings], [], 'every member of the type is known')
@@ -524,4 +545,11 @@ t.test('C-002 what a loaded plugin carries out is no warning, whatever it is cal
     prepareProduct(productOf([declaring, ...plugins]), { envFile: false }).warnings.map(({ place }) => place)
   t.strictSame(warningsWith(), ['entities', 'migrations', 'scheduledTasks'])
   t.strictSame(warningsWith(plugin('clockwork', { carriesOut: ['scheduledTasks'] })), ['entities', 'migrations'])
+})
+
+t.test('the core of the kernel stays small enough to be read: its rooms are counted apart', async (t) => {
+  const measured = execFileSync(process.execPath, [measureSource, '--json', repository], { encoding: 'utf8' })
+  const { byFolder } = JSON.parse(measured) as { byFolder: { folder: string; lines: number }[] }
+  const core = byFolder.find(({ folder }) => folder === join('kernel', 'src'))?.lines ?? Number.NaN
+  t.ok(core <= 1500, `${core} lines of code`)
 })

@@ -1,6 +1,6 @@
-import { definePlugin, defineProduct, type Plugin, type PluginDeclaration, type Unchecked } from '@plinth/kernel'
+import { definePlugin, defineProduct, type Plugin, type PluginDeclaration } from '@plinth/kernel'
 
-type Declaration = PluginDeclaration<Unchecked, Unchecked>
+type Declaration = PluginDeclaration
 
 /** A plugin with the members that a test is about. */
 export function plugin(id: string, members: Partial<Declaration> = {}): Plugin {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { serves } from '../src/cli/command-line.ts'
 import { supervise } from '../src/cli/supervisor.ts'
@@ -29,7 +29,7 @@ function started(t: Test, words: readonly string[] = [], fault = 'none', product
   const all = [...settings, '--product', product, 'start', ...words, ...faults]
   const child: ChildProcess = spawn(process.execPath, [program, ...all], {
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: programEnvironment(),
   })
   child.stdin?.end(input)
   t.teardown(() => child.kill('SIGKILL'))

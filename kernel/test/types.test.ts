@@ -16,6 +16,7 @@ import {
   notificationChannel,
   optional,
   type PluginContext,
+  type ScheduledTask,
   type ServicesOf,
   service,
 } from '@plinth/kernel'
@@ -77,8 +78,8 @@ t.test('C-002 a context has exactly the declared services, an optional one only 
   definePlugin({ id: 'x', ...identity, contributes: [mailer] })
   // @ts-expect-error an extension point is no service
   definePlugin({ id: 'x', ...identity, requires: { phrases } })
-  // @ts-expect-error only a service can be optional
-  optional(phrases)
+  // @ts-expect-error only a service or a point can be optional
+  optional('phrases')
   // @ts-expect-error a plugin has a version
   definePlugin({ id: 'x', kernel: '^1.0.0' })
   // @ts-expect-error there is no such role
@@ -123,6 +124,96 @@ t.test('C-002 what a plugin provides and contributes has the type of the referen
   })
   t.equal(plugin.id, 'provider')
   t.throws(() => Object.assign(plugin, { id: 'other' }), TypeError)
+})
+
+t.test('C-002 a plugin provides, takes and contributes what its declaration lists, and nothing else', async (t) => {
+  const provides = [audit] as const
+  const task = (run: ScheduledTask<{ provides: typeof provides }>['run']) =>
+    ({ name: 'x', displayName: 'x', fixedDelay: 1, autoStartup: true, run }) as const
+  const others = extensionPoint<(text: string) => number>('others')
+  const plugin = definePlugin({
+    id: 'narrow',
+    ...identity,
+    provides,
+    extensionPoints: [phrases],
+    contributes: [others],
+    setup(context) {
+      const { provide, provideEach, own, contribute, contributions } = context
+      provide(audit, { write() {} })
+      provideEach(audit, ({ id, version }) => ({ write: (line) => void `${id} ${version} ${line}` }))
+      own(audit).write('x')
+      contribute(others, 'a', (text) => text.length)
+      // @ts-expect-error it is not in `provides`
+      provide(mailer, { send: async () => 1 })
+      // @ts-expect-error it is not in `provides`
+      provideEach(mailer, () => ({ send: async () => 1 }))
+      // @ts-expect-error the wrong implementation for a consumer
+      provideEach(audit, ({ id }) => id)
+      // @ts-expect-error it is no service of its own
+      own(mailer)
+      // @ts-expect-error it is not in `contributes`
+      contribute(phrases, 'a', () => 'x')
+      // @ts-expect-error it is not in `extensionPoints`
+      contributions(others)
+      // @ts-expect-error the wrong implementation of the service
+      provide(audit, { write: 3 })
+      // @ts-expect-error the wrong implementation for the point
+      contribute(others, 'a', (text) => text)
+    },
+    scheduledTasks: [
+      task(({ own }) => own(audit).write('x')),
+      {
+        ...task(() => {}),
+        run({ own }) {
+          own(audit).write('x')
+          // @ts-expect-error it is no service of its own
+          own(mailer)
+        },
+      },
+    ],
+    commands: [
+      {
+        name: 'x',
+        summary: 'x',
+        run({ own }) {
+          own(audit).write('x')
+          // @ts-expect-error it is no service of its own
+          own(mailer)
+        },
+      },
+    ],
+  })
+  definePlugin({
+    id: 'bare',
+    ...identity,
+    setup({ provide, contribute, contributions, own }) {
+      // @ts-expect-error a plugin that declares no service provides none
+      provide(mailer, { send: async () => 1 })
+      // @ts-expect-error nor has one of its own
+      own(mailer)
+      // @ts-expect-error it contributes nowhere
+      contribute(phrases, 'a', () => 'x')
+      // @ts-expect-error it owns no point
+      contributions(phrases)
+    },
+  })
+  const mailing: ScheduledTask<{ requires: { mail: typeof mailer } }> = {
+    ...task(() => {}),
+    run: ({ services }) => void services.mail.send('x'),
+  }
+  const wider = service<Mailer & Audit>('wider')
+  definePlugin({
+    id: 'strict',
+    ...identity,
+    provides: [mailer],
+    setup({ provide }) {
+      // @ts-expect-error a service that can do more is another one
+      provide(wider, { send: async () => 1, write() {} })
+    },
+  })
+  // @ts-expect-error a task of a plugin that requires a service which this one does not
+  definePlugin({ id: 'idle', ...identity, scheduledTasks: [mailing] })
+  t.equal(plugin.id, 'narrow')
 })
 
 t.test('K-008 a plugin reads its own keys with the types of their declarations', async (t) => {

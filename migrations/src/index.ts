@@ -11,8 +11,7 @@ export {
 export type { AppliedChangeSet } from './changelog.ts'
 export type { ColumnType, ColumnTypes } from './column-types.ts'
 export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from './compile.ts'
-export { type Dialect, dialects } from './dialect.ts'
-export { type MigrationErrorCode, migrationErrors } from './errors.ts'
+export { type Dialect, databaseNow, dialects } from './dialect.ts'
 export type { LockHolder, LockOptions } from './lock.ts'
 export {
   type MigrateOptions,
@@ -23,4 +22,3 @@ export {
   type MigratorOptions,
   type PendingChangeSet,
 } from './migrator.ts'
-export { mayBeAlive, type ProcessIdentity, processIdentity } from './process-identity.ts'

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf, mayBeAlive, type ProcessIdentity, processIdentity } from '@plinth/kernel'
 import { type RawBuilder, sql } from 'kysely'
 import { type ChangelogDb, lockTable, unlessMissing } from './changelog.ts'
 import { type Dialect, databaseNow } from './dialect.ts'
 import { migrationError } from './errors.ts'
-import { mayBeAlive, type ProcessIdentity, processIdentity } from './process-identity.ts'
 
 export interface LockOptions {
   /** Milliseconds without a sign of life after which another process takes over; 30 000 when absent. */
@@ -108,7 +108,7 @@ export class MigrationLock {
       return numUpdatedRows === 1n
     } catch (error) {
       // SQLite: the holder writes at this moment.
-      if (String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')) return false
+      if (String(codeOf(error)).startsWith('SQLITE_BUSY')) return false
       throw error
     }
   }

@@ -157,7 +157,7 @@ export class Migrator {
    * Applies what is pending, one process at a time; others wait and find nothing to do. May be killed at any moment and
    * called again. With nothing pending it writes nothing and takes no lock.
    *
-   * @throws PlinthError with one of the codes of `migrationErrors`
+   * @throws PlinthError with one of the codes of `errors.ts`
    */
   async migrate({
     signal = new AbortController().signal,

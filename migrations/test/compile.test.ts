@@ -5,7 +5,6 @@ import {
   type Dialect,
   defineChangeSet,
   dialects,
-  migrationErrors,
 } from '@plinth/migrations'
 import fc from 'fast-check'
 import t from 'tap'
@@ -168,11 +167,4 @@ t.test('the checksum follows what is done, not how it is laid out', async (t) =>
     base,
   )
   t.not(one({ up: ({ sql }) => [sql`create index a_b on a (b)`], data: async () => undefined })?.checksum, base)
-})
-
-t.test('every error says what to do', async (t) => {
-  for (const [code, { text, fix }] of Object.entries(migrationErrors)) {
-    t.match(code, /^PLINTH_MIGRATION_[A-Z_]+$/)
-    t.ok(text.endsWith('.') && fix.endsWith('.'), code)
-  }
 })

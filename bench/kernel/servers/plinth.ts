@@ -23,7 +23,7 @@ const bench = definePlugin({
   kernel: '^1.0.0',
   requires: { http: httpServer },
   setup({ services }) {
-    services.http.route('bench', {
+    services.http.route({
       method: 'GET',
       path: articlePath,
       summary: 'Read an article',
@@ -32,7 +32,7 @@ const bench = definePlugin({
       response: Type.Unsafe<Article>(articleSchema),
       handler: async (request) => articleOf(request.params.id),
     })
-    services.http.route('bench', {
+    services.http.route({
       method: 'POST',
       path: orderPath,
       summary: 'Place an order',

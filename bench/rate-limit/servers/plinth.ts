@@ -1,8 +1,8 @@
 import database from '@plinth/database'
-import http, { http as httpServer } from '@plinth/http'
+import http, { http as httpServer, rateLimited } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct, startProduct } from '@plinth/kernel'
-import rateLimit, { rateLimited } from '@plinth/rate-limit'
+import rateLimit from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
@@ -17,7 +17,7 @@ const bench = definePlugin({
   kernel: '^1.0.0',
   requires: { http: httpServer },
   setup({ services }) {
-    services.http.route('bench', {
+    services.http.route({
       method: 'GET',
       path: '/api/v1/bench/articles/:id',
       summary: 'Read an article',

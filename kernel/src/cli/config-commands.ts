@@ -2,7 +2,8 @@ import { type CatalogueEntry, type JsonValue, localize } from '@plinth/config-sc
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
 import type { Explanation, SourcedValue } from '../config-values.ts'
-import { kernelError, reasonOf } from '../errors.ts'
+import { reasonOf } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
@@ -63,7 +64,9 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
 /** Plugins that supply stored values are set up to have them, and no others: one of those may be what a value keeps down. */
 async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
   const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
-  const suppliers = prepared.plan.plugins.filter(({ early }) => early === true).map(({ id }) => id)
+  const suppliers = prepared.plan.plugins
+    .filter(({ suppliesConfiguration }) => suppliesConfiguration)
+    .map(({ id }) => id)
   if (suppliers.length === 0 || prepared.problems.length > 0) return byKey(prepared.config.list())
   const started = await startPart(scope, { needed: suppliers, setsUp: 'needed' }).catch((error: unknown) => {
     scope.output.progress(`Stored values could not be read, so they are missing here. ${reasonOf(error)}`)

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { healthCheck } from '../contracts/health-check.ts'
-import type { ConfigAdmin } from '../contracts/kernel.ts'
+import type { ConfigAdmin, TimelineEntry } from '../contracts/kernel.ts'
 import { withinDeadline } from '../deadline.ts'
-import { describeProblem, isPlinthError, reasonOf } from '../errors.ts'
+import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { describeProblem } from '../errors/kernel-errors.ts'
 import { prepareProduct } from '../product.ts'
 import { exitCodes } from './exit-codes.ts'
 import { interruptible } from './interruptible.ts'
@@ -11,6 +12,7 @@ import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 import { authorStack } from './stack.ts'
+import { timeTree } from './time-tree.ts'
 
 interface Finding {
   readonly check: string
@@ -28,17 +30,19 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
     .command('doctor')
     .summary('check plan, configuration and every health check without serving anything')
     .action(async () => {
-      const findings = await interruptible((signal) => examine(scope, signal))
+      const timeline: TimelineEntry[] = []
+      const findings = await interruptible((signal) => examine(scope, timeline, signal))
       const isHealthy = findings.every(({ outcome }) => outcome !== 'failed')
       const rows = findings.map(({ check, outcome, detail }) => [outcome, check, detail])
       const stacks = findings.flatMap(({ check, stack }) => (stack === undefined ? [] : [`\n${check}:\n${stack}`]))
-      const text = [table([['OUTCOME', 'CHECK', 'DETAIL'], ...rows]), ...stacks].join('\n')
-      scope.output.result({ healthy: isHealthy, findings }, text)
+      const times = timeline.length === 0 ? [] : ['', timeTree(timeline)]
+      const text = [table([['OUTCOME', 'CHECK', 'DETAIL'], ...rows]), ...times, ...stacks].join('\n')
+      scope.output.result({ healthy: isHealthy, findings, timeline }, text)
       scope.exit(isHealthy ? exitCodes.ok : exitCodes.failed)
     })
 }
 
-async function examine(scope: CommandScope, signal: AbortSignal): Promise<Finding[]> {
+async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: AbortSignal): Promise<Finding[]> {
   const options = { ...scope.options(), roles: ['cli'] as const, signal }
   const { problems, warnings, plan } = prepareProduct(scope.product(), options)
   const findings: Finding[] = [
@@ -57,6 +61,7 @@ async function examine(scope: CommandScope, signal: AbortSignal): Promise<Findin
     for (const failure of failures) {
       findings.push(await judge('set-up', () => Promise.reject(failure)))
     }
+    timeline.push(...running.timeline)
     const late = () => new Error(`no answer within ${checkDeadlineMs} ms`)
     for (const finding of await judgeStored(running.config, signal)) findings.push(finding)
     for (const [name, check] of running.contributions(healthCheck)) {

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { kernelError, reasonOf } from '../errors.ts'
+import { reasonOf } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
 import { isProduct, type Product } from '../product.ts'
 
 /** How long a second look at a file that cannot be read may take, in milliseconds. */

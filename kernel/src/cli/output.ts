@@ -1,6 +1,8 @@
 import type { CommandOutput } from '../contracts/command.ts'
-import { isPlinthError, kernelError, type PlinthError, reasonOf, StartRefusedError } from '../errors.ts'
-import { authorStack, isBusinessError } from './stack.ts'
+import { isBusinessError } from '../errors/business-error.ts'
+import { isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { kernelError, StartRefusedError } from '../errors/kernel-errors.ts'
+import { authorStack } from './stack.ts'
 
 export interface Streams {
   readonly stdout: { write(text: string): unknown }

@@ -1,5 +1,5 @@
 import type { CommandSetup } from '../contracts/command.ts'
-import { reasonOf } from '../errors.ts'
+import { reasonOf } from '../errors/coded-error.ts'
 import type { Dependency, Plan } from '../plan.ts'
 import { definePlugin, isPlugin, type Plugin } from '../plugin.ts'
 import { prepareProduct } from '../product.ts'
@@ -55,18 +55,18 @@ export async function startPart(scope: CommandScope, { needed, setsUp, signal }:
 }
 
 /**
- * Plugins with all that they depend on in these ways. Early ones are among them, because they supply values, unless each
- * of the plugins is needed by an early one itself.
+ * Plugins with all that they depend on in these ways. Those that supply configuration values are among them, unless one
+ * of them needs each of the plugins itself.
  */
 function withNeeds(
   { plugins, dependencies }: Plan,
   asked: readonly string[],
   ways: readonly Dependency['via'][],
 ): ReadonlySet<string> {
-  const lastEarly = plugins.findLastIndex(({ early }) => early)
-  const isLater = asked.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastEarly)
-  const early = plugins.filter((plugin) => isLater && plugin.early).map(({ id }) => id)
-  const needed = new Set([...asked, ...early])
+  const lastSupplier = plugins.findLastIndex(({ suppliesConfiguration }) => suppliesConfiguration)
+  const isLater = asked.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastSupplier)
+  const suppliers = plugins.filter(({ suppliesConfiguration }) => isLater && suppliesConfiguration)
+  const needed = new Set([...asked, ...suppliers.map(({ id }) => id)])
   // What is added to a set while it is walked is walked too.
   for (const id of needed) {
     for (const { on, via } of dependencies.get(id) ?? []) if (ways.includes(via)) needed.add(on)

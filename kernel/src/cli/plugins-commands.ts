@@ -1,11 +1,11 @@
 import { didYouMean } from '@plinth/config-schema/reading'
 import type { Command } from 'commander'
-import { kernelError } from '../errors.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelPlugin, kernelVersion } from '../kernel-plugin.ts'
 import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import type { Requirements } from '../refs.ts'
+import { refOf } from '../refs.ts'
 import { table } from './output.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
@@ -62,9 +62,10 @@ const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map
 
 /** What a plugin requires, by service id. */
 function requirementsOf({ requires = {} }: Plugin): { readonly ref: string; readonly via: 'requires' | 'optional' }[] {
-  return Object.values(requires as Requirements).map((need) =>
-    need.kind === 'optional' ? { ref: need.ref.id, via: 'optional' } : { ref: need.id, via: 'requires' },
-  )
+  return Object.values(requires).map((need) => ({
+    ref: refOf(need).id,
+    via: need.kind === 'optional' ? 'optional' : 'requires',
+  }))
 }
 
 const summarize = (plugin: Plugin, state: string) => ({
@@ -108,7 +109,9 @@ function why(name: string, prepared: PreparedProduct): Answer {
   }
   const owner = plan.owners.get(name)
   if (owner !== undefined) {
-    const contributors = plan.plugins.filter(({ contributes = [] }) => contributes.some(({ id }) => id === name))
+    const contributors = plan.plugins.filter(({ contributes = [] }) =>
+      contributes.some((need) => refOf(need).id === name),
+    )
     return {
       name,
       kind: 'extension point',

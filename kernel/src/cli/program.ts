@@ -3,9 +3,10 @@ import { join, resolve } from 'node:path'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
 import type { CommandDeclaration } from '../contracts/command.ts'
-import { isPlinthError, kernelError, type PlinthError, reasonOf } from '../errors.ts'
+import { isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
-import { isPlugin, type Unchecked } from '../plugin.ts'
+import { isPlugin } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
@@ -142,14 +143,7 @@ function subcommandOf(group: Command, name: string): Command {
 function addContributedCommand(
   program: Command,
   plugin: string,
-  {
-    name,
-    summary,
-    arguments: parameters = [],
-    options = [],
-    setsUp = 'all',
-    run,
-  }: CommandDeclaration<Unchecked, Unchecked>,
+  { name, summary, arguments: parameters = [], options = [], setsUp = 'all', run }: CommandDeclaration,
   scope: CommandScope,
 ): void {
   const words = name.split(' ')

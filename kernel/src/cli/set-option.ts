@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
+import { codeOf } from '../errors/coded-error.ts'
 import { isPlugin } from '../plugin.ts'
 import type { Product } from '../product.ts'
 
@@ -50,9 +51,7 @@ function fileContent(file: string, key: string): string {
     return content(readFileSync(file), `The file for "${key}"`)
   } catch (error) {
     if (error instanceof InvalidArgumentError) throw error
-    throw new InvalidArgumentError(
-      `The file for "${key}" cannot be read (${(error as NodeJS.ErrnoException).code}): ${file}.`,
-    )
+    throw new InvalidArgumentError(`The file for "${key}" cannot be read (${codeOf(error)}): ${file}.`)
   }
 }
 

@@ -1,15 +1,11 @@
 import { fileURLToPath } from 'node:url'
-import type { BusinessError } from '../contracts/business-error.ts'
-import { isPlinthError } from '../errors.ts'
+import { isBusinessError } from '../errors/business-error.ts'
+import { isPlinthError } from '../errors/coded-error.ts'
 import { type ErrorLine, errorLine } from '../logging/error-line.ts'
 import { originOf, type Plugin } from '../plugin.ts'
 
 /** Errors that say where something failed; what failed is their cause. */
 const wrappers: ReadonlySet<string> = new Set(['PLINTH_START_FAILED', 'PLINTH_PRODUCT_INVALID'])
-
-/** By name, because another copy of the kernel may have made it. */
-export const isBusinessError = (error: unknown): error is BusinessError =>
-  error instanceof Error && error.name === 'BusinessError'
 
 /**
  * The stack with its causes that an author needs to find a mistake; none for an error that brings its own advice, because

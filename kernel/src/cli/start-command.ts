@@ -1,10 +1,11 @@
 import { type Command, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import { isPlinthError, reasonOf } from '../errors.ts'
+import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { SettingsTrial } from '../files/settings-trial.ts'
 import type { Role } from '../plugin.ts'
 import { startProduct } from '../running-product.ts'
 import { exitCodes } from './exit-codes.ts'
+import { startWithFallback } from './fallback-start.ts'
 import { interruptible, keptAlive } from './interruptible.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 import { startOnTrial } from './trial-start.ts'
@@ -46,9 +47,11 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
   try {
     const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
     const product = scope.product()
+    const { progress } = scope.output
     const running = await startOnTrial({
-      ...{ trial: new SettingsTrial(product.root), signal, clock: systemClock, progress: scope.output.progress },
+      ...{ trial: new SettingsTrial(product.root), signal, clock: systemClock, progress },
       start: (given) => startProduct(product, { ...options, signal: given }),
+      startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })
     // Its end is awaited below, whoever asked for it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))

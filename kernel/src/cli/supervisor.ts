@@ -109,12 +109,12 @@ function isStopped(end: number, signal: NodeJS.Signals | null, wasReady: boolean
 
 /** Loads the kernel's errors only now. */
 async function restartLoop(): Promise<Error> {
-  const { kernelError } = await import('../errors.ts')
+  const { kernelError } = await import('../errors/kernel-errors.ts')
   return kernelError('PLINTH_RESTART_LOOP', { count: mostRestarts + 1, seconds: restartWindowMs / 1000 })
 }
 
 async function crashLoop(): Promise<Error> {
-  const { kernelError } = await import('../errors.ts')
+  const { kernelError } = await import('../errors/kernel-errors.ts')
   return kernelError('PLINTH_CRASH_LOOP', { count: mostCrashes, minutes: crashWindowMs / 60_000 })
 }
 

@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts'
-import { isPlinthError, reasonOf, StartRefusedError } from '../errors.ts'
+import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { StartRefusedError } from '../errors/kernel-errors.ts'
 import type { SettingsTrial } from '../files/settings-trial.ts'
+import { failureOf } from './fallback-start.ts'
 
 /** Pause before the next try; twice as long each time. */
 const firstPauseMs = 1000
@@ -10,6 +12,8 @@ export interface TrialStart<T> {
   readonly trial: SettingsTrial
   /** Starts the product; gives up when the signal aborts, with everything released. */
   readonly start: (signal: AbortSignal) => Promise<T>
+  /** The same where nothing is on trial, or not any more; `start` when absent. */
+  readonly startForGood?: (signal: AbortSignal) => Promise<T>
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Tells the operator how it goes on. */
@@ -22,9 +26,16 @@ export interface TrialStart<T> {
  *
  * @throws as the last start does
  */
-export async function startOnTrial<T>({ trial, start, signal, clock, progress }: TrialStart<T>): Promise<T> {
+export async function startOnTrial<T>({
+  trial,
+  start,
+  startForGood = start,
+  signal,
+  clock,
+  progress,
+}: TrialStart<T>): Promise<T> {
   const patienceMs = await trial.patienceMs()
-  if (patienceMs === undefined) return start(signal)
+  if (patienceMs === undefined) return startForGood(signal)
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
   let why: unknown
@@ -41,8 +52,8 @@ export async function startOnTrial<T>({ trial, start, signal, clock, progress }:
         progress(
           `The product goes back to its previous settings, because it does not start on the new ones. ${reasonOf(why)}`,
         )
-        await trial.giveBack(whyOf(why))
-        return start(signal)
+        await trial.giveBack(failureOf(why))
+        return startForGood(signal)
       }
       const waitMs = Math.min(pauseMs, left())
       progress(`The product does not start on its new settings. ${reasonOf(why)} It tries again in ${waitMs / 1000} s.`)
@@ -63,10 +74,4 @@ async function inTime<T>(start: TrialStart<T>['start'], ms: number, clock: Clock
   } finally {
     done.abort()
   }
-}
-
-/** What a plugin said rather than where. */
-function whyOf(error: unknown): { readonly code: string; readonly reason: string } {
-  const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
-  return { code: isPlinthError(cause) ? cause.code : '', reason: reasonOf(cause) }
 }

@@ -1,6 +1,4 @@
-import type { KeyDeclarations } from '@plinth/config-schema'
-import type { PluginRuntime } from '../plugin.ts'
-import type { Requirements } from '../refs.ts'
+import type { Declared, PluginRuntime } from '../plugin.ts'
 
 /** Where a command writes. With `--json` exactly one JSON document goes to standard output, through `result`. */
 export interface CommandOutput {
@@ -30,10 +28,7 @@ export type CommandSetup = 'all' | 'needed' | 'possible'
  * A command of the `plinth` program that a plugin brings. The product is set up in the role `cli` first: services are
  * there, nothing listens and nothing migrates by itself.
  */
-export interface CommandDeclaration<
-  R extends Requirements = Requirements,
-  K extends KeyDeclarations = KeyDeclarations,
-> {
+export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
   /** Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may be one of the kernel. */
   readonly name: string
   readonly summary: string
@@ -45,5 +40,5 @@ export interface CommandDeclaration<
   readonly setsUp?: CommandSetup
   /** Answers the exit code; nothing means 0. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands end without a word
-  run(runtime: PluginRuntime<R, K>, invocation: CommandInvocation): number | void | Promise<number | void>
+  readonly run: (runtime: PluginRuntime<D>, invocation: CommandInvocation) => number | void | Promise<number | void>
 }

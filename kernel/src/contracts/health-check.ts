@@ -7,4 +7,4 @@ import { extensionPoint } from '../refs.ts'
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
 
 /** Readiness checks, contributed under the name of what they check. Owned by the kernel, so any plugin may contribute. */
-export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check')
+export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check', { live: true })

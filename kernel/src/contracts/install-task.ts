@@ -1,8 +1,7 @@
-import type { KeyDeclarations, LocalizedText } from '@plinth/config-schema'
-import type { PluginRuntime } from '../plugin.ts'
-import type { Requirements } from '../refs.ts'
+import type { LocalizedText } from '@plinth/config-schema'
+import type { Declared, PluginRuntime } from '../plugin.ts'
 
-export interface InstallTaskContext<R extends Requirements, K extends KeyDeclarations> extends PluginRuntime<R, K> {
+export interface InstallTaskContext<D extends Partial<Declared>> extends PluginRuntime<D> {
   readonly signal: AbortSignal
   /** Shows progress to the operator. Never secrets. */
   note(text: string): void
@@ -12,7 +11,7 @@ export interface InstallTaskContext<R extends Requirements, K extends KeyDeclara
  * One step of the installation (document 3, "Install task contract"). A task may be killed at any moment and run again:
  * `run` must end in the same state however often it was started.
  */
-export interface InstallTask<R extends Requirements = Requirements, K extends KeyDeclarations = KeyDeclarations> {
+export interface InstallTask<D extends Partial<Declared> = Declared> {
   /** Globally unique step code, kebab-case. */
   readonly code: string
   readonly displayName: LocalizedText
@@ -25,6 +24,6 @@ export interface InstallTask<R extends Requirements = Requirements, K extends Ke
   /** Whether the operator may be offered another try. */
   readonly retryable: boolean
   /** True when nothing is left to do; the task is skipped then. Writes nothing. */
-  isCompleted(context: InstallTaskContext<R, K>): boolean | Promise<boolean>
-  run(context: InstallTaskContext<R, K>): void | Promise<void>
+  readonly isCompleted: (context: InstallTaskContext<D>) => boolean | Promise<boolean>
+  readonly run: (context: InstallTaskContext<D>) => void | Promise<void>
 }

@@ -49,11 +49,19 @@ export interface Kernel {
    * container platform, an embedding program), of which the kernel knows nothing.
    */
   readonly supervised: 'plinth' | 'external'
+  /** Why the product runs on the values of a `fallbackStart`; `undefined` when it runs as it is configured. */
+  readonly fallback: StartFailure | undefined
   /**
    * Drains and stops the product in order; then its process ends with exit code 75 and is started again with the
    * configuration of that time. Does nothing when the product stops already, nor in a command (role `cli`).
    */
   requestRestart(reason: string): void
+}
+
+/** What a start ended with: the code of the error, empty for none, and what it says, with secrets masked. */
+export interface StartFailure {
+  readonly code: string
+  readonly reason: string
 }
 
 /** The kernel itself. */

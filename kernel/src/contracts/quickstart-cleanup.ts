@@ -48,4 +48,4 @@ export interface QuickstartCleanup {
 }
 
 /** Cleanups, contributed under their module codes: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
-export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup')
+export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup', { live: true })

@@ -1,5 +1,6 @@
 import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { codeOf } from '../errors/coded-error.ts'
 import { makePrivateDirectory } from './private-files.ts'
 
 /** Why a product went back to its previous settings. */
@@ -88,7 +89,7 @@ export class SettingsTrial {
     try {
       return JSON.parse(await readFile(this.#path, 'utf8'))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined
+      if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined
       throw error
     }
   }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { reasonOf } from '../errors.ts'
+import { reasonOf } from '../errors/coded-error.ts'
 
 export interface FailureTexts {
   /** Logged with the reason at the first failure. */

@@ -1,43 +1,14 @@
+import { purgeKeys, runKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 export const keys = {
-  'platform.async-task.engine': key.enum({
-    title: { en: 'Engine of asynchronous tasks', 'zh-CN': '异步任务引擎' },
-    description: {
-      en: 'embedded: the instance that notices first runs the task. bullmq: tasks go through a queue on the Redis of platform.cache. All instances need the same one.',
-      'zh-CN':
-        'embedded：最先发现任务的实例执行；bullmq：任务经由 platform.cache 所配置的 Redis 的队列分发。所有实例须使用同一引擎。',
-    },
-    values: ['embedded', 'bullmq'],
-    default: 'embedded',
-  }),
+  ...runKeys('platform.async-task', { en: 'asynchronous tasks', 'zh-CN': '异步任务' }),
   'platform.async-task.concurrency': key.integer({
     title: { en: 'Tasks at a time', 'zh-CN': '同时执行的任务数' },
     description: { en: 'On each instance.', 'zh-CN': '每个实例的上限。' },
     default: 4,
     minimum: 1,
     maximum: 64,
-  }),
-  'platform.async-task.lease': key.duration({
-    title: { en: 'Lease of a running task', 'zh-CN': '运行任务的租约' },
-    description: {
-      en: 'Within this time another instance takes over the task of one that died. All instances need the same value.',
-      'zh-CN': '实例终止后，其他实例在此时间内接管任务。所有实例须使用同一值。',
-    },
-    default: '30s',
-    minimum: '1s',
-    maximum: '1h',
-  }),
-  'platform.async-task.poll-interval': key.duration({
-    title: { en: 'Interval of looking for tasks', 'zh-CN': '任务查询间隔' },
-    description: {
-      en: 'How often a worker looks while something happens. While nothing does, the pauses grow to five seconds, or less where the lease is short; whoever queues or cancels a task wakes it.',
-      'zh-CN': '有任务活动时工作进程的查询间隔；空闲时逐渐延长至五秒（租约较短时更短），提交或取消任务时立即唤醒。',
-    },
-    default: '1s',
-    minimum: '100ms',
-    maximum: '1m',
-    reload: 'live',
   }),
   'platform.async-task.max-attempts': key.integer({
     title: { en: 'Attempts at a task', 'zh-CN': '任务的最多执行次数' },
@@ -85,13 +56,8 @@ export const keys = {
     minimum: '1m',
     reload: 'live',
   }),
-  'platform.async-task.purge.fixed-delay': key.duration({
-    title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
-    default: '1h',
-    minimum: '1m',
-  }),
-  'platform.async-task.purge.auto-startup': key.boolean({
-    title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },
-    default: true,
+  ...purgeKeys('platform.async-task', {
+    en: 'Finished tasks past their retention, with their files.',
+    'zh-CN': '清除超过保留时间的已完成任务及其文件。',
   }),
 }

@@ -1,7 +1,8 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
 import { event } from '@plinth/events'
+import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { CsvColumn } from './csv.ts'
 
 /**

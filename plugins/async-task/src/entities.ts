@@ -14,7 +14,8 @@ export const TaskRow = defineEntity({
     { name: 'async_task_owner_id_index', properties: ['ownerId', 'id'] },
     { name: 'async_task_type_id_index', properties: ['type', 'id'] },
     { name: 'async_task_type_status_turn_id_index', properties: ['type', 'status', 'turn', 'id'] },
-    { name: 'async_task_owner_id_status_index', properties: ['ownerId', 'status'] },
+    { name: 'async_task_type_status_id_index', properties: ['type', 'status', 'id'] },
+    { name: 'async_task_owner_id_status_id_index', properties: ['ownerId', 'status', 'id'] },
     {
       name: 'async_task_artifact_disk_finished_at_id_index',
       properties: ['artifactDisk', 'finishedAt', 'id'],

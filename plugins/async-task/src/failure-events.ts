@@ -1,4 +1,5 @@
 import type { Events } from '@plinth/events'
+import { columnText } from '@plinth/kernel'
 import { asyncTaskFailed, type TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
 
@@ -17,6 +18,12 @@ const longestError = 500
 export const failureEvents =
   (bus: Events | undefined): PublishFailure =>
   async ({ id, type, ownerId, attempts }, { reason }, error) => {
-    const cut = [...error.toWellFormed()].slice(0, longestError).join('')
-    await bus?.publish(asyncTaskFailed, { taskId: id, type, ownerId, reason, error: cut, attempts })
+    await bus?.publish(asyncTaskFailed, {
+      taskId: id,
+      type,
+      ownerId,
+      reason,
+      error: columnText(error, longestError),
+      attempts,
+    })
   }

@@ -1,38 +1,40 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Database, type database, findPage, type KeyValue, purgeOldRows } from '@plinth/database'
-import { type Logger, reasonOf, type ScheduledTask } from '@plinth/kernel'
+import { purgeTask } from '@plinth/coordination'
+import { type Database, type database, findPage, type KeyValue } from '@plinth/database'
+import { type Logger, reasonOf, type ScheduledTaskContext } from '@plinth/kernel'
 import type { storage } from '@plinth/storage'
 import { Artifacts } from './artifacts.ts'
 import type { keys } from './config.ts'
 import { TaskRow } from './entities.ts'
 
-type Requires = { readonly database: typeof database; readonly storage: typeof storage }
+type Uses = { requires: { database: typeof database; storage: typeof storage }; config: typeof keys }
 
 /** Small enough not to hold up others that write. */
 const batch = 50
 const longTexts = ['params', 'note', 'failure'] as const
 
 /** Removes finished tasks past their retention, the files first: a task whose files cannot be removed stays. */
-export const purgeTask: ScheduledTask<Requires, typeof keys> = {
-  name: 'async-task.purge',
+export const purge = purgeTask<Uses>('platform.async-task', {
   displayName: { en: 'Remove old asynchronous tasks and their files', 'zh-CN': '清理旧的异步任务及其文件' },
-  fixedDelay: 'platform.async-task.purge.fixed-delay',
-  autoStartup: 'platform.async-task.purge.auto-startup',
-  async run({ services: { database: db, storage }, config, clock, log, signal }) {
-    const artifacts = new Artifacts(storage)
-    const before = new Date(clock.now() - config.get('platform.async-task.retention'))
-    const old = {
+  old: (context) => [
+    {
       table: 'async_task',
       where: 'artifact_disk is null and finished_at < ?',
-      parameters: [before],
+      parameters: [oldest(context)],
       orderBy: 'artifact_disk, finished_at, id',
-    }
-    await purgeOldRows(db, old, { signal })
+    },
+  ],
+  async also(context, db) {
+    const { services, log, signal } = context
+    const files = { db, artifacts: new Artifacts(services.storage), before: oldest(context), log, signal }
     for (let disk = await diskAfter(db, ''); disk !== undefined; disk = await diskAfter(db, disk)) {
-      await purgeWithFiles({ db, artifacts, disk, before, log, signal })
+      await purgeWithFiles({ ...files, disk })
     }
   },
-}
+})
+
+const oldest = ({ config, clock }: Pick<ScheduledTaskContext<Uses>, 'config' | 'clock'>) =>
+  new Date(clock.now() - config.get('platform.async-task.retention'))
 
 /** The next disk by name on which files of tasks are: one look into the index each. */
 async function diskAfter(db: Database, name: string): Promise<string | undefined> {

@@ -1,24 +1,30 @@
-import { answerList, type HttpServer, listPage, listQuery, newestFirst } from '@plinth/http'
+import {
+  answerList,
+  count,
+  id,
+  idParams,
+  instant,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  type RouteRequest,
+  routesWith,
+  Type,
+} from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { type AsyncTask, taskStates } from './contract.ts'
 import { type Origin, type TaskAccess, urlGuardName } from './task-access.ts'
 import type { TaskService } from './task-service.ts'
 
 const root = '/api/v1/async-tasks'
-const tags = ['async-task']
 const access = 'user'
 const scopeNote = 'Of the caller and of the users within the data scope of the caller.'
 const readerNote =
   'For the owner; for others with the owner in their data scope only with the permission that the type names, and recorded in the audit.'
-
-const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-const params = Type.Object({ id })
-const count = Type.Integer({ minimum: 0 })
-const moment = Type.String({ format: 'date-time' })
-const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 const taskView = Type.Object({
   id,
@@ -28,13 +34,13 @@ const taskView = Type.Object({
   status: Type.Enum(taskStates),
   cancelRequested: Type.Boolean({ description: 'It runs and was told to end.' }),
   progress: Type.Integer({ minimum: 0, maximum: 100 }),
-  note: orNull(Type.String({ description: 'What it does now.' })),
+  note: nullable(Type.String({ description: 'What it does now.' })),
   attempts: count,
-  error: orNull(Type.Object({ reason: Type.String({ description: 'Stable dotted code.' }), message: Type.String() })),
-  artifact: orNull(Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Bytes.' }) })),
-  createdAt: moment,
-  startedAt: orNull(moment),
-  finishedAt: orNull(moment),
+  error: nullable(Type.Object({ reason: Type.String({ description: 'Stable dotted code.' }), message: Type.String() })),
+  artifact: nullable(Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Bytes.' }) })),
+  createdAt: instant,
+  startedAt: nullable(instant),
+  finishedAt: nullable(instant),
 })
 const taskQuery = Type.Object({
   ...listQuery.properties,
@@ -44,10 +50,8 @@ const taskQuery = Type.Object({
 })
 
 export interface RouteParts {
-  readonly http: HttpServer
-  readonly plugin: string
   readonly tasks: TaskService
-  readonly access: TaskAccess
+  readonly readers: TaskAccess
   readonly product: Kernel
   readonly storage: Storage
   readonly nameOf: (type: string) => LocalizedText
@@ -61,104 +65,96 @@ export interface RouteParts {
   readonly clock: Clock
 }
 
-/** Tasks of the caller. Those of users out of the data scope do not exist. */
-export function addRoutes({
-  product,
-  http,
-  plugin,
-  tasks,
-  access: readers,
-  storage,
-  nameOf,
-  translate,
-  urlLifetimeMs,
-  clock,
-}: RouteParts): void {
-  const viewOf = (task: AsyncTask, locale: string): Static<typeof taskView> => {
-    const { type, note, failure, artifact } = task
-    const { id, ownerId, status, cancelRequested, progress, attempts } = task
-    return {
-      ...{ id, type, ownerId, status, cancelRequested, progress, attempts },
-      displayName: localize(nameOf(type), locale),
-      note: note === null ? null : localize(note, locale),
-      error: failure && {
-        reason: failure.reason,
-        message: (failure.messageKey && translate(locale, failure.messageKey, failure.params)) || failure.message,
-      },
-      artifact: artifact && { name: artifact.name, size: artifact.size },
-      createdAt: task.createdAt.toISOString(),
-      startedAt: task.startedAt?.toISOString() ?? null,
-      finishedAt: task.finishedAt?.toISOString() ?? null,
-    }
+const { route, rawRoute } = routesWith<RouteParts>()
+
+function viewOf(
+  task: AsyncTask,
+  locale: string,
+  { nameOf, translate }: Pick<RouteParts, 'nameOf' | 'translate'>,
+): Static<typeof taskView> {
+  const { type, note, failure, artifact } = task
+  const { id, ownerId, status, cancelRequested, progress, attempts } = task
+  return {
+    ...{ id, type, ownerId, status, cancelRequested, progress, attempts },
+    displayName: localize(nameOf(type), locale),
+    note: note === null ? null : localize(note, locale),
+    error: failure && {
+      reason: failure.reason,
+      message: (failure.messageKey && translate(locale, failure.messageKey, failure.params)) || failure.message,
+    },
+    artifact: artifact && { name: artifact.name, size: artifact.size },
+    createdAt: task.createdAt.toISOString(),
+    startedAt: task.startedAt?.toISOString() ?? null,
+    finishedAt: task.finishedAt?.toISOString() ?? null,
   }
-  http.route(plugin, {
+}
+
+function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: RouteParts) {
+  const principal = requirePrincipal(request)
+  const { query, locale } = request
+  const { ownerId, type, status } = query
+  const filter = {
+    ...(ownerId === undefined ? {} : { ownerId }),
+    ...(type === undefined ? {} : { type }),
+    ...(status === undefined ? {} : { status }),
+  }
+  return answerList(query, newestFirst, async (window) => {
+    const found = await parts.tasks.list(filter, window, parts.readers.condition(principal))
+    return { ...found, items: found.items.map((task) => viewOf(task, locale, parts)) }
+  })
+}
+
+/** Tasks of the caller. Those of users out of the data scope do not exist. */
+export const routes = [
+  route({
     method: 'GET',
     path: root,
     summary: 'Asynchronous tasks, the newest first',
     description: scopeNote,
-    tags,
     access,
     request: { query: taskQuery },
     response: listPage(taskView),
-    async handler(request) {
-      const principal = requirePrincipal(request)
-      const { query, locale } = request
-      const { ownerId, type, status } = query
-      const filter = {
-        ...(ownerId === undefined ? {} : { ownerId }),
-        ...(type === undefined ? {} : { type }),
-        ...(status === undefined ? {} : { status }),
-      }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await tasks.list(filter, window, readers.condition(principal))
-        return { ...found, items: found.items.map((task) => viewOf(task, locale)) }
-      })
-    },
-  })
-
-  http.route(plugin, {
+    handler: (request, parts) => listTasks(request, parts),
+  }),
+  route({
     method: 'GET',
     path: `${root}/:id`,
     summary: 'One task with its progress',
     description: scopeNote,
-    tags,
     access,
-    request: { params },
+    request: { params: idParams },
     response: taskView,
-    handler: async (request) =>
-      viewOf(await readers.visible(request.params.id, requirePrincipal(request)), request.locale),
-  })
-
-  http.route(plugin, {
+    handler: async (request, parts) =>
+      viewOf(await parts.readers.visible(request.params.id, requirePrincipal(request)), request.locale, parts),
+  }),
+  route({
     method: 'POST',
     path: `${root}/:id/cancel`,
     summary: 'End a task',
     description: 'One that waits ends at once; one that runs is told to end.',
-    tags,
     access,
-    request: { params },
+    request: { params: idParams },
     response: taskView,
-    async handler(request) {
+    async handler(request, parts) {
+      const { product, tasks, readers } = parts
       const principal = requirePrincipal(request)
       const { id, ownerId } = await readers.visible(request.params.id, principal)
       const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
       const record = () => audit(product, entry)
       // What somebody does with tasks of his own is his own business.
       const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
-      return viewOf(cancelled, request.locale)
+      return viewOf(cancelled, request.locale, parts)
     },
-  })
-
-  http.route(plugin, {
+  }),
+  route({
     method: 'GET',
     path: `${root}/:id/download-url`,
     summary: 'An address at which the file of a task can be fetched for a short time',
     description: `${readerNote} The address ends with the right of the one who asked for it.`,
-    tags,
     access,
-    request: { params },
-    response: Type.Object({ url: Type.String(), expiresAt: moment }),
-    async handler(request) {
+    request: { params: idParams },
+    response: Type.Object({ url: Type.String(), expiresAt: instant }),
+    async handler(request, { readers, storage, urlLifetimeMs, clock }) {
       const principal = requirePrincipal(request)
       const { id } = request.params
       const { disk, path, name } = await readers.file(id, principal, 'make-url', originOf(request))
@@ -167,22 +163,20 @@ export function addRoutes({
       const expiresAt = new Date(clock.now() + expiresInMs).toISOString()
       return { url: await storage.resolveUrl(disk, path, { name, expiresInMs, grant }), expiresAt }
     },
-  })
-
-  http.rawRoute(plugin, {
+  }),
+  rawRoute({
     method: 'GET',
     path: `${root}/:id/artifact`,
     summary: 'The file of a task',
-    tags,
     access,
     produces: ['*/*'],
-    request: { params },
-    async handler(request, reply) {
-      const { id } = request.params as Static<typeof params>
+    request: { params: idParams },
+    async handler(request, { readers, storage }, reply) {
+      const { id } = request.params
       const { disk, path, name } = await readers.file(id, requirePrincipal(request), 'read-file', originOf(request))
       return storage.send(request, reply, { disk, path, name })
     },
-  })
-}
+  }),
+]
 
 const originOf = ({ clientIp, traceId }: Origin): Origin => ({ clientIp, traceId })

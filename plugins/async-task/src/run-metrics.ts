@@ -1,15 +1,11 @@
 import type { Database } from '@plinth/database'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-const runs = 'platform_async_task_runs_total'
-const backlog = 'platform_async_task_tasks'
-
 /** How a run ended; `released`: its instance stopped, `lost`: another instance took its task. */
 export type RunOutcome = 'succeeded' | 'failed' | 'cancelled' | 'released' | 'lost'
 
 export interface RunMetrics {
   count(type: string, outcome: RunOutcome): void
-  stop(): void
 }
 
 /**
@@ -18,13 +14,13 @@ export interface RunMetrics {
  */
 export function runMetrics(registry: Registry, db: Database): RunMetrics {
   const counter = new Counter({
-    name: runs,
+    name: 'platform_async_task_runs_total',
     help: 'Runs of asynchronous tasks on this instance by type and outcome',
     labelNames: ['type', 'outcome'],
     registers: [registry],
   })
   new Gauge({
-    name: backlog,
+    name: 'platform_async_task_tasks',
     help: 'Asynchronous tasks that have not ended, by state',
     labelNames: ['status'],
     registers: [registry],
@@ -41,9 +37,5 @@ export function runMetrics(registry: Registry, db: Database): RunMetrics {
   })
   return {
     count: (type, outcome) => counter.inc({ type, outcome }),
-    stop() {
-      registry.removeSingleMetric(runs)
-      registry.removeSingleMetric(backlog)
-    },
   }
 }

@@ -1,23 +1,11 @@
-import { type Clock, type LocalizedText, localize } from '@plinth/kernel'
+import { LeasedRun } from '@plinth/coordination'
+import { type Clock, columnText, type LocalizedText, localize } from '@plinth/kernel'
 import { isArtifactName } from './artifacts.ts'
 import type { TaskArtifact, TaskContext } from './contract.ts'
 import { csvText } from './csv.ts'
 import type { TaskRow } from './entities.ts'
 import { asyncTaskError } from './errors.ts'
 import type { Standing } from './task-rows.ts'
-
-/**
- * Why a run is told to end: its owner does not want it any more, it took too long, its instance stops and gives it back, or
- * another instance has it.
- */
-export type StopCause = 'cancelled' | 'late' | 'released' | 'lost'
-
-const reasons: Readonly<Record<StopCause, string>> = {
-  cancelled: 'The task was cancelled.',
-  late: 'The task ran for too long.',
-  released: 'The instance stops.',
-  lost: 'The lease of the task was lost.',
-}
 
 const progressEveryMs = 1_000
 /** Code points. */
@@ -30,48 +18,22 @@ type WriteFile = (
 ) => Promise<TaskArtifact>
 
 /** One run of a task on this instance, with what its handler shows and does. */
-export class Run {
+export class Run extends LeasedRun {
   readonly #clock: Clock
-  readonly #abort = new AbortController()
-  readonly #stopped = Promise.withResolvers<void>()
   #standing: Standing = { progress: 0, note: null }
   #show: () => void = () => {}
-  #stopCause: StopCause | undefined
   #isWriting = false
   artifact: TaskArtifact | undefined
   /** It has begun to write a file, so there may be one, whole or not. */
   hasWritten = false
-  /** The handler has ended, or is left to itself; what is left is to record it. */
-  hasEnded = false
 
   constructor(clock: Clock) {
+    super()
     this.#clock = clock
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  /** What the handler was told to end for, if it was. */
-  get stopCause(): StopCause | undefined {
-    return this.#stopCause
-  }
-
-  /** Resolves when the handler is told to end. */
-  get stopped(): Promise<void> {
-    return this.#stopped.promise
   }
 
   get standing(): Standing {
     return this.#standing
-  }
-
-  /** Tells the handler to end. The first cause counts. */
-  stop(cause: StopCause): void {
-    if (this.#stopCause !== undefined || this.hasEnded) return
-    this.#stopCause = cause
-    this.#abort.abort(new Error(reasons[cause]))
-    this.#stopped.resolve()
   }
 
   /** From now on writes how far it is when that changes, at most once a second. */
@@ -135,6 +97,6 @@ export class Run {
 }
 
 function cutNote(note: LocalizedText): LocalizedText {
-  const cut = (text: string) => [...text.toWellFormed()].slice(0, longestNote).join('')
+  const cut = (text: string) => columnText(text, longestNote)
   return typeof note === 'string' ? cut(note) : { en: cut(localize(note, 'en')), 'zh-CN': cut(localize(note, 'zh-CN')) }
 }

@@ -1,25 +1,20 @@
+import type { Engine, LeasedRuns, LeaseWatch } from '@plinth/coordination'
 import type { Clock, Logger } from '@plinth/kernel'
-import type { Engine } from '@plinth/scheduler'
 import type { Artifacts } from './artifacts.ts'
 import type { PublishFailure } from './failure-events.ts'
-import { taskFailure } from './failures.ts'
-import type { LeaseWatch } from './lease-watch.ts'
+import { failureOf, refusal } from './failures.ts'
+import type { Run } from './run.ts'
 import type { IsActiveOwner } from './task-owners.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
-import type { TaskRunner } from './task-runner.ts'
 import type { TaskTypes } from './task-types.ts'
 
 export interface DispatchParts {
   readonly types: TaskTypes
   readonly rows: TaskRows
-  readonly watch: LeaseWatch
-  readonly runner: TaskRunner
+  readonly watch: LeaseWatch<number>
+  readonly runs: Pick<LeasedRuns<number, Run>, 'find' | 'free'>
   readonly artifacts: Artifacts
   readonly engine: Engine
-  /** Tasks to dispatch in one look. */
-  readonly offers: () => number
-  /** When to look again at tasks that wait and have not begun, in milliseconds. */
-  readonly pollMs: () => number
   readonly maxAttempts: () => number
   readonly publishFailure: PublishFailure
   readonly isActiveOwner: IsActiveOwner
@@ -35,9 +30,9 @@ export class TaskDispatch {
     this.#parts = parts
   }
 
-  /** Answers the milliseconds after which there is something to do, as far as can be known now. */
-  async look(): Promise<number> {
-    const { types, rows, watch, runner, engine, offers, pollMs, isActiveOwner } = this.#parts
+  /** See `PollParts.look`. */
+  async look(pollMs: number): Promise<number> {
+    const { types, rows, watch, runs, engine, isActiveOwner, clock } = this.#parts
     const owners = new Map<number, Promise<boolean>>()
     const isActive = (ownerId: number) => {
       const known = owners.get(ownerId) ?? isActiveOwner(ownerId)
@@ -45,18 +40,23 @@ export class TaskDispatch {
       return known
     }
     const waits = [Number.POSITIVE_INFINITY]
-    for (const { task, leftMs } of watch.judge(await rows.running())) {
-      if (rows.isOwn(task) && (task.cancelRequested || !(await isActive(task.ownerId)))) runner.cancel(task.id)
-      if (runner.isRunning(task.id)) continue
+    const askedAt = clock.monotonic()
+    const running = await rows.running()
+    watch.keepOnly(new Set(running.map(({ id }) => id)))
+    const judged = running.map((task) => ({ task, leftMs: watch.leftMs(task.id, task, askedAt) }))
+    for (const { task, leftMs } of judged) {
+      const run = runs.find(task.id)
+      if (rows.isOwn(task) && (task.cancelRequested || !(await isActive(task.ownerId)))) run?.stop('cancelled')
+      if (run !== undefined) continue
       if (leftMs > 0) waits.push(leftMs)
       else await this.#takeAway(task)
     }
-    const limit = offers()
+    const limit = engine.room(runs.free)
     const waiting = limit > 0 ? await rows.queued(types.ids, limit) : []
     for (const { id, fence, beat } of waiting) {
-      if (!runner.isRunning(id)) engine.dispatch(String(id), `${id}/${fence}/${beat}`)
+      if (runs.find(id) === undefined) engine.dispatch(String(id), `${id}/${fence}/${beat}`)
     }
-    if (waiting.length > 0) waits.push(pollMs())
+    if (waiting.length > 0) waits.push(pollMs)
     return Math.min(...waits)
   }
 
@@ -75,6 +75,6 @@ export class TaskDispatch {
   #endOf({ attempts, cancelRequested }: RunningTask): TaskEnd | undefined {
     if (cancelRequested) return { status: 'cancelled' }
     if (attempts < this.#parts.maxAttempts()) return undefined
-    return { status: 'failed', failure: taskFailure('lost', { attempts }) }
+    return { status: 'failed', failure: failureOf(refusal('lost', { params: { attempts } })) }
   }
 }

@@ -1,15 +1,11 @@
+import { type RowClaim, RowLeases, type SqlTerm } from '@plinth/coordination'
 import { type Database, exactInteger } from '@plinth/database'
 import type { Clock, LocalizedText } from '@plinth/kernel'
 import type { TaskArtifact, TaskFailure, TaskState } from './contract.ts'
 import { TaskRow } from './entities.ts'
 
 /** A run that this instance has begun, and with it the lease of its task. */
-export interface Claim {
-  readonly id: number
-  readonly fence: number
-  /** `clock.monotonic` before the lease was asked for. */
-  readonly claimedAt: number
-}
+export type Claim = RowClaim<number>
 
 /** How far a task is. */
 export interface Standing {
@@ -80,13 +76,13 @@ const mostUnseen = 500
 export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
-  readonly #instance: string
+  readonly #leases: RowLeases<number>
 
   /** @param instance name of this process in rows, unique among all that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
-    this.#instance = instance
+    this.#leases = new RowLeases({ db, clock, instance, table: 'async_task', key: 'id' })
   }
 
   /** @param condition that it must also meet */
@@ -155,8 +151,8 @@ export class TaskRows {
     }))
   }
 
-  isOwn({ holder }: Pick<RunningTask, 'holder'>): boolean {
-    return holder === this.#instance
+  isOwn(task: Pick<RunningTask, 'holder'>): boolean {
+    return this.#leases.isOwn(task)
   }
 
   /** Waiting tasks of the types, each owner in turn. Reads no further than that many of each type. */
@@ -189,24 +185,15 @@ export class TaskRows {
   }
 
   /** Begins a run, if the task still waits as it was seen. */
-  async claim({ id, fence }: Pick<TaskRow, 'id' | 'fence'>): Promise<Claim | undefined> {
-    const claimedAt = this.#clock.monotonic()
-    const taken = await this.#db.execute(
-      `update async_task set status = 'running', holder = ?, fence = fence + 1, attempts = attempts + 1, progress = 0,
-         note = null, started_at = coalesce(started_at, ?) where id = ? and fence = ? and status = 'queued'`,
-      [this.#instance, this.#now(), id, fence],
-    )
-    return taken === 0 ? undefined : { id, fence: fence + 1, claimedAt }
+  claim(seen: TaskRow): Promise<Claim | undefined> {
+    const begun = `status = 'running', attempts = attempts + 1, progress = 0, note = null, started_at = coalesce(started_at, ?)`
+    const waits = { sql: `status = 'queued'`, parameters: [] }
+    return this.#leases.take(seen.id, seen, { sql: begun, parameters: [this.#now()] }, waits)
   }
 
-  /**
-   * Shows that this instance lives, also while other work keeps all connections, and how far it is. False when it has lost
-   * the lease.
-   */
+  /** Shows that this instance lives, and how far the task is. False when it has lost the lease. */
   beat(claim: Claim, { progress, note }: Standing): Promise<boolean> {
-    const parameters = [progress, note === null ? null : JSON.stringify(note)]
-    const update = 'update async_task set beat = beat + 1, progress = ?, note = ?'
-    return this.#change(update, claim, parameters, { db: this.#db.reserved })
+    return this.#leases.renew(claim, { sql: 'progress = ?, note = ?', parameters: [progress, json(note)] })
   }
 
   /**
@@ -217,33 +204,21 @@ export class TaskRows {
    */
   finish(
     claim: Claim,
-    end: TaskEnd,
+    { status, failure, artifact }: TaskEnd,
     standing: Standing,
     filesOn: string | undefined,
     together: () => Promise<void>,
   ): Promise<boolean> {
-    const { status, failure, artifact } = end
-    const { note } = standing
-    return this.#db.transactional(async () => {
-      const isFinished = await this.#change(
-        `update async_task set status = ?, holder = null, beat = beat + 1, progress = ?, note = ?, failure = ?,
-           artifact_disk = coalesce(?, artifact_disk), artifact_path = ?, artifact_name = ?, artifact_size = ?, finished_at = ?`,
-        claim,
-        [
-          ...[status, status === 'succeeded' ? 100 : standing.progress, note === null ? null : JSON.stringify(note)],
-          failure === undefined ? null : JSON.stringify(failure),
-          ...[
-            artifact?.disk ?? filesOn ?? null,
-            artifact?.path ?? null,
-            artifact?.name ?? null,
-            artifact?.size ?? null,
-          ],
-          this.#now(),
-        ],
-      )
-      if (isFinished) await together()
-      return isFinished
-    })
+    const progress = status === 'succeeded' ? 100 : standing.progress
+    const end: SqlTerm = {
+      sql: `status = ?, progress = ?, note = ?, failure = ?, artifact_disk = coalesce(?, artifact_disk), artifact_path = ?,
+        artifact_name = ?, artifact_size = ?, finished_at = ?`,
+      parameters: [
+        ...[status, progress, json(standing.note), json(failure), artifact?.disk ?? filesOn ?? null],
+        ...[artifact?.path ?? null, artifact?.name ?? null, artifact?.size ?? null, this.#now()],
+      ],
+    }
+    return this.#together(() => this.#leases.release(claim, end), together)
   }
 
   /**
@@ -252,23 +227,20 @@ export class TaskRows {
    * @param filesOn disk on which the run may have left files
    */
   release(claim: Claim, filesOn: string | undefined): Promise<boolean> {
-    const free = 'holder = null, beat = beat + 1, artifact_disk = coalesce(?, artifact_disk)'
-    const files = filesOn ?? null
-    return this.#db.transactional(async () => {
-      const isReleased = await this.#change(
-        `update async_task set status = 'queued', turn = 0, attempts = attempts - 1, ${free}`,
+    const release = (isCancelled: boolean, set: string, ...parameters: Date[]) =>
+      this.#leases.release(
         claim,
-        [files],
-        { cancelRequested: false },
+        {
+          sql: `${set}, artifact_disk = coalesce(?, artifact_disk)`,
+          parameters: [...parameters, filesOn ?? null],
+        },
+        { sql: 'cancel_requested = ?', parameters: [isCancelled] },
       )
-      if (isReleased) return true
-      return this.#change(
-        `update async_task set status = 'cancelled', finished_at = ?, ${free}`,
-        claim,
-        [this.#now(), files],
-        { cancelRequested: true },
-      )
-    })
+    return this.#db.transactional(
+      async () =>
+        (await release(false, `status = 'queued', turn = 0, attempts = attempts - 1`)) ||
+        release(true, `status = 'cancelled', finished_at = ?`, this.#now()),
+    )
   }
 
   /**
@@ -284,18 +256,18 @@ export class TaskRows {
     filesOn: string,
     together: () => Promise<void>,
   ): Promise<boolean> {
+    const freed: SqlTerm = {
+      sql: 'status = ?, turn = 0, failure = ?, finished_at = ?, artifact_disk = coalesce(artifact_disk, ?)',
+      parameters: [end?.status ?? 'queued', json(end?.failure), end === undefined ? null : this.#now(), filesOn],
+    }
+    return this.#together(() => this.#leases.takeAway(seen.id, seen, freed), together)
+  }
+
+  #together(change: () => Promise<boolean>, together: () => Promise<void>): Promise<boolean> {
     return this.#db.transactional(async () => {
-      const freed = await this.#db.execute(
-        `update async_task set status = ?, turn = 0, holder = null, beat = beat + 1, failure = ?, finished_at = ?,
-           artifact_disk = coalesce(artifact_disk, ?)
-         where id = ? and fence = ? and beat = ? and holder = ? and status = 'running'`,
-        [
-          ...[end?.status ?? 'queued', end?.failure === undefined ? null : JSON.stringify(end.failure)],
-          ...[end === undefined ? null : this.#now(), filesOn, seen.id, seen.fence, seen.beat, seen.holder],
-        ],
-      )
-      if (freed > 0) await together()
-      return freed > 0
+      const isChanged = await change()
+      if (isChanged) await together()
+      return isChanged
     })
   }
 
@@ -314,22 +286,9 @@ export class TaskRows {
     return (await this.#db.execute(statement, [true, id])) > 0
   }
 
-  async #change(
-    update: string,
-    { id, fence }: Claim,
-    parameters: NonNullable<Parameters<Database['execute']>[1]>,
-    {
-      cancelRequested,
-      db = this.#db,
-    }: { readonly cancelRequested?: boolean; readonly db?: Pick<Database, 'execute'> } = {},
-  ): Promise<boolean> {
-    const held = `${update} where id = ? and fence = ? and holder = ? and status = 'running'`
-    const statement = cancelRequested === undefined ? held : `${held} and cancel_requested = ?`
-    const more = cancelRequested === undefined ? [] : [cancelRequested]
-    return (await db.execute(statement, [...parameters, id, fence, this.#instance, ...more])) > 0
-  }
-
   #now(): Date {
     return new Date(this.#clock.now())
   }
 }
+
+const json = (value: object | string | null | undefined) => (value == null ? null : JSON.stringify(value))

@@ -1,10 +1,11 @@
-import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
-import { keepLease, type LeaseTimes } from '@plinth/scheduler'
+import { LeasedRuns, type LeaseTimes } from '@plinth/coordination'
+import { fitsSchema } from '@plinth/events'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
 import type { TaskRow } from './entities.ts'
 import type { PublishFailure } from './failure-events.ts'
-import { failureOf, paramsOutdated, taskFailure } from './failures.ts'
+import { failureOf, refusal } from './failures.ts'
 import { Run } from './run.ts'
 import type { RunMetrics, RunOutcome } from './run-metrics.ts'
 import type { IsActiveOwner } from './task-owners.ts'
@@ -43,101 +44,35 @@ const graceMs = 30_000
 /** Runs tasks on this instance, each under the lease of its row. */
 export class TaskRunner {
   readonly #parts: RunnerParts
-  readonly #runs = new Map<number, Run>()
-  readonly #ends = new Set<Promise<void>>()
-  readonly #stopped = new AbortController()
-  #isDraining = false
+  readonly runs: LeasedRuns<number, Run>
 
   constructor(parts: RunnerParts) {
+    const { times, clock, log, concurrency, onEnded } = parts
     this.#parts = parts
-  }
-
-  isRunning(taskId: number): boolean {
-    return this.#runs.has(taskId)
-  }
-
-  get free(): number {
-    return this.#isDraining ? 0 : Math.max(0, this.#parts.concurrency - this.#runs.size)
-  }
-
-  /** Runs a task if it waits and no other instance is first. Settles when the run has ended; never rejects. */
-  async run(taskId: number): Promise<void> {
-    // A run that lost its lease may still go on here: it must end before the next one begins.
-    if (this.free === 0 || this.#runs.has(taskId)) return
-    const run = new Run(this.#parts.clock)
-    this.#runs.set(taskId, run)
-    const end = this.#attempt(taskId, run).then(
-      () => true,
-      (error: unknown) => {
-        this.#parts.log.error({ taskId, reason: reasonOf(error) }, 'a task could not be begun')
-        return false
-      },
-    )
-    const settled = end.then((isSettled) => {
-      this.#runs.delete(taskId)
-      this.#ends.delete(settled)
-      if (isSettled) this.#parts.onEnded()
+    this.runs = new LeasedRuns({
+      ...{ times, clock, log, concurrency, onEnded, subject: 'task' },
+      about: (taskId) => ({ taskId }),
+      newRun: () => new Run(clock),
+      attempt: (taskId, run) => this.#attempt(taskId, run),
     })
-    this.#ends.add(settled)
-    await settled
   }
 
-  /** Tells a task of this instance to end, because its owner does not want it any more. */
-  cancel(taskId: number): void {
-    this.#runs.get(taskId)?.stop('cancelled')
-  }
-
-  /** Begins nothing more, tells what runs to end and waits for it, until the signal aborts. */
-  async drain(signal: AbortSignal): Promise<void> {
-    this.#isDraining = true
-    for (const run of this.#runs.values()) run.stop('released')
-    const late = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve()
-      signal.addEventListener('abort', () => resolve())
-    })
-    await Promise.race([Promise.all(this.#ends), late])
-  }
-
-  /** Shows no more signs of life: what still runs will be taken over by another instance. */
-  stop(): void {
-    this.#stopped.abort()
-  }
-
-  async #attempt(taskId: number, run: Run): Promise<void> {
+  async #attempt(taskId: number, run: Run): Promise<boolean> {
     const { rows, types, isActiveOwner, log } = this.#parts
     const seen = await rows.find(taskId)
-    if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return
+    if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return true
     if (!(await isActiveOwner(seen.ownerId))) {
       if (await rows.cancelQueued(taskId)) log.info({ taskId, ownerId: seen.ownerId }, 'a task ends with its user')
-      return
+      return true
     }
     const claim = await rows.claim(seen)
-    if (claim === undefined) return
-    const ended = new AbortController()
-    this.#keepLease(claim, run, ended.signal)
-    try {
-      await this.#settle(seen, claim, run, await this.#execute(seen, claim, run))
-    } finally {
-      ended.abort()
-    }
-  }
-
-  /** Shows signs of life until the run has ended, and aborts it when none was confirmed for too long. */
-  #keepLease(claim: Claim, run: Run, ended: AbortSignal): void {
-    const { rows, clock, times, log } = this.#parts
-    const lost = new AbortController()
-    const over = AbortSignal.any([ended, lost.signal, this.#stopped.signal])
+    if (claim === undefined) return true
     const beat = () => rows.beat(claim, run.standing)
-    keepLease({
-      ...{ clock, times, heldSince: claim.claimedAt, beat, over },
-      onLost() {
-        if (run.hasEnded) return
-        lost.abort()
-        log.error({ taskId: claim.id }, 'a task lost its lease; its signal aborts')
-        run.stop('lost')
-      },
+    await this.runs.underLease(run, claim, beat, async ({ over }) => {
+      run.showProgress(beat, over)
+      await this.#settle(seen, claim, run, await this.#execute(seen, claim, run))
     })
-    run.showProgress(beat, over)
+    return true
   }
 
   /** Calls the handler and answers how the task ended; `undefined` when it goes back to the queue. */
@@ -156,7 +91,7 @@ export class TaskRunner {
     const { stopCause, artifact } = run
     if (stopCause === 'lost' || stopCause === 'released') return undefined
     if (stopCause === 'cancelled') return { end: { status: 'cancelled' } }
-    if (stopCause === 'late') return failed(taskFailure('deadline'))
+    if (stopCause === 'late') return failed(failureOf(refusal('deadline')))
     if (thrown === undefined) return { end: { status: 'succeeded', ...(artifact === undefined ? {} : { artifact }) } }
     log.error({ ...about, err: thrown.error }, 'a task failed')
     const failure = failureOf(thrown.error)
@@ -168,8 +103,8 @@ export class TaskRunner {
     run.signal.throwIfAborted()
     const handled = types.find(row.type)
     const params: unknown = JSON.parse(row.params)
-    if (handled === undefined || !handled.validator.Check(params)) throw paramsOutdated()
-    const context = run.context(row, (...file) => artifacts.write(claim, ...file))
+    if (handled === undefined || !fitsSchema(handled.type.params, params)) throw refusal('params-outdated')
+    const context = run.context(row, (...file) => artifacts.write({ id: row.id, fence: claim.fence }, ...file))
     await handled.handler(params, context)
   }
 
@@ -183,39 +118,28 @@ export class TaskRunner {
   /** Resolves when a handler has had its time to end and goes on all the same. */
   async #abandoned(run: Run, about: object, ended: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
-    await run.stopped
+    await new Promise<void>((resolve) => {
+      run.signal.addEventListener('abort', () => resolve())
+      if (run.signal.aborted) resolve()
+    })
     // Before another instance may begin, the handler must have ended here.
     if (run.stopCause === 'lost' || run.stopCause === 'released') return new Promise<never>(() => {})
     await clock.sleep(graceMs, ended)
     if (!ended.aborted) log.error(about, 'a task goes on although it was told to end; it is left to itself')
   }
 
-  /** Records the end, until the database takes it: otherwise the run would count as lost and be repeated. */
   async #settle(row: TaskRow, claim: Claim, run: Run, ended: Ended | undefined): Promise<void> {
-    const { rows, clock, times, log, metrics } = this.#parts
+    const { rows, metrics } = this.#parts
     const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
     if (run.stopCause === 'lost') return count('lost')
     // Once it is released another run may write.
     if (ended === undefined) await this.#tidy(row.id, undefined)
-    const failures = new FailureLog(log, {
-      failing: 'the end of a task cannot be recorded; trying again',
-      over: 'the end of a task is recorded',
-    })
-    for (;;) {
-      try {
-        const isRecorded = await (ended === undefined
-          ? rows.release(claim, this.#filesOf(run))
-          : this.#finish(row, claim, run, ended))
-        failures.succeeded()
-        count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
-        if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
-        return
-      } catch (error) {
-        failures.failed(error, { taskId: row.id })
-        if (this.#stopped.signal.aborted) return
-        await clock.sleep(times.beatMs, this.#stopped.signal)
-      }
-    }
+    const isRecorded = await this.runs.record(row.id, () =>
+      ended === undefined ? rows.release(claim, this.#filesOf(run)) : this.#finish(row, claim, run, ended),
+    )
+    if (isRecorded === undefined) return
+    count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
+    if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
   }
 
   #finish(row: TaskRow, claim: Claim, run: Run, { end, error }: Ended): Promise<boolean> {

@@ -46,7 +46,7 @@ export class TaskService implements AsyncTasks {
       const allowed = limits()
       const { isFull, isFullForOwner, turn } = await rows.enter(ownerId, types.ids, allowed)
       if (isFull) throw refusal('queue-full')
-      if (isFullForOwner) throw refusal('owner-limit', { limit: allowed.perOwner })
+      if (isFullForOwner) throw refusal('owner-limit', { params: { limit: allowed.perOwner } })
       const isTag = locale.length <= longestLocale
       const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text, turn })
       db.afterCommit(onChanged)

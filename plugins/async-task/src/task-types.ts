@@ -1,5 +1,4 @@
-import { reasonOf } from '@plinth/kernel'
-import { Compile, type Validator } from 'typebox/compile'
+import { encodeJson } from '@plinth/events'
 import type { TaskHandler, TaskType } from './contract.ts'
 import { asyncTaskError } from './errors.ts'
 
@@ -10,7 +9,6 @@ const largestParams = 64 * 1024
 export interface HandledType {
   readonly type: TaskType
   readonly handler: TaskHandler<unknown>
-  readonly validator: Validator
 }
 
 /** The types of tasks that this process can run. */
@@ -29,8 +27,7 @@ export class TaskTypes {
     if (permission !== undefined && !this.#isPermission(permission)) {
       throw asyncTaskError('PLINTH_ASYNC_TASK_PERMISSION', { type: type.id, permission })
     }
-    const validator: Validator = Compile(type.params)
-    this.#byId.set(type.id, { type, handler: handler as TaskHandler<unknown>, validator })
+    this.#byId.set(type.id, { type, handler: handler as TaskHandler<unknown> })
   }
 
   get ids(): readonly string[] {
@@ -49,21 +46,8 @@ export class TaskTypes {
   encode(id: string, params: unknown): string {
     const handled = this.find(id)
     if (handled === undefined) throw asyncTaskError('PLINTH_ASYNC_TASK_TYPE_UNKNOWN', { type: id })
-    const misfit = (reason: string, cause?: unknown) =>
-      asyncTaskError('PLINTH_ASYNC_TASK_PARAMS', { type: id, reason }, cause)
-    let text: string | undefined
-    try {
-      text = JSON.stringify(params)
-    } catch (error) {
-      throw misfit(reasonOf(error), error)
-    }
-    if (text === undefined) throw misfit('they are undefined')
-    if (Buffer.byteLength(text) > largestParams) throw misfit('they are larger than 64 KiB')
-    const decoded: unknown = JSON.parse(text)
-    if (!handled.validator.Check(decoded)) {
-      const [fault] = handled.validator.Errors(decoded)
-      throw misfit(fault === undefined ? 'schema' : `${fault.instancePath || 'the whole'} ${fault.message}`)
-    }
-    return text
+    return encodeJson(handled.type.params, params, largestParams, (reason, cause) =>
+      asyncTaskError('PLINTH_ASYNC_TASK_PARAMS', { type: id, reason }, cause),
+    )
   }
 }

@@ -1,32 +1,12 @@
 /** What a step costs when much lies in the table: how the databases plan each statement. */
 import type { Database, Parameter } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel'
 import t from 'tap'
 import { comes, report, startTasks } from './fixtures/product.ts'
 
 const many = 10_000
 const longAgo = new Date(Date.UTC(2001, 0, 1))
-
-type Run = (sql: string, parameters?: readonly Parameter[]) => Promise<never>
-
-/** Every statement about tasks that is run from now on, with parameters of one of its runs. */
-function statementsOf(db: Database): Map<string, readonly Parameter[]> {
-  const found = new Map<string, readonly Parameter[]>()
-  const watch = (owner: object, names: readonly string[]) => {
-    for (const name of names) {
-      const run = (owner as Record<string, Run>)[name]?.bind(owner) as Run
-      const watched = (sql: string, parameters: readonly Parameter[] = [], ...rest: []) => {
-        if (sql.includes('async_task') && !sql.startsWith('explain')) found.set(sql, parameters)
-        return run(sql, parameters, ...rest)
-      }
-      Object.defineProperty(owner, name, { configurable: true, value: watched })
-    }
-  }
-  watch(db, ['query', 'execute'])
-  watch(db.fork().getConnection(), ['execute'])
-  return found
-}
 
 const isMysql = ({ dialect }: Database) => dialect !== 'sqlite' && dialect !== 'postgresql'
 
@@ -68,7 +48,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   await fill(2 * many, 'shop.done', 'failed', new Date(clock.now()), 'local')
   await database.execute(isMysql(database) ? 'analyze table async_task' : 'analyze async_task')
 
-  const statements = statementsOf(database)
+  const { statements, clear, plansOf } = watchStatements(database, 'async_task')
   await t.rejects(tasks.submit(report, { rows: 1 }, { ownerId: 7 }), { message: /Too many tasks/ })
   await comes(clock, () => [...statements.keys()].some((sql) => sql.includes('turn >= 0')), 'a worker looks')
   const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, count: 'capped' } as const
@@ -83,7 +63,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   // Before the purge, after which there would be less to read.
   const [all, found] = [new Map(statements), [] as string[]]
   for (const [sql, parameters] of all) found.push((await wholeRead(database, sql, parameters)) ?? '')
-  statements.clear()
+  clear()
   const ended = new AbortController()
   const purge = running.service(declaredTasks).scheduledTasks.find(({ name }) => name === 'async-task.purge')
   const purging = purge?.run(ended.signal)
@@ -103,4 +83,9 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
     many,
     'what is old and left no file is gone, the young ones stay',
   )
+
+  const both = await plansOf(() => tasks.list({ type: 'shop.done', status: 'queued' }, { ...window, count: 'none' }))
+  // A server goes by the rows that it has counted, of which each has one type and one state here.
+  const wanted = { indexes: ['async_task_type_status_id_index'], sorts: false }
+  if (db.dialect === 'sqlite') t.match(both, [wanted], 'both filters at once')
 })

@@ -142,7 +142,7 @@ t.test('the engine bullmq without Redis is refused with what to do', async (t) =
   // effect of platform.async-task.engine
   const refused = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
   await t.rejects(refused, {
-    cause: { code: 'PLINTH_ASYNC_TASK_NO_REDIS' },
+    cause: { code: 'PLINTH_COORDINATION_NO_REDIS' },
     message: /"bullmq", but the product has no Redis/,
   })
 })

@@ -1,5 +1,5 @@
 import { asyncTasks, taskType } from '@plinth/async-task'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
@@ -80,7 +80,7 @@ async function startShop(t: Test, db: TestDatabase) {
   return { ...started, ann, bob, users, login, server, raw, call, submit, probe, administer }
 }
 
-onEachDatabase(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
+onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
   const { ann, bob, raw, call, submit, reaches, clock } = await startShop(t, db)
   const { id } = await submit(ann.id, 2)
   await reaches(id, 'succeeded')
@@ -245,7 +245,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'tasks of a user who is disabled or deleted end, whether they wait or run', async (t, db) => {
+onSqlite(t, 'tasks of a user who is disabled or deleted end, whether they wait or run', async (t, db) => {
   const { ann, bob, submit, reaches, probe, administer, clock, tasks } = await startShop(t, db)
   const running = [await submit(ann.id, 9), await submit(bob.id, 9)]
   const runs = [await probe.begun(1), await probe.begun(2)]
@@ -268,7 +268,7 @@ t.test('a permission that nobody declares stops the start', async (t) => {
   await t.rejects(start, { message: /shop\.secret.*shop:nothing:read/ })
 })
 
-onEachDatabase(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
+onSqlite(t, 'tasks that run, fail or are cancelled, as their owner sees them', async (t, db) => {
   const { ann, raw, call, submit, reaches, probe } = await startShop(t, db)
   const failed = await submit(ann.id, 0)
   await reaches(failed.id, 'failed')

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, declaredTasks, definePlugin, key } from '@plinth/kernel'
 import type { Disk } from '@plinth/storage'
@@ -87,7 +87,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
   t.match(await reaches(id, 'succeeded'), { artifact: null })
 })
 
-onEachDatabase(t, 'what a handler throws fails the task; the owner learns what is meant for callers', async (t, db) => {
+onSqlite(t, 'what a handler throws fails the task; the owner learns what is meant for callers', async (t, db) => {
   const secret = 'hush-hush-42'
   const told: { readonly taskId: number; readonly error: string }[] = []
   const listener = definePlugin({
@@ -154,7 +154,7 @@ onEachDatabase(t, 'what a handler throws fails the task; the owner learns what i
   t.equal([...(told[0]?.error ?? '')].length, 500)
 })
 
-onEachDatabase(t, 'parameters must fit the type, when a task is queued and when it runs', async (t, db) => {
+onSqlite(t, 'parameters must fit the type, when a task is queued and when it runs', async (t, db) => {
   const stranger = taskType('shop.stranger', { displayName: 'Stranger', params: Type.Object({}) })
   const {
     tasks,
@@ -200,7 +200,7 @@ onEachDatabase(t, 'parameters must fit the type, when a task is queued and when 
   t.match(await tasks.cancel(1), { status: 'cancelled' }, 'and can be cancelled')
 })
 
-onEachDatabase(t, 'a file has a name, and a task one file', async (t, db) => {
+onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
   const faults: unknown[] = []
   const content = async function* () {
     yield 'x'
@@ -262,7 +262,7 @@ onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that
   t.equal((await tasks.get(third.id)).status, 'cancelled')
 })
 
-onEachDatabase(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
+onSqlite(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
   const probe = new Probe()
   const { tasks, clock, reaches, passed } = await startTasks(t, db, {
     config: { 'platform.async-task.lease': '1h', 'platform.async-task.deadline': '10m' },
@@ -476,7 +476,7 @@ onEachDatabase(t, 'finished tasks go with their files when their time is over', 
   t.same(await paths(), [`async-task/${young.id}/1.csv`], 'effect of platform.async-task.retention')
 })
 
-onEachDatabase(t, 'of tasks that left no file no directory is looked at when they go', async (t, db) => {
+onSqlite(t, 'of tasks that left no file no directory is looked at when they go', async (t, db) => {
   const disk = memoryDisk('private')
   let looks = 0
   const counting: Disk = {

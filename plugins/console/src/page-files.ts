@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import { codeOf } from '@plinth/kernel'
 import type { PageAsset } from './contract.ts'
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -29,7 +30,7 @@ export class PageFiles {
       const read = [...pages, ...assets].map(async (name) => [name, await readFile(join(directory, name))] as const)
       return new PageFiles(new Map(await Promise.all(read)))
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      if (codeOf(error) === 'ENOENT') return undefined
       throw error
     }
   }

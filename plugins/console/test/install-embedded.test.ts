@@ -61,7 +61,7 @@ t.test(
     await page.getByRole('button', { name: 'Continue' }).click()
 
     // Step 1.
-    await page.getByRole('listitem').filter({ hasText: 'Node' }).first().waitFor()
+    await page.getByText(/^Show all \d+ checks$/).waitFor()
     await lookAt('environment', 'Environment check', '环境检查')
     await wizard.next.click()
 

@@ -31,7 +31,7 @@ t.test(
     }
 
     await wizard.heading('环境检查').waitFor()
-    await page.getByRole('listitem').filter({ hasText: 'Node' }).first().waitFor()
+    await page.getByText(/^显示全部 \d+ 项检查$/).waitFor()
     await fits('environment')
     await tabTo('main > div:last-child button:last-of-type:not([data-loading])')
     await keyboard.press('Enter')

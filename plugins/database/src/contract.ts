@@ -1,8 +1,8 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { service } from '@plinth/kernel'
 import type { Dialect, MigrateOptions, MigrationResult, MigrationStatus, PendingChangeSet } from '@plinth/migrations'
-import type { Parameter } from './bound-parameters.ts'
-import type { ProbeTarget } from './connection-settings.ts'
+import type { ProbeTarget } from './connections/connection-settings.ts'
+import type { Parameter } from './rows/bound-parameters.ts'
 
 /** What a server says about itself. */
 export interface ServerInfo {

@@ -5,18 +5,18 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Clock, FailureLog, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
 import { type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
-import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './bound-parameters.ts'
-import { connectionFailure, placeOf } from './connection-failure.ts'
-import type { ConnectionSettings, ProbeTarget } from './connection-settings.ts'
+import { connectionFailure, placeOf } from './connections/connection-failure.ts'
+import type { ConnectionSettings, ProbeTarget } from './connections/connection-settings.ts'
+import type { Lease } from './connections/leasing-driver.ts'
+import { type OpenWait, OpenWaits } from './connections/open-waits.ts'
+import { markPrepared } from './connections/server-connection.ts'
+import { readServerInfo } from './connections/server-info.ts'
 import type { Database, ReservedStatements, ServerInfo, TransactionOptions } from './contract.ts'
 import { openTransactionOf, type TransactionScope } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
-import { IdSource, type IdTables } from './id-source.ts'
-import type { Lease } from './leasing-driver.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
-import { type OpenWait, OpenWaits } from './open-waits.ts'
-import { markPrepared } from './server-connection.ts'
-import { readServerInfo } from './server-info.ts'
+import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
+import { IdSource, type IdTables } from './rows/id-source.ts'
 import { withRetries } from './transaction-retry.ts'
 
 export interface DatabaseServiceOptions {
@@ -214,7 +214,7 @@ export class DatabaseService implements Database {
           limit.signal?.addEventListener('abort', abandon)
           return this.#open.transaction.run(own, async () => {
             const result = await Promise.race([work(em, own.aborter.signal), overdue.promise])
-            if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', {}, own.failure)
+            if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', undefined, own.failure)
             return result
           })
         },

@@ -2,14 +2,20 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AbstractSqlDriver, MikroORM, SqlEntityManager } from '@mikro-orm/sql'
 import { isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
-import { connectionFailure } from './connection-failure.ts'
-import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connection-settings.ts'
+import { connectionFailure } from './connections/connection-failure.ts'
+import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connections/connection-settings.ts'
+import { type Demand, type LeaseRules, withLeases } from './connections/leasing-driver.ts'
+import { OpenWaits } from './connections/open-waits.ts'
+import {
+  mysqlOptions,
+  postgresOptions,
+  prepareOnMysql,
+  ServerSockets,
+  sessionStatements,
+} from './connections/server-connection.ts'
+import { SqliteDialect } from './connections/sqlite-dialect.ts'
 import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
-import { type Demand, type LeaseRules, withLeases } from './leasing-driver.ts'
-import { OpenWaits } from './open-waits.ts'
-import { mysqlOptions, postgresOptions, prepareOnMysql, ServerSockets, sessionStatements } from './server-connection.ts'
-import { SqliteDialect } from './sqlite-dialect.ts'
 
 export type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 

@@ -74,9 +74,10 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
       t.throws(() => service.afterCommit(() => {}), late)
       finished.resolve()
     },
-    { timeoutMs: 50 },
+    // Long enough for its first statement, also on a busy machine.
+    { timeoutMs: 2_000 },
   )
-  await t.rejects(work, { ...late, message: /50 ms/ }, 'a limit of its own')
+  await t.rejects(work, { ...late, message: /2000 ms/ }, 'a limit of its own')
   const patient = { timeoutMs: 60_000 }
   const other = service.transactional(async () => {
     resumed.resolve()
@@ -123,11 +124,11 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   const service = await start(t, db, {
     'platform.database.port': proxy.port,
     'platform.database.pool-size': 3,
-    'platform.database.query-timeout': '800ms',
-    'platform.database.connect-timeout': '800ms',
+    'platform.database.query-timeout': '2s',
+    'platform.database.connect-timeout': '2s',
   })
   const one = () => service.query('select 1 as one')
-  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /800 ms/, unavailable: true }
+  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /2000 ms/, unavailable: true }
   const entered = Promise.withResolvers<void>()
   const silence = Promise.withResolvers<void>()
   const committing = service.transactional(async () => {
@@ -262,7 +263,7 @@ onEachDatabase(
   t,
   'a migration may take longer than a statement',
   async (t, db) => {
-    const slow = { postgresql: 'select pg_sleep(1.5)', mariadb: 'select sleep(1.5)', sqlite: 'select 1' }[db.dialect]
+    const slow = { postgresql: 'select pg_sleep(2.5)', mariadb: 'select sleep(2.5)', sqlite: 'select 1' }[db.dialect]
     const change = defineChangeSet({
       id: '0001-slow',
       data: async ({ db: within }) => void (await sql.raw(slow).execute(within)),
@@ -274,7 +275,7 @@ onEachDatabase(
       requires: { database },
       migrations: [change],
     })
-    const config = { ...db.config, 'platform.database.query-timeout': '800ms' }
+    const config = { ...db.config, 'platform.database.query-timeout': '2s' }
     const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, plugin], config }))
     t.teardown(() => running.stop('test ended'))
     t.match(await running.service(database).migrationStatus(), { pending: [] })

@@ -1,6 +1,14 @@
 import { defineEntity } from '@mikro-orm/core'
-import databasePlugin, { column, database, findPage, type KeyValue, type PageWindow } from '@plinth/database'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import databasePlugin, {
+  column,
+  database,
+  findPage,
+  foldText,
+  holdsText,
+  type KeyValue,
+  type PageWindow,
+} from '@plinth/database'
+import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
@@ -38,6 +46,7 @@ const records = definePlugin({
           .addColumn('created_at', type.timestamp, (c) => c.notNull())
           .addColumn('is_open', type.boolean, (c) => c.notNull()),
         schema.createIndex('record_rank_id_index').on('record').columns(['rank', 'id']),
+        schema.createIndex('record_ended_at_id_index').on('record').columns(['ended_at', 'id']),
       ],
     }),
   ],
@@ -214,4 +223,81 @@ onEachDatabase(t, 'rows are counted as far as asked, and a foreign position is r
     )
   }
   await t.rejects(page({}, { orderBy: [{ property: 'nothing', direction: 'asc' }] }), RangeError)
+})
+
+/** So many records, by SQL alone: those whose number is in `named` have that name, the others their number. */
+async function insertNumbered(db: Db, count: number, named: Readonly<Record<number, string>>) {
+  await db.transactional(async () => {
+    for (let from = 1; from <= count; from += 400) {
+      const ids = Array.from({ length: Math.min(400, count - from + 1) }, (_, index) => from + index)
+      await db.execute(
+        `insert into record (id, name, rank, ended_at, created_at, is_open) values
+         ${ids.map((id) => `(${id}, ?, ${id % 7}, ?, ?, ?)`).join(', ')}`,
+        ids.flatMap((id) => [named[id] ?? `no ${id}`, id % 2 === 0 ? null : new Date(id), new Date(0), true]),
+      )
+    }
+  })
+}
+
+onEachDatabase(t, 'a search looks at so many rows a page and goes on behind them', async (t, at) => {
+  const db = await start(t, at)
+  await insertNumbered(db, 20_010, { 3: 'Red wine', 9990: '100% red', 10001: 'RED', 20005: 'tired' })
+  const page = (text: string, window: Partial<PageWindow>) =>
+    findPage(
+      db.fork(),
+      Record,
+      { isOpen: true },
+      { ...first, orderBy: [], size: 2, ...window },
+      {
+        search: { text, properties: ['name'] },
+      },
+    )
+  const ids = ({ items }: Awaited<ReturnType<typeof page>>) => items.map(({ id }) => id)
+  const one = await page('red', { count: 'exact' })
+  t.same([ids(one), one.next, one.total, one.isCapped], [[3, 9_990], [10_000], 2, true], 'more may follow')
+  const two = await page('red', { after: one.next ?? [], count: 'none' })
+  t.same([ids(two), two.next, two.total], [[10_001], [20_000], null])
+  const three = await page('rEd', { after: two.next ?? [], count: 'none' })
+  t.same([ids(three), three.next], [[20_005], null])
+  t.same(ids(await page('RED', { size: 1, offset: 1 })), [9_990], 'a page by its number')
+  t.match(await page('no 7', { size: 1, count: 'capped' }), { total: 1_111, isCapped: true, next: [7] }, 'a full page')
+  t.match(await page('%', {}), { items: [{ id: 9_990 }] }, 'no wild cards')
+  t.match(await page('', { count: 'exact' }), { total: 20_010, isCapped: false }, 'no text, no search')
+
+  const byEnd = [{ property: 'endedAt', direction: 'desc' }] as const
+  const seen: number[] = []
+  let after: readonly KeyValue[] | undefined
+  do {
+    const found = await page('red', { orderBy: byEnd, size: 1, after })
+    seen.push(...ids(found))
+    after = found.next ?? undefined
+  } while (after !== undefined)
+  t.same(seen, [20_005, 10_001, 3, 9_990], 'those without a value come last')
+  t.match(await page('tired', { orderBy: byEnd, count: 'exact', size: 1 }), { total: 1, isCapped: true })
+})
+
+onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index', async (t, at) => {
+  const db = await start(t, at)
+  await insertNumbered(db, 400, {})
+  const { plansOf } = watchStatements(db, 'record')
+  for (const direction of ['asc', 'desc'] as const) {
+    for (const after of [undefined, [201, 201], [null, 200]]) {
+      const orderBy = [{ property: 'endedAt', direction }]
+      const plans = await plansOf(() => findPage(db.fork(), Record, {}, { ...first, orderBy, size: 3, after }))
+      t.ok(plans.length > 0)
+      for (const { sql, indexes, sorts, scans } of plans) {
+        // Among many rows without a value the primary key is as good.
+        const wanted = sql.includes('is null') ? /^(?:record_ended_at_id_index|primary)$/ : /^record_ended_at_id_index$/
+        t.match(indexes, [wanted], `${direction} behind ${JSON.stringify(after)}: ${sql}`)
+        t.notOk(sorts || scans.length > 0, sql)
+      }
+    }
+  }
+})
+
+t.test('a text in memory is found as in a table', async (t) => {
+  t.ok(holdsText(['Straße 7', 'x'], 'STRASSE'))
+  t.ok(holdsText(['ΟΔΟΣ'], 'οδος'))
+  t.notOk(holdsText(['abc'], 'd'))
+  t.equal(foldText('Ａdmin'), 'admin')
 })

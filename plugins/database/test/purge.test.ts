@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import databasePlugin, { database, purgeOldRows } from '@plinth/database'
+import databasePlugin, { type Database, database, purgeOldRows, type RemovedRows } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
@@ -75,6 +75,17 @@ onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop b
   const [youngest] = await db.query<{ age: number }>('select min(age) as age from record')
   t.equal(Number(youngest?.age), 1_501)
   t.equal(await purgeOldRows(db, old, { signal }), 0, 'again there is nothing left')
+
+  await fill()
+  let tallied = 0
+  const tally = {
+    columns: ['age'],
+    subtract: async (_: Database, groups: readonly RemovedRows[]) => {
+      for (const { rows, values } of groups) tallied += rows * Number(values['age'])
+    },
+  }
+  t.equal(await purgeOldRows(db, { ...old, orderBy: 'age, id', tally }, { signal }), 1_500)
+  t.equal(tallied, (1_500 * 1_501) / 2, 'each row that is removed is told of once')
 
   await fill()
   t.equal(await purgeOldRows(db, old, { signal: AbortSignal.abort() }), 0, 'nothing is begun on the way to a stop')

@@ -1,5 +1,4 @@
 import { DeadlockException, TransactionPropagation } from '@mikro-orm/core'
-import { database, databaseErrors } from '@plinth/database'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
@@ -331,12 +330,4 @@ t.test('conflicts are told from other errors, and retried five times in all', as
     { message: 'other' },
   )
   t.equal(waits.length, 4, 'other errors are not retried')
-})
-
-t.test('every error says what to do', async (t: Test) => {
-  t.equal(database.id, 'database')
-  for (const [code, { text, fix }] of Object.entries(databaseErrors)) {
-    t.match(code, /^PLINTH_DATABASE_[A-Z_]+$/)
-    t.ok(text.endsWith('.') && fix.endsWith('.'), code)
-  }
 })

@@ -1,3 +1,4 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 export const keys = {
@@ -87,13 +88,8 @@ export const keys = {
     minimum: '0s',
     reload: 'live',
   }),
-  'platform.events.purge.fixed-delay': key.duration({
-    title: { en: 'Delay between clean-ups of the outbox', 'zh-CN': '发件箱清理间隔' },
-    default: '1h',
-    minimum: '1m',
-  }),
-  'platform.events.purge.auto-startup': key.boolean({
-    title: { en: 'Clean up the outbox by itself', 'zh-CN': '自动清理发件箱' },
-    default: true,
+  ...purgeKeys('platform.events', {
+    en: 'Delivered and skipped events past their retention, and keys without events.',
+    'zh-CN': '清除超过保留时间的已投递和已跳过事件，以及没有事件的键。',
   }),
 }

@@ -1,5 +1,6 @@
+import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 
 /** A kind of event, compared by id. */
 export interface EventRef<T = unknown> {

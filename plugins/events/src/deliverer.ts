@@ -1,11 +1,11 @@
+import { type KeptLease, keepLease, LeaseLost, type Moment, momentOf } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, columnText, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import { type BackoffSettings, retryDelay } from './backoff.ts'
 import { type EventRef, outboxDeliveryFailed, type PublishOptions } from './contract.ts'
 import type { OutboxEvent } from './entities.ts'
 import type { HandlerRegistry } from './handler-registry.ts'
-import { type KeptLease, keepLease, type Moment, momentOf } from './lease-keeper.ts'
-import { type Claim, LeaseLost, type OutboxStore } from './outbox-store.ts'
+import type { Claim, OutboxStore } from './outbox-store.ts'
 
 export interface DeliverySettings extends BackoffSettings {
   readonly leaseMs: number
@@ -84,7 +84,7 @@ export class Deliverer {
     if (event.attempts >= settings.maxAttempts) {
       return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
     }
-    const lease = keepLease(this.#parts, claim, settings.leaseMs, claimedAt)
+    const lease = this.#keepLease(claim, settings.leaseMs, claimedAt)
     const failures: string[] = []
     try {
       await this.#callHandlers(work, lease, failures)
@@ -101,13 +101,27 @@ export class Deliverer {
       await store.release(claim)
       return 'postponed'
     }
-    const reason = failures.join('; ').slice(0, longestReason).toWellFormed()
+    const reason = columnText(failures.join('; '), longestReason)
     const attempt = event.attempts + 1
     if (attempt >= settings.maxAttempts) return this.#giveUp(event, claim, attempt, reason)
     const delayMs = retryDelay(attempt, settings, random)
     await store.retry(claim, delayMs, reason)
     this.#logFailure(event, { attempt, delayMs, reason })
     return 'retried'
+  }
+
+  /** The lease ends by the clock of the database, so a renewal that succeeds proves it, however late it comes. */
+  #keepLease(claim: Claim, leaseMs: number, heldSince: Moment): KeptLease {
+    const { store, clock, log } = this.#parts
+    const failures = new FailureLog(log, {
+      failing: 'the lease of an event cannot be renewed; trying again',
+      over: 'the lease of an event is renewed again',
+    })
+    const renew = () => store.renew(claim, leaseMs)
+    return keepLease({
+      ...{ clock, renewMs: leaseMs / 3, giveUpMs: leaseMs, heldSince, renew, failures },
+      isJudgedByRenewal: true,
+    })
   }
 
   /** The last handler that is left settles the event itself, so that one handler costs no more than one note. */

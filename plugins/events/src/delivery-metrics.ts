@@ -2,9 +2,6 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { type Backlog, mostCounted } from './backlog.ts'
 import type { Outcome } from './deliverer.ts'
 
-const deliveries = 'platform_events_deliveries_total'
-const outbox = 'platform_events_outbox_events'
-
 /**
  * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events without
  * a handler in this process share one.
@@ -13,15 +10,15 @@ export function deliveryMetrics(
   registry: Registry,
   backlog: Backlog,
   isKnown: (type: string) => boolean,
-): { count(type: string, outcome: Outcome): void; stop(): void } {
+): (type: string, outcome: Outcome) => void {
   const counter = new Counter({
-    name: deliveries,
+    name: 'platform_events_deliveries_total',
     help: 'Attempts to deliver published events by event and outcome',
     labelNames: ['type', 'outcome'],
     registers: [registry],
   })
   new Gauge({
-    name: outbox,
+    name: 'platform_events_outbox_events',
     help: `Events in the outbox that are not delivered, by state; at most ${mostCounted} are counted`,
     labelNames: ['status'],
     registers: [registry],
@@ -32,11 +29,5 @@ export function deliveryMetrics(
       for (const [status, total] of counts) this.set({ status }, Math.min(total, mostCounted))
     },
   })
-  return {
-    count: (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome }),
-    stop() {
-      registry.removeSingleMetric(deliveries)
-      registry.removeSingleMetric(outbox)
-    },
-  }
+  return (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome })
 }

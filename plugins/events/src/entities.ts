@@ -22,6 +22,9 @@ export const OutboxEvent = defineEntity({
     { properties: ['status', 'finishedAt'] },
     { properties: ['status', 'id'] },
     { properties: ['type', 'id'] },
+    { properties: ['type', 'status', 'id'] },
+    { properties: ['streamKey', 'id'] },
+    { properties: ['status', 'streamKey'] },
   ],
   properties: {
     id: column.primaryKey(),

@@ -1,4 +1,4 @@
+export { encodeJson, fitsSchema } from './checked-json.ts'
 export * from './contract.ts'
-export { type EventsErrorCode, eventsErrors } from './errors.ts'
 export * from './neutral-events.ts'
 export { default } from './plugin.ts'

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '@plinth/http'
 import { event } from './contract.ts'
 
 /*

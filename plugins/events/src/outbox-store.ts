@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { type DatabaseTime, LeaseLost } from '@plinth/coordination'
 import { type Database, exactInteger, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
-import type { OutboxTime } from './outbox-time.ts'
 
 /** The right to deliver one event, for as long as its lease lasts. */
 export interface Claim {
@@ -20,14 +20,6 @@ export interface Look {
   readonly isMore: boolean
   /** Milliseconds until the next event is due, as far as that is known. */
   readonly nextInMs: number | undefined
-}
-
-/** The claim is no longer ours: the lease ran out and another process took the event, or an operator did. */
-export class LeaseLost extends Error {
-  override readonly name = 'LeaseLost'
-  constructor() {
-    super('The lease of the event was lost')
-  }
 }
 
 /** Events that one look reads of those that are due at once, and as many of those whose time has come. */
@@ -57,7 +49,7 @@ interface Candidate {
 export class OutboxStore {
   readonly #db: Database
   readonly #clock: Clock
-  readonly #time: OutboxTime
+  readonly #time: DatabaseTime
   readonly #longestWaitMs: () => number
   /** Up to where the events that wait behind others were examined. */
   #examinedUpTo = 0
@@ -66,7 +58,7 @@ export class OutboxStore {
    * @param longestWaitMs longest lease or delay that a process sets: a moment that lies further ahead than twice this was
    *   written by a clock that was wrong, and is no reason to wait
    */
-  constructor(db: Database, clock: Clock, time: OutboxTime, longestWaitMs: () => number) {
+  constructor(db: Database, clock: Clock, time: DatabaseTime, longestWaitMs: () => number) {
     this.#db = db
     this.#clock = clock
     this.#time = time
@@ -136,18 +128,18 @@ export class OutboxStore {
     return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
   }
 
-  /** Beside whatever keeps the connections of the process. @throws LeaseLost */
-  async renew(claim: Claim, leaseMs: number): Promise<void> {
-    await this.#renew(this.#db.reserved, claim, leaseMs)
+  /** Beside whatever keeps the connections of the process. False when the lease was lost. */
+  renew(claim: Claim, leaseMs: number): Promise<boolean> {
+    return this.#renew(this.#db.reserved, claim, leaseMs)
   }
 
-  async #renew(db: Pick<Database, 'execute'>, { id, token }: Claim, leaseMs: number): Promise<void> {
+  async #renew(db: Pick<Database, 'execute'>, { id, token }: Claim, leaseMs: number): Promise<boolean> {
     const lease = this.#time.after(leaseMs)
     const renewed = await db.execute(
       `update outbox_event set next_at = ${lease.sql} where id = ? and lease_token = ?`,
       [...lease.parameters, id, token],
     )
-    if (renewed === 0) throw new LeaseLost()
+    return renewed > 0
   }
 
   /** Names of handlers that have handled the event. */
@@ -159,7 +151,7 @@ export class OutboxStore {
   /** Notes that one handler is done while others are not. In the transaction around it, if any. @throws LeaseLost */
   async note(claim: Claim, handler: string, leaseMs: number): Promise<void> {
     await this.#db.transactional(async () => {
-      await this.#renew(this.#db, claim, leaseMs)
+      if (!(await this.#renew(this.#db, claim, leaseMs))) throw new LeaseLost()
       await this.#db.execute('insert into outbox_delivery (id, event_id, handler, delivered_at) values (?, ?, ?, ?)', [
         this.#db.newId(),
         claim.id,

@@ -1,3 +1,4 @@
+import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
@@ -14,14 +15,13 @@ import { messages } from './failures.ts'
 import { HandlerRegistry } from './handler-registry.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
 import { indexTurns } from './migrations/0002-index-turns.ts'
+import { indexFilters } from './migrations/0003-index-filters.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
-import { databaseTime } from './outbox-time.ts'
 import { OutboxWriter } from './outbox-writer.ts'
 import { permissions } from './permissions.ts'
-import { purgeTask } from './purge-task.ts'
-import { addOutboxRoutes } from './routes.ts'
-import { WakeUps } from './wake-ups.ts'
+import { purge } from './purge-task.ts'
+import { outboxRoutes } from './routes.ts'
 
 /** Typed events: told in the process, or kept in the outbox and delivered after the commit (K-013). */
 export default definePlugin({
@@ -35,10 +35,10 @@ export default definePlugin({
   provides: [events],
   config: keys,
   permissions,
-  migrations: [createOutbox, indexTurns],
+  migrations: [createOutbox, indexTurns, indexFilters],
   entities,
   messages,
-  scheduledTasks: [purgeTask],
+  scheduledTasks: [purge],
   setup({ services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics, sharedStore } = services
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
@@ -48,25 +48,22 @@ export default definePlugin({
     const store = new OutboxStore(db, clock, databaseTime(db, clock), () =>
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
-    // On the database a message would cost as much as the look that it saves.
-    const wakeUps = sharedStore?.driver === 'redis' ? new WakeUps(sharedStore, clock, log) : undefined
+    const wakeUp = new WakeUp({
+      // On the database a message would cost as much as the look that it saves.
+      messages: sharedStore?.driver === 'redis' ? sharedStore : undefined,
+      ...{ channel: 'events.published', subject: 'new events', wake: () => dispatcher?.wake(), clock, log },
+    })
     const backlog = new Backlog(db, clock)
-    const measured =
-      metrics === undefined ? undefined : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
-    if (measured !== undefined) onStop(measured.stop)
-    const count = measured?.count ?? (() => {})
+    const count = metrics === undefined ? () => {} : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
     const writer = new OutboxWriter({
-      db,
-      clock,
-      committed: (hint) => (dispatcher === undefined ? wakeUps?.announce() : dispatcher.wake(hint)),
+      ...{ db, clock },
+      committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
       // While plugins are still set up, handlers may follow.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
     })
     const deliverer = new Deliverer({
-      db,
-      store,
-      handlers,
+      ...{ db, store, handlers, redact, count, random: Math.random, clock, log },
       publish: (ref, payload, options) => writer.publish(ref, payload, options),
       settings: () => ({
         leaseMs,
@@ -75,36 +72,28 @@ export default definePlugin({
         initialDelayMs: config.get('platform.events.retry.initial-delay'),
         maxDelayMs: config.get('platform.events.retry.max-delay'),
       }),
-      redact,
-      count,
-      random: Math.random,
-      clock,
-      log,
     })
     const delivers = roles.has('worker') && config.get('platform.events.dispatcher.auto-startup')
     const dispatcher = delivers
       ? new Dispatcher({
-          store,
-          deliverer,
+          ...{ store, deliverer, clock, log },
           concurrency: config.get('platform.events.dispatcher.concurrency'),
           pollIntervalMs: () => config.get('platform.events.dispatcher.poll-interval'),
-          clock,
-          log,
         })
       : undefined
     const service = new EventsService({ db, handlers, writer, dispatcher, handlerDeadlineMs, redact, clock, log })
 
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
-    if (http !== undefined) addOutboxRoutes({ http, product: kernel, db, admin, redact, log })
+    http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
 
     onReady(async () => {
       dispatcher?.start()
-      if (dispatcher !== undefined) await wakeUps?.listen(() => dispatcher.wake())
+      if (dispatcher !== undefined) await wakeUp.listen()
     })
     onDrain((signal) => service.drain(signal))
     // What requests emitted that ended after that.
     onStop(() => service.settled())
-    if (wakeUps !== undefined) onStop(() => wakeUps.stop())
+    onStop(() => wakeUp.stop())
   },
 })

@@ -196,7 +196,7 @@ t.test('bad input is refused by name and changes nothing', async (t) => {
   await t.rejects(events.publish(noted, { note: 1 } as never), {
     message: 'The payload of "test.noted" does not fit: /note must be string.',
   })
-  await t.rejects(events.publish(loose, 'x'.repeat(2 ** 20)), { message: /larger than 1 MiB/ })
+  await t.rejects(events.publish(loose, 'x'.repeat(2 ** 20)), { message: /larger than 1024 KiB/ })
   for (const key of ['', 'a\nb', '\ud800', 'k'.repeat(201)]) {
     await t.rejects(events.publish(noted, { note: 'a' }, { key }), { code: 'PLINTH_EVENTS_KEY' })
   }

@@ -1,7 +1,7 @@
 import { key } from '@plinth/kernel'
-import { usualIpv6Prefix } from './address-network.ts'
-import { clientHeaders } from './client-ip.ts'
-import { contextPathPattern } from './forwarding.ts'
+import { usualIpv6Prefix } from './caller/address-network.ts'
+import { clientHeaders } from './caller/client-ip.ts'
+import { contextPathPattern } from './caller/forwarding.ts'
 import { siteKeys } from './site.ts'
 
 /** Addresses that no stranger has: loopback, private, link-local and IPv6 unique-local. */
@@ -100,8 +100,8 @@ export const keys = {
   'platform.http.overload.max-waiting': key.integer({
     title: { en: 'Requests that may wait', 'zh-CN': '可排队的请求数' },
     description: {
-      en: 'Requests that may wait for their turn; what comes beyond is refused at once with 503 and Retry-After.',
-      'zh-CN': '可排队等待的请求数；超出的请求立即以 503 和 Retry-After 拒绝。',
+      en: 'Requests that may wait for their turn, at most; what comes beyond is refused at once with 503 and Retry-After.',
+      'zh-CN': '最多可排队等待的请求数；超出的请求立即以 503 和 Retry-After 拒绝。',
     },
     default: 1_000,
     minimum: 0,
@@ -110,8 +110,9 @@ export const keys = {
   'platform.http.overload.max-wait': key.duration({
     title: { en: 'Longest wait for a turn', 'zh-CN': '最长排队时间' },
     description: {
-      en: 'A request that waited so long before it was begun is refused with 503 and Retry-After.',
-      'zh-CN': '请求在开始处理前等待超过此时间，则以 503 和 Retry-After 拒绝。',
+      en: 'A request that would wait longer before it is begun is refused with 503 and Retry-After, at once where the pace of the others tells so. Time in which new connections are accepted first does not count: a second at most.',
+      'zh-CN':
+        '请求在开始处理前的等待将超过此时间时，以 503 和 Retry-After 拒绝；若按当前处理速度可以预见，则立即拒绝。优先接受新连接的时间（最多一秒）不计入。',
     },
     default: '500ms',
     minimum: '1ms',
@@ -123,6 +124,7 @@ export const keys = {
       'zh-CN': '就绪检查返回 503 后继续接受连接的时间，以便负载均衡器察觉。',
     },
     default: '0s',
+    maximum: '10m',
   }),
   'platform.http.readiness-deadline': key.duration({
     title: { en: 'Readiness deadline', 'zh-CN': '就绪检查期限' },

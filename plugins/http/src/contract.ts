@@ -8,32 +8,16 @@ import type {
   LightMyRequestResponse,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Static, TSchema } from 'typebox'
-import type { ClientIpRules } from './client-ip.ts'
-
-/**
- * Who may call a route. Every route says so; there is no default. `signed`: callers that prove themselves by a signature
- * over the request; closed unless a guard of the stage `signature` takes the route.
- */
-export type Access = 'public' | 'user' | 'signed' | { readonly permission: string }
-
-export interface RequestSchemas {
-  readonly params?: TSchema
-  readonly query?: TSchema
-  readonly body?: TSchema
-}
-
-type Validated<S> = S extends TSchema ? Static<S> : undefined
-
-/** A request as handlers see it: validated, with the product's own facts about it. */
-export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
-  FastifyRequest,
-  'params' | 'query' | 'body'
-> & {
-  readonly params: Validated<S['params']>
-  readonly query: Validated<S['query']>
-  readonly body: Validated<S['body']>
-}
+import type { TSchema } from 'typebox'
+import type { ClientIpRules } from './caller/client-ip.ts'
+import type {
+  Access,
+  RawRouteDeclaration,
+  RequestSchemas,
+  Route,
+  RouteDeclaration,
+  RouteInfo,
+} from './routes/declaration.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,64 +45,6 @@ declare module 'fastify' {
   }
 }
 
-/** A typed note on a route that another plugin understands, for example a rate limit. Found by id. */
-export interface RouteAnnotation<T = unknown> {
-  readonly id: string
-  readonly value: T
-}
-
-export interface RouteDeclaration<S extends RequestSchemas = RequestSchemas, R extends TSchema = TSchema> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; Fastify syntax for parameters. */
-  readonly path: string
-  readonly summary: string
-  readonly description?: string
-  readonly tags?: readonly string[]
-  readonly access: Access
-  /** Marks it deprecated in the API description; says what replaces it. */
-  readonly deprecated?: { readonly since: string; readonly replacement: string }
-  readonly request?: S
-  /** Schema of the envelope's `data`; it is the serializer too, so undeclared members never leave. */
-  readonly response: R
-  readonly annotations?: readonly RouteAnnotation[]
-  /**
-   * Answers the payload of the envelope. Business failures are thrown as `BusinessError`. It may set headers and cookies
-   * on the reply; to send by itself it must be a raw route.
-   */
-  handler(request: RouteRequest<S>, reply: FastifyReply): Static<R> | Promise<Static<R>>
-}
-
-/** A route that answers in its own form: file, stream, redirect, page. No envelope is put around what it sends. */
-export interface RawRouteDeclaration {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly path: string
-  readonly summary: string
-  readonly tags?: readonly string[]
-  readonly access: Access
-  /** Media types that it sends, for the API description. */
-  readonly produces: readonly string[]
-  readonly request?: RequestSchemas
-  readonly annotations?: readonly RouteAnnotation[]
-  /** True keeps it out of the API description and frees its path from the rules of API paths: pages and assets. */
-  readonly hidden?: boolean
-  /** True: what fails unexpectedly is HTTP 500 too. For callers that look at nothing else, such as pages that show a picture. */
-  readonly plainFaults?: boolean
-  handler(request: FastifyRequest, reply: FastifyReply): unknown
-}
-
-/** What guards and lists see of a route. */
-export interface RouteInfo {
-  readonly method: string
-  /** The route pattern, not the URL. */
-  readonly path: string
-  readonly plugin: string
-  readonly summary: string
-  readonly access: Access
-  /** True for pages, assets and probes, which the API description leaves out. */
-  readonly hidden: boolean
-  readonly annotations: readonly RouteAnnotation[]
-}
-
 /** Stops a request by throwing a `BusinessError` or by sending a reply. */
 export type GuardHandler = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 
@@ -133,7 +59,10 @@ export interface RouteGuard {
   readonly stage: 'gate' | 'access' | 'signature' | 'quota'
   /** Called once per route before the server listens; `undefined` leaves the route alone. */
   forRoute(route: RouteInfo): GuardHandler | undefined
-  /** For the API description: what a caller of a `signed` route sends so that this guard lets the request pass. */
+  /**
+   * For the API description: what a caller of a `signed` route sends so that this guard lets the request pass; of a guard of
+   * the stage `access`, what goes in place of a bearer token.
+   */
   security?(route: RouteInfo): RouteSecurity | undefined
 }
 
@@ -173,13 +102,22 @@ export interface RouteSecurity {
   readonly scopes: readonly string[]
 }
 
+/** The server as one plugin sees it: what it adds carries that plugin's name. */
 export interface HttpServer {
-  /** Adds a route. Only during set-up. Throws on a missing access rule, a bad path or a taken method and path. */
+  /**
+   * Adds the plugin's routes together with what their handlers work with. Only during set-up.
+   *
+   * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, a bad path, a taken method and path, and a
+   *   taken operation id
+   */
+  addRoutes(routes: readonly Route[]): void
+  addRoutes<P>(routes: readonly Route<P>[], parts: NoInfer<P>): void
+  /** Adds one route whose handler needs nothing but the request. Throws as `addRoutes`. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
-    plugin: string,
     declaration: RouteDeclaration<S, R>,
   ): void
-  rawRoute(plugin: string, declaration: RawRouteDeclaration): void
+  /** Adds one raw route whose handler needs nothing but the request. Throws as `addRoutes`. */
+  rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S>): void
   /** Adds a guard for all routes, those of earlier plugins included. Only during set-up. */
   guard(guard: RouteGuard): void
   /** Adds what stands around handlers, those of earlier plugins included; the first is the outermost. Only during set-up. */
@@ -189,9 +127,12 @@ export interface HttpServer {
    * handshakes. Only during set-up. A handler that answers at once costs little; a slow one slows down everything.
    */
   everyRequest(handler: GuardHandler): void
-  /** Registers a Fastify plugin: static files, WebSocket. Only during set-up. */
-  register(plugin: FastifyPluginCallback): void
-  register(plugin: FastifyPluginAsync): void
+  /**
+   * Registers a Fastify plugin: static files, WebSocket. Only during set-up. Every route that it brings is guarded as its
+   * access says, and appears in `routes`, hidden.
+   */
+  register(plugin: FastifyPluginCallback | FastifyPluginAsync, access: Exclude<Access, 'signed'>): void
+  /** Routes of all plugins, those of registered Fastify plugins when the server has been built. */
   readonly routes: readonly RouteInfo[]
   /** Whether the product measures and serves metrics. */
   readonly hasMetrics: boolean

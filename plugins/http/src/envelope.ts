@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import { Type } from './schema-builders.ts'
+import { Type } from './schemas/schema-builders.ts'
 
 export const successCode = '200'
 const successMessage = 'success'

@@ -1,6 +1,6 @@
-import type { BusinessError } from '@plinth/kernel'
+import { type BusinessError, codeOf, isBusinessError } from '@plinth/kernel'
 import { successCode } from './envelope.ts'
-import { InvalidInput } from './input-validation.ts'
+import { InvalidInput } from './schemas/input-validation.ts'
 import { ownText, type Say } from './texts.ts'
 
 /** What a caller may learn about something that went wrong. */
@@ -36,16 +36,15 @@ const transportFaults: Readonly<Record<string, readonly [status: number, reason:
   overloaded: [503, 'http.overloaded'],
 }
 
-/** What goes with a fault, by the same names: RFC 9110, sections 15.5.16 and 10.2.3 (seconds). */
+/** What goes with a fault, by the same names: RFC 9110, section 15.5.16. */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
-  overloaded: { 'retry-after': '1' },
 }
 
 /** A request that is not taken, for a reason that neither Fastify nor Node.js looks for. */
 export class TransportFault extends Error {
   override readonly name = 'TransportFault'
-  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset' | 'overloaded'
+  readonly code: 'hostAmbiguous' | 'notUtf8' | 'contentEncoding' | 'charset'
 
   constructor(code: TransportFault['code']) {
     super(`Transport fault: ${code}`)
@@ -93,32 +92,21 @@ function isUnavailable(error: unknown): boolean {
  */
 export function failureOf(error: unknown, say: Say, locale: string): Failure {
   try {
-    if (isBusinessError(error)) return businessFailure(error, say, locale)
+    // A failure that calls itself a success is a bug.
+    if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, say, locale)
     if (error instanceof InvalidInput) return inputFailure(error, say, locale)
     if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
     if (isUnavailable(error)) return unavailableFailure(say, locale)
-    if (error instanceof Error) {
-      const { code } = error as { code?: unknown }
-      // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
-      if (typeof code === 'string' && code.startsWith('FST_ERR_') && Object.hasOwn(transportFaults, code)) {
-        return transportFailure(code, say, locale)
-      }
+    const code = codeOf(error)
+    // Fastify's own alone: a handler may well fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it called.
+    if (error instanceof Error && code?.startsWith('FST_ERR_') && Object.hasOwn(transportFaults, code)) {
+      return transportFailure(code, say, locale)
     }
   } catch {
     // An error whose members throw is as unexpected as an error can be.
   }
   const key = 'messages.http.internal-error'
   return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
-}
-
-/** By name, because the error may come from another copy of the kernel. A failure that calls itself a success is a bug. */
-function isBusinessError(error: unknown): error is BusinessError {
-  return (
-    error instanceof Error &&
-    error.name === 'BusinessError' &&
-    typeof (error as { code?: unknown }).code === 'string' &&
-    (error as { code?: unknown }).code !== successCode
-  )
 }
 
 function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {

@@ -1,18 +1,22 @@
 import type { FastifyInstance } from 'fastify'
-import { type AppSettings, createApp } from './app.ts'
-import type { ClientIpRules } from './client-ip.ts'
-import type { HttpServer, RawRouteDeclaration } from './contract.ts'
-import { DeferredSchemas } from './deferred-schemas.ts'
-import { runInTurn } from './guards.ts'
-import { createInputCompiler } from './input-validation.ts'
-import { ofSite, openapiDocument } from './openapi.ts'
-import { addPages } from './pages.ts'
-import { RouteBook } from './route-book.ts'
-import { addEnvelopeRoutes } from './routes.ts'
+import type { ClientIpRules } from './caller/client-ip.ts'
+import type { HttpServer } from './contract.ts'
+import { fieldTitles } from './openapi/field-titles.ts'
+import { ofSite, openapiDocument } from './openapi/openapi.ts'
+import { addEnvelopeRoutes } from './routes/add-routes.ts'
+import { type Route, routesWith } from './routes/declaration.ts'
+import { DeferredSchemas } from './routes/deferred-schemas.ts'
+import { runInTurn } from './routes/guards.ts'
+import { addPages } from './routes/pages.ts'
+import { RouteBook } from './routes/route-book.ts'
+import { createInputCompiler } from './schemas/input-validation.ts'
+import { type AppSettings, createApp } from './server/app.ts'
 import type { Site } from './site.ts'
 
 export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
+  /** Of the whole product: their messages name the members of their routes. */
+  readonly plugins: Parameters<typeof fieldTitles>[0]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
@@ -22,7 +26,8 @@ export interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
 
 /** The service `http` and what its plugin needs to run it. */
 export interface HttpService {
-  readonly server: HttpServer
+  /** The server as a plugin sees it. */
+  serverFor(plugin: string): HttpServer
   /** The application with all routes; built when first asked for, which ends registration. */
   app(): Promise<FastifyInstance>
   /** An application with the probes alone. */
@@ -37,21 +42,21 @@ export interface HttpService {
 
 const owner = 'http'
 
-export function createHttpService(probes: readonly RawRouteDeclaration[], settings: ServiceSettings): HttpService {
+export function createHttpService(probes: readonly Route[], settings: ServiceSettings): HttpService {
   const built = new Map<RouteBook, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
-  const alwaysServed = new Set(probes.map(({ path }) => path))
+  const alwaysServed = new Set(probes.map(({ declaration }) => declaration.path))
   let url: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
     const book = new RouteBook()
-    for (const probe of probes) book.addRawRoute(owner, probe)
+    for (const probe of probes) book.add(owner, probe, undefined)
     return book
   }
   const book = bookWithProbes()
   const describe = () => {
     book.close()
-    return openapiDocument(settings.product, book)
+    return openapiDocument(settings.product, book, fieldTitles(settings.plugins))
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()
@@ -74,25 +79,28 @@ export function createHttpService(probes: readonly RawRouteDeclaration[], settin
   }
 
   return {
-    server: {
-      route: (plugin, declaration) => book.addRoute(plugin, declaration as never),
-      rawRoute: (plugin, declaration) => book.addRawRoute(plugin, declaration),
+    serverFor: (plugin) => ({
+      addRoutes: (routes: readonly Route<unknown>[], parts?: unknown) => {
+        for (const route of routes) book.add(plugin, route, parts)
+      },
+      route: (declaration) => book.add(plugin, routesWith().route(declaration), undefined),
+      rawRoute: (declaration) => book.add(plugin, routesWith().rawRoute(declaration), undefined),
       guard: (guard) => book.addGuard(guard),
       wrap: (wrapper) => book.addWrapper(wrapper),
       everyRequest: (handler) => book.addOnEveryRequest(handler),
-      register: (plugin) => book.addFastifyPlugin(plugin),
+      register: (register, access) => book.addFastifyPlugin({ plugin, access, register }),
       hasMetrics: settings.hasMetrics,
       clientIpRules: settings.clientIpRules,
       networkOf: settings.addresses.networkOf,
       get routes() {
-        return book.routes.map(({ info }) => info)
+        return book.infos
       },
       openapi: async () => ofSite(describe(), settings.site),
       get url() {
         return url()
       },
       inject: async (options) => (await appOf(book)).inject(options),
-    },
+    }),
     app: () => appOf(book),
     probesApp: () => appOf(bookWithProbes()),
     async checkSchemas() {

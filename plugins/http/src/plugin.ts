@@ -1,18 +1,18 @@
 import { definePlugin, healthCheck } from '@plinth/kernel'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { AddressSet } from './address-set.ts'
-import { type ClientIpRules, createCallerAddresses } from './client-ip.ts'
+import { AddressSet } from './caller/address-set.ts'
+import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
+import { createForwarding } from './caller/forwarding.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { http, metrics } from './contract.ts'
 import { measureDatabase } from './database-metrics.ts'
-import { createForwarding } from './forwarding.ts'
 import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
-import { Listener } from './listener.ts'
-import { probeRoutes } from './probes.ts'
-import { createRequestDurations } from './request-durations.ts'
+import { healthRoutes, metricsRoute } from './probes.ts'
 import { requires } from './requires.ts'
+import { Listener } from './server/listener.ts'
+import { createRequestDurations } from './server/request-durations.ts'
 import { createSite, site } from './site.ts'
 import { createSay, messages } from './texts.ts'
 
@@ -30,7 +30,7 @@ export default definePlugin({
   config: keys,
   messages,
   commands,
-  setup({ services, config, clock, log, roles, provide, contribute, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, roles, provide, provideEach, contribute, onReady, onDrain, onStop }) {
     const registry = new Registry()
     const hasMetrics = config.get('platform.http.metrics.enabled')
     if (hasMetrics) collectDefaultMetrics({ register: registry })
@@ -53,18 +53,17 @@ export default definePlugin({
       clock,
       log,
     })
-    const probes = probeRoutes({
-      readiness,
-      isDraining: () => isDraining,
-      say,
-      registry: hasMetrics ? registry : undefined,
-      metricsReaders: new AddressSet(config.get('platform.http.metrics.allowed-clients')),
-    })
+    const metricsReaders = new AddressSet(config.get('platform.http.metrics.allowed-clients'))
+    const probes = [
+      ...healthRoutes({ readiness, isDraining: () => isDraining, say }),
+      ...(hasMetrics ? [metricsRoute(registry, metricsReaders)] : []),
+    ]
     const ownSite = createSite(config, services.kernel.product)
     provide(site, ownSite)
     const service = createHttpService(probes, {
       site: ownSite,
       product: services.kernel.product,
+      plugins: services.kernel.plugins,
       bodyLimit: config.get('platform.http.body-limit'),
       requestTimeoutMs: config.get('platform.http.request-timeout'),
       sendTimeoutMs: config.get('platform.http.send-timeout'),
@@ -88,7 +87,7 @@ export default definePlugin({
       clock,
       log,
     })
-    provide(http, service.server)
+    provideEach(http, (consumer) => service.serverFor(consumer.id))
     provide(metrics, registry)
     // A running server compiles a schema when its route is first used; `plinth doctor` tries them all beforehand.
     if (roles.has('cli')) contribute(healthCheck, 'http.schemas', () => service.checkSchemas())

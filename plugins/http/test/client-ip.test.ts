@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
-import { type ClientIpRules, clientHeaders, createCallerAddresses } from '../src/client-ip.ts'
+import { type ClientIpRules, clientHeaders, createCallerAddresses } from '../src/caller/client-ip.ts'
 import { keys } from '../src/config.ts'
 import { AddressSet, addressNetwork, normalizeAddress } from '../src/index.ts'
 import { bodyOf, rawExchange, startHttp } from './start-http.ts'
@@ -143,7 +143,7 @@ t.test('R-102 all addresses of one caller are one text', async (t) => {
 
 t.test('R-053 header lines reach the resolver in order', async (t) => {
   const { port, server } = await startHttp(t, (http) => {
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/shop/ip',
       summary: 'Own address',

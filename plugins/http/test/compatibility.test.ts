@@ -4,13 +4,14 @@ import type { CommandOutput } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import type { TSchema } from 'typebox'
 import { type HttpServer, type RequestSchemas, type RouteDeclaration, Type } from '../src/index.ts'
-import { breakingChanges } from '../src/openapi-changes.ts'
+import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 import { startHttp } from './start-http.ts'
 
 interface Changes {
   readonly request?: RequestSchemas
   readonly response?: TSchema
   readonly access?: RouteDeclaration['access']
+  readonly operationId?: string
 }
 const path = '/api/v1/shop/items/:id'
 
@@ -18,11 +19,12 @@ const path = '/api/v1/shop/items/:id'
 const addItems =
   (changes: Changes = {}) =>
   (server: HttpServer) =>
-    server.route('shop', {
+    server.route({
       method: 'POST',
       path,
       summary: 'Change an item',
       access: changes.access ?? 'public',
+      ...(changes.operationId === undefined ? {} : { operationId: changes.operationId }),
       request: {
         params: Type.Object({ id: Type.Integer() }),
         body: Type.Object({ name: Type.String({ maxLength: 20 }), size: Type.Optional(Type.Enum(['s', 'm'])) }),
@@ -70,7 +72,7 @@ t.test('C-031 whatever breaks a caller of the earlier description is named, and 
   for (const changes of compatible) t.same(await changed(changes), [], JSON.stringify(changes))
 
   const breaking: [changes: Changes, expected: string[]][] = [
-    [{ access: 'user' }, [`${place}: access changed to [{"bearer":[]}]`]],
+    [{ access: 'user' }, [`${place}: access changed to {"bearer":[]}`]],
     [bodyOf({ name }), [`${place}: body.size is gone`]],
     [bodyOf({ name, size, price: Type.Integer() }), [`${place}: body.price is now required`]],
     [bodyOf({ name: Type.String({ maxLength: 10 }), size }), [`${place}: body.name is stricter: maxLength 10`]],
@@ -99,6 +101,17 @@ t.test('C-031 whatever breaks a caller of the earlier description is named, and 
   ]
   for (const [changes, expected] of breaking) t.same(await changed(changes), expected)
   t.same(breakingChanges(previous, { paths: {} }), [`${place} is gone`])
+  const optionalMode = { name, size, session: Type.Optional(Type.Enum(['a', 'b'])) }
+  const nullable = item({ name: Type.Union([Type.String(), Type.Null()], { 'x-null-with': ['session'] }) })
+  t.same(await changed({ ...bodyOf(optionalMode), response: nullable }), [], 'null comes only for who asks for it')
+  t.same(await changed({ operationId: 'changeItem' }), [`${place}: operation id was postShopItemsById, is changeItem`])
+  const proven = (security: object[]) => ({ paths: { '/api/v1/shop': { get: { security } } } })
+  const [bearer, cookie] = [{ bearer: [] }, { cookie: [] }]
+  t.same(breakingChanges(proven([bearer]), proven([bearer, cookie])), [], 'one more way to prove who calls')
+  t.same(breakingChanges(proven([bearer, cookie]), proven([cookie])), [
+    'GET /api/v1/shop: access changed to {"cookie":[]}',
+  ])
+  t.same(breakingChanges(proven([]), proven([cookie])), ['GET /api/v1/shop: access changed to {"cookie":[]}'])
   const guarded = (permission: string) => ({ paths: { '/api/v1/admin/shop': { get: { 'x-permission': permission } } } })
   t.same(breakingChanges(guarded('shop:view'), guarded('shop:edit')), [
     'GET /api/v1/admin/shop: access changed to shop:edit',

@@ -24,13 +24,13 @@ async function open(t: Test, port: number) {
 }
 
 const route = (server: HttpServer, path: string, handler: (socket: Socket) => unknown) =>
-  server.rawRoute('shop', {
+  server.rawRoute({
     method: 'GET',
     path,
     summary: 'A page of the test',
     access: 'public',
     produces: ['text/plain'],
-    handler: async ({ raw }, reply) => reply.type('text/plain').send(await handler(raw.socket)),
+    handler: async ({ raw }, _, reply) => reply.type('text/plain').send(await handler(raw.socket)),
   })
 
 t.test('a connection that asks for more than 16 answers ahead is closed, others are served', async (t) => {

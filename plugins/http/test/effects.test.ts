@@ -1,6 +1,7 @@
 /** What keys of the server do that no other test is about. */
 import { definePlugin, healthCheck } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
 import { startHttp } from './start-http.ts'
@@ -48,7 +49,7 @@ t.test('whose address counts', async (t) => {
     const { server } = await startHttp(
       t,
       (http) =>
-        http.route('shop', {
+        http.route({
           method: 'GET',
           path: '/api/v1/shop/me',
           summary: 'Who calls',
@@ -68,4 +69,17 @@ t.test('whose address counts', async (t) => {
   t.equal((await seen({ ...proxy, headers: '["X-Real-IP"]' })).ip, '198.51.100.2')
   t.equal((await seen({ ...proxy, 'trust-forwarded-headers': 'false' })).ip, '192.0.2.1')
   t.not((await seen({ 'ipv6-prefix': '48' })).network, (await seen({})).network)
+})
+
+t.test('a drain delay that outlasts every stop is refused', async (t) => {
+  const start = startHttp(t, undefined, { set: { 'platform.http.drain-delay': '30d' } })
+  await t.rejects(start, /platform\.http\.drain-delay/)
+})
+
+t.test('where it listens is logged once', async (t) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  const { server } = await startHttp(t, undefined, { logger, set: { 'platform.http.host': '0.0.0.0' } })
+  const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /listening/i.test(msg))
+  t.match(news, [{ msg: 'listening', url: server.url }])
 })

@@ -25,7 +25,7 @@ function get(
   handler: RouteDeclaration['handler'],
   response: RouteDeclaration['response'] = Item,
 ) {
-  server.route('shop', {
+  server.route({
     method: 'GET',
     path: `/api/v1/shop/${name}`,
     summary: name,
@@ -70,8 +70,8 @@ t.test('C-004 C-005 C-006 C-007 C-012 K-016 a success is code "200", message and
 
 t.test('C-008 C-009 C-010 files, redirects, streams and silent answers stay as they are', async (t) => {
   const { call, running } = await startHttp(t, (http) => {
-    const raw = (name: string, produces: string, handler: Parameters<typeof http.rawRoute>[1]['handler']) =>
-      http.rawRoute('shop', {
+    const raw = (name: string, produces: string, handler: Parameters<typeof http.rawRoute>[0]['handler']) =>
+      http.rawRoute({
         method: 'GET',
         path: `/api/v1/shop/${name}`,
         summary: name,
@@ -79,9 +79,9 @@ t.test('C-008 C-009 C-010 files, redirects, streams and silent answers stay as t
         produces: [produces],
         handler,
       })
-    raw('file', 'text/csv', (_request, reply) => reply.type('text/csv').send(Buffer.from('a,b\n1,2\n')))
-    raw('redirect', 'text/html', (_request, reply) => reply.redirect('/elsewhere'))
-    raw('events', 'text/event-stream', (_request, reply) =>
+    raw('file', 'text/csv', (_request, _, reply) => reply.type('text/csv').send(Buffer.from('a,b\n1,2\n')))
+    raw('redirect', 'text/html', (_request, _, reply) => reply.redirect('/elsewhere'))
+    raw('events', 'text/event-stream', (_request, _, reply) =>
       reply.type('text/event-stream').send(Readable.from(['data: 1\n\n', 'data: 2\n\n'])),
     )
     raw('json', 'application/json', async () => ({ access_token: 'x' }))
@@ -120,7 +120,7 @@ t.test('C-008 C-009 C-010 files, redirects, streams and silent answers stay as t
 t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', async (t) => {
   const { call } = await startHttp(t, (http) => {
     for (const code of ['400', '401', '403', '404', '409', '429', '500', '503', 'PAY-17']) {
-      get(http, `fail/${code.toLowerCase()}`, (_request, reply) => {
+      get(http, `fail/${code.toLowerCase()}`, (_request, _, reply) => {
         reply.header('x-ratelimit-limit', '5')
         throw new BusinessError(code, `Failed with ${code}`, { reason: 'shop.failed', data: { orderNo: 'A1' } })
       })
@@ -131,7 +131,7 @@ t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', asy
     get(http, 'bare', async () => {
       throw new BusinessError('409', 'Conflict')
     })
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/shop/mine',
       summary: 'm',
@@ -139,7 +139,7 @@ t.test('C-020 C-021 C-022 C-023 C-024 business failures come with HTTP 200', asy
       response: Item,
       handler: () => item,
     })
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/admin/shop/all',
       summary: 'm',
@@ -170,7 +170,7 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
   const { call, port } = await startHttp(
     t,
     (http) =>
-      http.route('shop', {
+      http.route({
         method: 'POST',
         path: '/api/v1/shop/items',
         summary: 'p',
@@ -321,7 +321,7 @@ t.test('C-019 messages follow the language of the request', async (t) => {
         throw new BusinessError('404', 'Original text', { reason: 'shop.unknown-reason' })
       })
       get(http, 'locale', ({ locale }) => ({ locale }), Type.Object({ locale: Type.String() }))
-      http.route('shop', {
+      http.route({
         method: 'POST',
         path: '/api/v1/shop/items',
         summary: 'p',
@@ -411,11 +411,11 @@ t.test('what belongs to one caller is kept by no cache, unless a handler knows b
   const { call, send } = await startHttp(t, (server) => {
     get(server, 'item', () => item)
     const page = { method: 'GET', summary: 'Page', access: 'public', produces: ['text/plain'], hidden: true } as const
-    server.rawRoute('shop', { ...page, path: '/page', handler: () => 'page' })
-    server.rawRoute('shop', {
+    server.rawRoute({ ...page, path: '/page', handler: () => 'page' })
+    server.rawRoute({
       ...page,
       path: '/asset',
-      handler: (_request, reply) => reply.header('cache-control', 'public, max-age=60').send('asset'),
+      handler: (_request, _, reply) => reply.header('cache-control', 'public, max-age=60').send('asset'),
     })
   })
   const cacheOf = async (path: string, headers: Record<string, string> = {}) =>

@@ -3,12 +3,12 @@ import { TLSSocket } from 'node:tls'
 import { BusinessError } from '@plinth/kernel'
 import t from 'tap'
 import { Type } from 'typebox'
-import { createForwarding } from '../src/forwarding.ts'
+import { createForwarding } from '../src/caller/forwarding.ts'
 import type { HttpServer } from '../src/index.ts'
 import { rawExchange, startHttp } from './start-http.ts'
 
 const facts = (http: HttpServer) => {
-  http.route('shop', {
+  http.route({
     method: 'GET',
     path: '/api/v1/shop/facts',
     summary: 'What lies in front',

@@ -24,7 +24,7 @@ async function startEcho(
 ) {
   const received: unknown[] = []
   const started = await startHttp(t, (http) => {
-    http.route('shop', {
+    http.route({
       method,
       path: request.params === undefined ? '/api/v1/shop/echo' : '/api/v1/shop/echo/:id',
       summary: 'Echo',
@@ -103,7 +103,7 @@ t.test('every rule has a message in both languages', async (t) => {
   const { send } = await startHttp(
     t,
     (http) =>
-      http.route('shop', {
+      http.route({
         method: 'POST',
         path: '/api/v1/shop/x',
         summary: 'x',
@@ -279,7 +279,7 @@ t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted 
   const Item = Type.Object({ id: Type.Integer() })
   const parsed: unknown[] = []
   const { call } = await startHttp(t, (http) => {
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/shop/items',
       summary: 'Items',
@@ -359,11 +359,11 @@ t.test('a schema that cannot be compiled fails its route alone; doctor and tests
   const addRoutes = (server: HttpServer) => {
     const post = { method: 'POST', access: 'public', summary: 'x', response: Type.Null() } as const
     const handler = () => null
-    server.route('shop', { ...post, path: '/api/v1/shop/misspelt', request: { body: misspelt }, handler })
-    server.route('shop', { ...post, path: '/api/v1/shop/unknown-format', request: { body: noFormat }, handler })
+    server.route({ ...post, path: '/api/v1/shop/misspelt', request: { body: misspelt }, handler })
+    server.route({ ...post, path: '/api/v1/shop/unknown-format', request: { body: noFormat }, handler })
     const broken = Type.Unsafe<null>({ type: 'nothing' })
-    server.route('shop', { ...post, path: '/api/v1/shop/broken-answer', response: broken, handler })
-    server.route('shop', { ...post, path: '/api/v1/shop/sound', request: { body: Type.Object({}) }, handler })
+    server.route({ ...post, path: '/api/v1/shop/broken-answer', response: broken, handler })
+    server.route({ ...post, path: '/api/v1/shop/sound', request: { body: Type.Object({}) }, handler })
   }
   const { send } = await startHttp(t, addRoutes)
   for (const name of ['misspelt', 'unknown-format', 'broken-answer']) {
@@ -413,7 +413,7 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
     }
   }
   const { call, server } = await startHttp(t, (http) => {
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/shop/items',
       summary: 'Items',
@@ -422,7 +422,7 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
       response: listPage(Type.Object({ id: Type.Integer() })),
       handler: ({ query }) => answerList(query, sort.parse(query.sort), find),
     })
-    http.route('shop', {
+    http.route({
       method: 'GET',
       path: '/api/v1/shop/positions',
       summary: 'Positions',

@@ -11,7 +11,7 @@ import { startHttp } from './start-http.ts'
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 const get = (http: HttpServer, name: string, handler: () => unknown) =>
-  http.route('shop', {
+  http.route({
     method: 'GET',
     path: `/api/v1/shop/${name}`,
     summary: name,
@@ -120,6 +120,113 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   })
 })
 
+t.test('who would wait too long is refused at once, and told when there is room for all', async (t) => {
+  const clock = manualClock()
+  const { handler, ends, begun } = held()
+  const set = { 'platform.http.overload.max-requests': '1' }
+  const { call } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock })
+  const item = () => call('/api/v1/shop/item')
+  const arrived = arrivals(t)
+  let busy = item()
+  while (begun() < 1) await turn()
+  // One that waits at a time: each begins a tenth of a second after the one before.
+  for (let calls = 1; calls <= 60; calls++) {
+    const next = item()
+    while (arrived() <= calls) await turn()
+    await clock.advance(100)
+    ends[calls - 1]?.()
+    t.equal((await busy).status, 200)
+    while (begun() <= calls) await turn()
+    busy = next
+  }
+  // Each takes a tenth of a second, and half a second may be waited.
+  const waiting = Array.from({ length: 6 }, item)
+  while (arrived() < 67) await turn()
+  const seconds: number[] = []
+  for (let calls = 0; calls < 400; calls++) {
+    const answer = await call('/nothing')
+    t.match(answer, refused)
+    seconds.push(Number(answer.headers.get('retry-after')))
+  }
+  t.equal(seconds[0], 1)
+  t.equal(seconds[100], 11, 'six wait, and a hundred come before')
+  t.equal(seconds.at(-1), 30, 'nobody is sent away for longer')
+  t.same(
+    seconds,
+    seconds.toSorted((one, other) => one - other),
+  )
+  for (let index = 60; index < 67; index++) {
+    while (begun() <= index) await turn()
+    ends[index]?.()
+  }
+  for (const answer of await Promise.all([busy, ...waiting])) t.equal(answer.status, 200)
+})
+
+t.test('a request that took long does not turn others away where places are free', async (t) => {
+  const clock = manualClock()
+  const { handler, ends, begun } = held()
+  const set = { 'platform.http.overload.max-requests': '1' }
+  const { call } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock })
+  const item = () => call('/api/v1/shop/item')
+  const long = item()
+  while (begun() < 1) await turn()
+  await clock.advance(60_000)
+  ends[0]?.()
+  t.equal((await long).status, 200)
+  const burst = Array.from({ length: 5 }, item)
+  for (let index = 1; index <= 5; index++) {
+    while (begun() <= index) await turn()
+    ends[index]?.()
+  }
+  for (const answer of await Promise.all(burst)) t.equal(answer.status, 200)
+})
+
+t.test('a standstill of the process turns nobody away', async (t) => {
+  const { port } = await startHttp(t, (http) =>
+    get(http, 'item', () => {
+      // Longer than anybody may wait.
+      const end = performance.now() + 600
+      while (performance.now() < end);
+    }),
+  )
+  const callers = await Promise.all(Array.from({ length: 3 }, () => open(t, port(), '/api/v1/shop/item')))
+  const statuses = await Promise.all(
+    callers.map(
+      (socket) => new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk).slice(9, 12)))),
+    ),
+  )
+  t.same(statuses, ['200', '200', '200'])
+})
+
+t.test('connections that wait unseen are accepted before more is begun', async (t) => {
+  const most = 100
+  let served = 0
+  const { port } = await startHttp(t, (http) =>
+    get(http, 'item', () => {
+      const end = performance.now() + 6
+      while (performance.now() < end);
+      served++
+    }),
+  )
+  let accepted = 0
+  let servedBefore = 0
+  const count = () => {
+    if (++accepted === most) servedBefore = served
+  }
+  subscribe('net.server.socket', count)
+  t.teardown(() => unsubscribe('net.server.socket', count))
+  const statuses = await Promise.all(
+    Array.from({ length: most }, async () => {
+      const socket = await open(t, port(), '/api/v1/shop/item')
+      return new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk).slice(9, 12))))
+    }),
+  )
+  t.equal(accepted, most)
+  t.ok(servedBefore < most / 3, `${servedBefore} of ${most} had been served when the last one was accepted`)
+  t.equal(statuses.filter((status) => status === '200').length, served)
+  t.equal(statuses.filter((status) => status === '503').length, most - served, 'everybody has an answer')
+})
+
 t.test('requests that never leave the event loop let others in between', async (t) => {
   const most = 300
   let served = 0
@@ -148,7 +255,7 @@ t.test('requests that never leave the event loop let others in between', async (
     callers.map(async (socket) => {
       const answer = await answered(socket, '/api/v1/shop/item')
       statuses[answer.slice(9, 12) as '200' | '503']++
-      if (answer.startsWith('HTTP/1.1 503')) t.match(answer, /\r\nretry-after: 1\r\n[\s\S]*"http.overloaded"/)
+      if (answer.startsWith('HTTP/1.1 503')) t.match(answer, /\r\nretry-after: [1-9]\d?\r\n[\s\S]*"http.overloaded"/)
     }),
   )
   t.match(await answered(prober, '/health/live'), /^HTTP\/1.1 200/)

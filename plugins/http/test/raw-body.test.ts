@@ -26,13 +26,10 @@ async function start(t: Test, { set = {}, more = () => {} }: { set?: object; mor
         stage: 'signature',
         forRoute: ({ access }) => (access === 'signed' ? (request) => void seen.push(request.rawBody) : undefined),
       })
-      http.route('shop', route('/api/v1/shop/signed'))
-      http.route('shop', route('/api/v1/shop/signed', { method: 'GET', handler: ({ rawBody }) => rawBody?.length }))
-      http.route('shop', route('/api/v1/shop/signed', { method: 'DELETE' }))
-      http.route(
-        'shop',
-        route('/api/v1/shop/public', { access: 'public', handler: ({ rawBody }) => rawBody === undefined }),
-      )
+      http.route(route('/api/v1/shop/signed'))
+      http.route(route('/api/v1/shop/signed', { method: 'GET', handler: ({ rawBody }) => rawBody?.length }))
+      http.route(route('/api/v1/shop/signed', { method: 'DELETE' }))
+      http.route(route('/api/v1/shop/public', { access: 'public', handler: ({ rawBody }) => rawBody === undefined }))
       more(http)
     },
     { set: { ...set } },
@@ -66,13 +63,13 @@ t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t
   await t.test('a file or stream route can be signed as well', async (t) => {
     const { send, seen } = await start(t, {
       more: (http) =>
-        http.rawRoute('shop', {
+        http.rawRoute({
           method: 'POST',
           path: '/api/v1/shop/signed/file',
           summary: 'File',
           access: 'signed',
           produces: ['text/plain'],
-          handler: (request, reply) => reply.type('text/plain').send(request.rawBody),
+          handler: (request, _, reply) => reply.type('text/plain').send(request.rawBody),
         }),
     })
     t.equal((await send('POST', '/api/v1/shop/signed/file', { a: 1 })).text, '{"a":1}')
@@ -138,7 +135,7 @@ t.test('routes without such a guard keep no bytes', async (t) => {
 t.test('C-021 a signed route is closed until a signature guard takes it', async (t) => {
   const codes = async (...guards: readonly RouteGuard[]) => {
     const { send } = await startHttp(t, (http) => {
-      http.route('shop', route('/api/v1/shop/signed'))
+      http.route(route('/api/v1/shop/signed'))
       for (const guard of guards) http.guard(guard)
     })
     return (await send('POST', '/api/v1/shop/signed', {})).body.code
@@ -149,11 +146,11 @@ t.test('C-021 a signed route is closed until a signature guard takes it', async 
   t.equal(await codes({ ...guard('signature'), forRoute: () => undefined }), '401')
   t.equal(await codes(guard('signature')), '200')
   const user = await startHttp(t, (http) => {
-    http.route('shop', route('/api/v1/shop/user', { access: 'user' }))
+    http.route(route('/api/v1/shop/user', { access: 'user' }))
     http.guard(guard('signature'))
   })
   t.equal((await user.send('POST', '/api/v1/shop/user', {})).body.code, '401', 'a signature is no login')
-  const admin = startHttp(t, (http) => http.route('shop', route('/api/v1/admin/shop/signed')))
+  const admin = startHttp(t, (http) => http.route(route('/api/v1/admin/shop/signed')))
   await t.rejects(admin, { message: /is an admin path, and those who sign are no administrators/ })
 })
 
@@ -170,7 +167,7 @@ t.test('signatures are checked after access and before input and quota', async (
         },
       })
     }
-    http.route('shop', route('/api/v1/shop/signed', { request: { body: Type.Object({ n: Type.Integer() }) } }))
+    http.route(route('/api/v1/shop/signed', { request: { body: Type.Object({ n: Type.Integer() }) } }))
   })
   const order = ['gate', 'access', 'signature', 'quota']
   t.equal((await send('POST', '/api/v1/shop/signed', { n: 1 })).body.code, '200')
@@ -191,8 +188,8 @@ t.test('C-045 the API description says what a signed request carries', async (t)
       forRoute: () => () => {},
       security: ({ path }) => ({ schemes, scopes: [path] }),
     })
-    http.route('shop', route('/api/v1/shop/signed'))
-    http.route('shop', route('/api/v1/shop/user', { access: 'user' }))
+    http.route(route('/api/v1/shop/signed'))
+    http.route(route('/api/v1/shop/user', { access: 'user' }))
   })
   const document = (await server.openapi()) as { paths: Record<string, { post: object }>; components: object }
   const scopes = ['/api/v1/shop/signed']

@@ -1,16 +1,20 @@
-import { BusinessError, definePlugin, healthCheck, type MessageTree } from '@plinth/kernel'
+import { BusinessError, definePlugin, healthCheck, type MessageTree, type Plugin } from '@plinth/kernel'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import {
   type GuardHandler,
   type HttpServer,
+  http as httpRef,
   page,
   pageQuery,
   type RouteDeclaration,
   type RouteGuard,
+  type RouteInfo,
   type RouteWrapper,
+  routesWith,
   sentData,
   sortQuery,
 } from '../src/index.ts'
@@ -28,8 +32,12 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
 })
 
 /** Starts with this one registration; `undefined` when it was accepted, else the reason. */
-async function refusal(t: Test, register: (http: HttpServer) => void): Promise<string | undefined> {
-  return startHttp(t, register).then(
+async function refusal(
+  t: Test,
+  register: (http: HttpServer) => void,
+  plugins: readonly Plugin[] = [],
+): Promise<string | undefined> {
+  return startHttp(t, register, { plugins }).then(
     () => undefined,
     (error: Error) => error.message,
   )
@@ -37,11 +45,9 @@ async function refusal(t: Test, register: (http: HttpServer) => void): Promise<s
 
 t.test('doctor names every route whose schemas no validator understands', async (t) => {
   const query = Type.Object({ a: Type.Unsafe({ type: 'nonsense' }) })
-  const { running } = await startHttp(
-    t,
-    (http) => http.route('shop', route('/api/v1/shop/broken', { request: { query } })),
-    { roles: ['cli'] },
-  )
+  const { running } = await startHttp(t, (http) => http.route(route('/api/v1/shop/broken', { request: { query } })), {
+    roles: ['cli'],
+  })
   const check = running.contributions(healthCheck).get('http.schemas')
   await t.rejects(Promise.resolve(check?.(new AbortController().signal)), {
     code: 'PLINTH_HTTP_SCHEMA_INVALID',
@@ -62,7 +68,7 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     { path: '/api/v1/money/web3/payment-settlements/batch', access: admin },
   ]
   for (const declaration of accepted) {
-    t.equal(await refusal(t, (http) => http.route('shop', route('', declaration))), undefined, `${declaration.path}`)
+    t.equal(await refusal(t, (http) => http.route(route('', declaration))), undefined, `${declaration.path}`)
   }
   const refused: readonly (readonly [Partial<RouteDeclaration>, RegExp])[] = [
     [{ path: '/shop' }, /is not \/api\/v\{major\}/],
@@ -81,20 +87,24 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     [{ path: '/api/v1/shop', access: undefined as never }, /no access rule/],
   ]
   for (const [declaration, reason] of refused) {
-    const message = await refusal(t, (http) => http.route('shop', route('', declaration)))
+    const message = await refusal(t, (http) => http.route(route('', declaration)))
     t.match(message, reason, `${declaration.path}`)
     t.match(message, /PLINTH_HTTP_ROUTE_REFUSED.*of plugin "shop"/)
   }
-  const twice = await refusal(t, (http) => {
-    http.route('alpha', route('/api/v1/shop/:id'))
-    http.route('beta', route('/api/v1/shop/:itemId'))
+  const other = definePlugin({
+    id: 'menu',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http: httpRef },
+    setup: ({ services }) => services.http.route(route('/api/v1/shop/:itemId')),
   })
-  t.match(twice, /GET \/api\/v1\/shop\/:itemId of plugin "beta" is taken by \/api\/v1\/shop\/:id of plugin "alpha"/)
+  const twice = await refusal(t, (http) => http.route(route('/api/v1/shop/:id')), [other])
+  t.match(twice, /GET \/api\/v1\/shop\/:itemId of plugin "menu" is taken by \/api\/v1\/shop\/:id of plugin "shop"/)
   t.equal(
     await refusal(t, (http) => {
-      http.route('shop', route('/api/v1/shop/:id'))
-      http.route('shop', route('/api/v1/shop/templates'))
-      http.route('shop', route('/api/v1/shop/:id', { method: 'PUT' }))
+      http.route(route('/api/v1/shop/:id'))
+      http.route(route('/api/v1/shop/templates'))
+      http.route(route('/api/v1/shop/:id', { method: 'PUT' }))
     }),
     undefined,
     'static beside parameter, other method (D7)',
@@ -103,8 +113,8 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
 
 t.test('C-028 the version is chosen by the path alone', async (t) => {
   const { call } = await startHttp(t, (http) => {
-    http.route('shop', route('/api/v1/shop/who', { handler: () => ({ who: 'one' }) }))
-    http.route('shop', route('/api/v2/shop/who', { handler: () => ({ who: 'two' }) }))
+    http.route(route('/api/v1/shop/who', { handler: () => ({ who: 'one' }) }))
+    http.route(route('/api/v2/shop/who', { handler: () => ({ who: 'two' }) }))
   })
   for (const headers of [{}, { 'accept-version': '2' }, { 'accept-version': 'x', 'api-version': '2' }]) {
     t.equal(
@@ -118,17 +128,17 @@ t.test('C-028 the version is chosen by the path alone', async (t) => {
 t.test('registration ends when the server is built', async (t) => {
   const { server } = await startHttp(t)
   const ended = { code: 'PLINTH_HTTP_REGISTRATION_ENDED' }
-  t.throws(() => server.route('late', route('/api/v1/late')), ended)
+  t.throws(() => server.route(route('/api/v1/late')), ended)
   t.throws(() => server.guard({ name: 'late', stage: 'access', forRoute: () => undefined }), ended)
-  t.throws(() => server.register((_app, _options, done) => done()), ended)
+  t.throws(() => server.register((_app, _options, done) => done(), 'public'), ended)
 })
 
 t.test('C-021 a route that is not public is closed until an access guard takes it', async (t) => {
   const allow: GuardHandler = () => {}
   const guarded = async (...guards: RouteGuard[]) => {
     const { call } = await startHttp(t, (http) => {
-      http.route('shop', route('/api/v1/shop/mine', { access: 'user' }))
-      http.route('shop', route('/api/v1/shop/open'))
+      http.route(route('/api/v1/shop/mine', { access: 'user' }))
+      http.route(route('/api/v1/shop/open'))
       for (const guard of guards) http.guard(guard)
     })
     return { mine: (await call('/api/v1/shop/mine')).body.code, open: (await call('/api/v1/shop/open')).body.code }
@@ -163,7 +173,6 @@ t.test('guards run gate, access, quota; a refusal stops everything after it', as
     add('gate one', 'gate', true)
     add('gate two', 'gate', false)
     http.route(
-      'shop',
       route('/api/v1/shop/guarded', {
         method: 'POST',
         access: 'user',
@@ -211,9 +220,8 @@ t.test(
     })
     const { call, server } = await startHttp(t, (http) => {
       http.wrap(around('first'))
-      http.route('shop', route('/api/v1/shop/plain'))
+      http.route(route('/api/v1/shop/plain'))
       http.route(
-        'shop',
         route('/api/v1/shop/items', {
           handler: () => {
             seen.push('handler')
@@ -222,7 +230,6 @@ t.test(
         }),
       )
       http.route(
-        'shop',
         route('/api/v1/shop/failing', {
           handler: () => {
             throw new BusinessError('409', 'Taken.')
@@ -254,9 +261,10 @@ t.test(
 t.test('guards see routes once, with pattern, plugin and annotations', async (t) => {
   const seen: unknown[] = []
   const { server } = await startHttp(t, (http) => {
-    http.guard({ name: 'look', stage: 'quota', forRoute: (info) => void seen.push(info) })
-    http.route('shop', route('/api/v1/shop/:id', { annotations: [{ id: 'rate-limit', value: { maxAttempts: 3 } }] }))
-    http.rawRoute('pages', {
+    const look = (info: RouteInfo) => void (info.path.startsWith('/docs') || seen.push(info))
+    http.guard({ name: 'look', stage: 'quota', forRoute: look })
+    http.route(route('/api/v1/shop/:id', { annotations: [{ id: 'rate-limit', value: { maxAttempts: 3 } }] }))
+    http.rawRoute({
       method: 'GET',
       path: '/',
       summary: 'Home',
@@ -266,10 +274,11 @@ t.test('guards see routes once, with pattern, plugin and annotations', async (t)
       handler: () => 'x',
     })
   })
-  t.equal(seen.length, server.routes.length)
+  const routes = server.routes.filter(({ path }) => !path.startsWith('/docs'))
+  t.equal(seen.length, routes.length)
   t.match(
     seen,
-    server.routes.toSorted((a, b) => Number(a.hidden) - Number(b.hidden)),
+    routes.toSorted((a, b) => Number(a.hidden) - Number(b.hidden)),
   )
   t.match(
     server.routes.find(({ plugin }) => plugin === 'shop'),
@@ -282,7 +291,7 @@ t.test('guards see routes once, with pattern, plugin and annotations', async (t)
     },
   )
   t.same(
-    server.routes
+    routes
       .filter(({ hidden }) => hidden)
       .map(({ path }) => path)
       .sort(),
@@ -296,11 +305,11 @@ t.test('Fastify plugins of others get their own context', async (t) => {
       app.addHook('onRequest', async (_request, reply) => void reply.header('x-own', 'yes'))
       app.get('/own/page', async (_request, reply) => reply.type('text/html').send('<p>own</p>'))
       done()
-    })
-    http.register(async (app) => {
+    }, 'public')
+    http.register(async (app: FastifyInstance) => {
       app.get('/own/async', async () => 'text')
-    })
-    http.route('shop', route('/api/v1/shop/who'))
+    }, 'public')
+    http.route(route('/api/v1/shop/who'))
   })
   const own = await call('/own/page')
   t.equal(own.text, '<p>own</p>')
@@ -312,6 +321,98 @@ t.test('Fastify plugins of others get their own context', async (t) => {
   t.equal(envelope.headers.get('content-security-policy'), null, 'an envelope is no page')
 })
 
+t.test('routes that a Fastify plugin brings are guarded by the access that they were registered with', async (t) => {
+  const files: FastifyPluginAsync = async (app) => {
+    app.addHook('onRequest', async (_request, reply) => void reply.header('x-files', 'yes'))
+    app.get('/files/one', async () => 'one')
+    app.route({ method: ['GET', 'POST'], url: '/files/two', handler: async () => 'two' })
+  }
+  // Leaves its own context, as plugins wrapped by fastify-plugin do.
+  const spilling = Object.assign(async (app: FastifyInstance) => void app.get('/files/spilled', async () => 'x'), {
+    [Symbol.for('skip-override')]: true,
+  })
+  const { call, server } = await startHttp(t, (http) => {
+    http.register(files, 'user')
+    http.register(spilling, { permission: 'shop:file:view' })
+    http.rawRoute({
+      ...{ method: 'GET', path: '/page', summary: 'A page', access: 'public', hidden: true, produces: ['text/plain'] },
+      handler: () => 'page',
+    })
+  })
+  for (const [method, path] of [
+    ['GET', '/files/one'],
+    ['HEAD', '/files/one'],
+    ['POST', '/files/two'],
+    ['GET', '/files/spilled'],
+  ] as const) {
+    const answer = await call(path, { method })
+    if (method !== 'HEAD') t.equal(answer.body?.code, '401', `${method} ${path} answers nobody`)
+    t.equal(answer.headers.get('x-files'), null, 'guards run first')
+  }
+  t.equal((await call('/page')).text, 'page', 'other routes are not touched')
+  const listed = server.routes.filter(({ path }) => path.startsWith('/files/'))
+  t.same(
+    listed.map(({ method, path, plugin, access }) => [method, path, plugin, access]),
+    [
+      ['GET', '/files/one', 'shop', 'user'],
+      ['GET', '/files/two', 'shop', 'user'],
+      ['POST', '/files/two', 'shop', 'user'],
+      ['GET', '/files/spilled', 'shop', { permission: 'shop:file:view' }],
+    ],
+  )
+  const open = await refusal(t, (http) => (http.register as (plugin: FastifyPluginAsync) => void)(files))
+  t.match(open, /PLINTH_HTTP_ROUTE_REFUSED.*no access rule/)
+})
+
+t.test('routes are data: an array is added together with what its handlers work with', async (t) => {
+  const { route, rawRoute } = routesWith<{ readonly greeting: string }>()
+  const greetings = [
+    route({
+      method: 'GET',
+      path: '/api/v1/shop/greetings/:name',
+      summary: 'Greets',
+      access: 'public',
+      request: { params: Type.Object({ name: Type.String() }) },
+      response: Type.Object({ text: Type.String() }),
+      handler({ params }, { greeting }, reply) {
+        reply.header('x-greeted', 'yes')
+        return { text: `${greeting} ${params.name}` }
+      },
+    }),
+    rawRoute({
+      method: 'GET',
+      path: '/api/v1/shop/greeting',
+      summary: 'The greeting',
+      access: 'public',
+      produces: ['text/plain'],
+      handler: (_request, { greeting }, reply) => reply.type('text/plain').send(greeting),
+    }),
+  ]
+  const { call } = await startHttp(t, (http) => http.addRoutes(greetings, { greeting: 'Hello' }))
+  const { body, headers } = await call('/api/v1/shop/greetings/Ada')
+  t.equal(body.data.text, 'Hello Ada')
+  t.equal(headers.get('x-greeted'), 'yes')
+  t.equal((await call('/api/v1/shop/greeting')).text, 'Hello')
+})
+
+t.test('two operations never share an id: the start is refused and names both', async (t) => {
+  const clash =
+    /GET \/api\/v1\/shop\/sold\/out of plugin "menu" has the operation id "getShopSoldOut" of GET \/api\/v1\/shop\/sold-out of plugin "shop"/
+  const menu = (more: Partial<RouteDeclaration>) =>
+    definePlugin({
+      id: 'menu',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      requires: { http: httpRef },
+      setup: ({ services }) => services.http.route(route('/api/v1/shop/sold/out', more)),
+    })
+  const first = (http: HttpServer) => http.route(route('/api/v1/shop/sold-out'))
+  t.match(await refusal(t, first, [menu({})]), clash)
+  t.match(await refusal(t, first, [menu({ operationId: 'getShopSoldOut' })]), clash)
+  t.equal(await refusal(t, first, [menu({ operationId: 'soldOutOf' })]), undefined, 'a name of its own helps')
+  t.match(await refusal(t, first, [menu({ operationId: 'Sold out' })]), /operation id "Sold out" is not camelCase/)
+})
+
 const Line = Type.Object({
   sku: Type.String(),
   amount: Type.Integer(),
@@ -320,7 +421,6 @@ const Line = Type.Object({
 const addCatalogue = (http: HttpServer) => {
   const sort = sortQuery({ createdAt: 'created_at' }, 'createdAt')
   http.route(
-    'shop',
     route('/api/v1/shop/orders', {
       request: { query: Type.Object({ ...pageQuery.properties, ...sort.properties }) },
       response: page(Line),
@@ -328,14 +428,12 @@ const addCatalogue = (http: HttpServer) => {
     }),
   )
   http.route(
-    'shop',
     route('/api/v1/shop/orders/:orderId', {
       access: 'user',
       request: { params: Type.Object({ orderId: Type.Integer({ description: 'Own order' }) }) },
     }),
   )
   http.route(
-    'shop',
     route('/api/v1/admin/shop/orders', {
       method: 'POST',
       access: { permission: 'shop:order:create' },
@@ -350,7 +448,6 @@ const addCatalogue = (http: HttpServer) => {
     }),
   )
   http.route(
-    'shop',
     route('/api/v1/shop/old', {
       method: 'DELETE',
       description: 'Removes.',
@@ -358,18 +455,17 @@ const addCatalogue = (http: HttpServer) => {
       request: { body: Type.Object({ reason: Type.Optional(Type.String()) }) },
     }),
   )
-  http.route('shop', route('/api/v2/shop/old', { method: 'DELETE', response: Type.Null(), handler: () => null }))
-  http.route('shop', route('/api/v1/shop/sold-out'))
-  http.route('shop', route('/api/v1/shop/sold/out'))
+  http.route(route('/api/v2/shop/old', { method: 'DELETE', response: Type.Null(), handler: () => null }))
+  http.route(route('/api/v1/shop/sold-out'))
+  http.route(route('/api/v1/shop/sold/out', { operationId: 'soldOutOf' }))
   for (const owner of ['shop', 'menu']) {
     const Node = Type.Cyclic(
       { Node: Type.Object({ [`${owner}Name`]: Type.String(), children: Type.Array(Type.Ref('Node')) }) },
       'Node',
     )
     const tree = { [`${owner}Name`]: 'a', children: [{ [`${owner}Name`]: 'b', children: [] }] }
-    http.route(owner, route(`/api/v1/${owner}/tree`, { response: Node, handler: () => tree }))
+    http.route(route(`/api/v1/${owner}/tree`, { response: Node, handler: () => tree }))
     http.route(
-      owner,
       route(`/api/v1/${owner}/tree`, {
         method: 'PUT',
         request: { body: Node },
@@ -378,7 +474,7 @@ const addCatalogue = (http: HttpServer) => {
       }),
     )
   }
-  http.rawRoute('shop', {
+  http.rawRoute({
     method: 'GET',
     path: '/api/v1/shop/orders/export',
     summary: 'Export',
@@ -386,7 +482,7 @@ const addCatalogue = (http: HttpServer) => {
     produces: ['text/csv'],
     handler: () => 'a',
   })
-  http.rawRoute('shop', {
+  http.rawRoute({
     method: 'GET',
     path: '/shop/page',
     summary: 'Page',
@@ -426,7 +522,7 @@ t.test(
     const ajv = addFormats.default(
       new Ajv2020({ strict: true, strictTypes: false, strictTuples: false }) as never,
     ) as unknown as Ajv2020
-    ajv.addKeyword('components')
+    ajv.addVocabulary(['components', 'x-title', 'x-sort', 'x-null-with'])
     ajv.addSchema({ $id: 'document', components: document.components })
     for (const { path, parameters = [], requestBody, responses, summary } of operations) {
       t.ok(summary)
@@ -533,7 +629,7 @@ t.test('D6 the response check turns a lost member into a failure', async (t) => 
   })
   const add = (http: HttpServer) => {
     const answer = (name: string, value: unknown) =>
-      http.route('shop', route(`/api/v1/shop/${name}`, { response: Shape, handler: async () => value }))
+      http.route(route(`/api/v1/shop/${name}`, { response: Shape, handler: async () => value }))
     answer('exact', { id: 1, inner: { name: 'x' }, list: [{ n: 1 }], skipped: undefined })
     answer('top', { id: 1, inner: { name: 'x' }, list: [], jumpTarget: '/orders' })
     answer('deep', { id: 1, inner: { name: 'x', jumpId: 7 }, list: [{ n: 1 }, { n: 2, extra: true }] })

@@ -24,7 +24,7 @@ const checks = (named: Readonly<Record<string, HealthCheck>>) =>
 
 /** A public GET route under /api/v1/shop that answers null. */
 const get = (http: HttpServer, name: string, handler: () => unknown) =>
-  http.route('shop', {
+  http.route({
     method: 'GET',
     path: `/api/v1/shop/${name}`,
     summary: name,
@@ -293,7 +293,7 @@ t.test('A24 metrics count requests by route pattern and envelope code', async (t
   const { call, server, running } = await startHttp(
     t,
     (http) => {
-      http.route('shop', {
+      http.route({
         method: 'GET',
         path: '/api/v1/shop/items/:id',
         summary: 'Item',
@@ -429,7 +429,7 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
   const { port } = await startHttp(
     t,
     (http) =>
-      http.route('shop', {
+      http.route({
         method: 'POST',
         path: '/api/v1/shop/item',
         summary: 'Save',
@@ -485,10 +485,10 @@ t.test('K-009 no line that Fastify writes of itself holds headers, query or body
     (http) => {
       const raw = (
         name: string,
-        handler: Parameters<typeof http.rawRoute>[1]['handler'],
+        handler: Parameters<typeof http.rawRoute>[0]['handler'],
         method: 'GET' | 'POST' = 'GET',
       ) =>
-        http.rawRoute('shop', {
+        http.rawRoute({
           method,
           path: `/api/v1/shop/${name}`,
           summary: name,
@@ -496,18 +496,18 @@ t.test('K-009 no line that Fastify writes of itself holds headers, query or body
           produces: ['text/plain'],
           handler,
         })
-      raw('endless', (_request, reply) => {
+      raw('endless', (_request, _, reply) => {
         const endless = function* () {
           for (;;) yield Buffer.alloc(65_536, 'x')
         }
         return reply.type('text/plain').send(Readable.from(endless()))
       })
-      raw('header', (_request, reply) => reply.header('x-broken', 'a\nb').send('never'))
-      raw('late', (_request, reply) => {
+      raw('header', (_request, _, reply) => reply.header('x-broken', 'a\nb').send('never'))
+      raw('late', (_request, _, reply) => {
         reply.raw.writeHead(200).write('begun')
         return reply.send('again')
       })
-      raw('torn', (_request, reply) =>
+      raw('torn', (_request, _, reply) =>
         reply.type('text/plain').send(
           Readable.from(
             (async function* () {
@@ -517,7 +517,7 @@ t.test('K-009 no line that Fastify writes of itself holds headers, query or body
           ),
         ),
       )
-      raw('own', async (request, reply) => {
+      raw('own', async (request, _, reply) => {
         request.log.info({ req: request.raw, res: reply.raw, request, reply }, `called ${request.url}`)
         request.log.info(request.raw)
         request.log.child({ part: 'child' }).info({ req: request.raw }, 'child')

@@ -14,18 +14,18 @@ const url = '/api/v1/shop/items'
 function addItems(http: HttpServer): void {
   const name = Type.Object({ name: Type.String() })
   for (const method of ['POST', 'PUT'] as const) {
-    http.route('shop', {
+    http.route({
       ...{ method, path: url, summary: method, access: 'public', request: { body: name }, response: Type.String() },
       handler: ({ body }) => body.name,
     })
   }
-  http.route('shop', {
+  http.route({
     ...{ method: 'GET', path: `${url}/:id`, summary: 'one', access: 'public', response: Type.String() },
     handler: (request) => (request.params as unknown as { id: string }).id,
   })
-  http.rawRoute('shop', {
+  http.rawRoute({
     ...{ method: 'GET', path: '/stream', summary: 's', access: 'public', hidden: true, produces: ['*/*'] },
-    handler: (_request, reply) => {
+    handler: (_request, _, reply) => {
       reply.hijack()
       reply.raw.writeHead(200, { 'content-length': '10' })
       reply.raw.write('12345')

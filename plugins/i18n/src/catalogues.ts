@@ -1,5 +1,6 @@
-import { type MessageTree, PlinthError, type Plugin } from '@plinth/kernel'
+import type { MessageTree, Plugin } from '@plinth/kernel'
 import { type SupportedLocale, supportedLocales } from './config.ts'
+import { i18nError } from './errors.ts'
 
 /** Texts by full key (`messages.<path>`). */
 export type Catalogue = ReadonlyMap<string, string>
@@ -33,11 +34,7 @@ export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>
   }
   const joined = Object.fromEntries(supportedLocales.map((locale) => [locale, join(locale)])) as Catalogues
   if (clashes.length === 0) return joined
-  throw new PlinthError(
-    'PLINTH_I18N_DUPLICATE_MESSAGE',
-    `Message keys are taken twice: ${clashes.join('; ')}.`,
-    'Put the texts of a plugin under a name of its own, for example messages.<plugin id>.<path>.',
-  )
+  throw i18nError('PLINTH_I18N_DUPLICATE_MESSAGE', { clashes: clashes.join('; ') })
 }
 
 function* leaves(tree: MessageTree, path: string): Generator<readonly [key: string, text: string]> {

@@ -1,14 +1,13 @@
 import type { Database, database } from '@plinth/database'
 import type { CommandDeclaration, kernel } from '@plinth/kernel'
-import type { keys } from './config.ts'
+import { englishText, PermissionCatalogue } from './access/permission-catalogue.ts'
 import { type Accounts, accounts } from './contract.ts'
 import { Role, RolePermission } from './entities.ts'
 import { iamError } from './errors.ts'
-import { readPassword } from './password-prompt.ts'
-import { englishText, PermissionCatalogue } from './permission-catalogue.ts'
+import { readPassword } from './passwords/password-prompt.ts'
 
-type Uses = { readonly kernel: typeof kernel; readonly database: typeof database }
-type Command = CommandDeclaration<Uses, typeof keys>
+type Uses = { requires: { kernel: typeof kernel; database: typeof database }; provides: readonly [typeof accounts] }
+type Command = CommandDeclaration<Uses>
 
 const actor = { name: 'cli', clientIp: '', traceId: '', userAgent: '' }
 

@@ -1,5 +1,6 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
-import { attempts, window } from './limit-keys.ts'
+import { attempts, window } from './sessions/limit-keys.ts'
 
 export const keys = {
   'platform.iam.password.policy': key.enum({
@@ -91,18 +92,9 @@ export const keys = {
     minimum: '1d',
     reload: 'live',
   }),
-  'platform.iam.purge.fixed-delay': key.duration({
-    title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
-    description: {
-      en: 'How often tokens that ended and audit records past their retention are removed.',
-      'zh-CN': '清除已失效令牌和超期审计记录的间隔。',
-    },
-    default: '1h',
-    minimum: '1m',
-  }),
-  'platform.iam.purge.auto-startup': key.boolean({
-    title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },
-    default: true,
+  ...purgeKeys('platform.iam', {
+    en: 'How often tokens that ended and audit records past their retention are removed.',
+    'zh-CN': '清除已失效令牌和超期审计记录的间隔。',
   }),
   'platform.iam.auth.login.rate-limit.enabled': key.boolean({
     title: { en: 'Limit logins', 'zh-CN': '登录限流' },

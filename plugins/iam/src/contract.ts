@@ -1,7 +1,6 @@
 import { event } from '@plinth/events'
-import type { HttpServer } from '@plinth/http'
+import { type HttpServer, Type } from '@plinth/http'
 import { extensionPoint, service } from '@plinth/kernel'
-import { Type } from 'typebox'
 
 /** Which users' data an operator may touch (decision A5): everybody's, those of the same organisation, the own. */
 export type DataScope = 'all' | 'org' | 'self'
@@ -30,6 +29,8 @@ export interface CallOrigin {
   readonly clientIp: string
   readonly traceId: string
   readonly userAgent: string
+  /** Why, as the caller said. */
+  readonly reason?: string
 }
 
 /** Who does something, and from where. `name` is for what acts without a user: `cli`, `install`. */
@@ -126,8 +127,16 @@ export interface ExternalSubject {
   readonly subject: string
 }
 
+/** A rule for a name or an address of an account that a text breaks. */
+export interface AccountFault {
+  readonly field: 'username' | 'email' | 'mobile'
+  readonly rule: 'username' | 'username-mixed-script' | 'email' | 'mobile'
+}
+
 export interface Accounts {
   hasUsers(): Promise<boolean>
+  /** What speaks against these texts as such; whether somebody has them already is not looked at. */
+  check(user: Partial<Pick<NewUser, AccountFault['field']>>): readonly AccountFault[]
   find(userId: number): Promise<Account | undefined>
   findByUsername(username: string): Promise<Account | undefined>
   /** Enabled users who hold the role, in order of id. */
@@ -222,8 +231,8 @@ export interface LoginGuard {
   afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }
 
-/** Guards of logins, for example a rate limit; all of them are asked, in order of their names. */
-export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', { from: '@plinth/iam' })
+/** Guards of logins, for example a rate limit; all of them are asked, in order of their names. Whoever contributes one may require accounts. */
+export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', { from: '@plinth/iam', live: true })
 
 /** What a rename guard may ask. */
 export interface ExternalIdentityLookup {
@@ -236,7 +245,7 @@ export interface RenameGuard {
   assertUsernameAllowed(userId: number, username: string, identities: ExternalIdentityLookup): void | Promise<void>
 }
 
-export const renameGuard = extensionPoint<RenameGuard>('iam.rename-guard', { from: '@plinth/iam' })
+export const renameGuard = extensionPoint<RenameGuard>('iam.rename-guard', { from: '@plinth/iam', live: true })
 
 type HandlerOfGuard = ReturnType<Parameters<HttpServer['guard']>[0]['forRoute']>
 /** A request of the HTTP server, as guards see it. */

@@ -8,10 +8,11 @@ export const User = defineEntity({
   tableName: 'iam_user',
   uniques: [{ properties: ['usernameKey'] }, { properties: ['emailKey'] }, { properties: ['mobile'] }],
   indexes: [
-    { properties: ['orgId'] },
-    { properties: ['emailFolded'] },
-    { properties: ['lastLoginAt'] },
-    { properties: ['createdAt'] },
+    { properties: ['orgId', 'id'] },
+    { properties: ['enabled', 'id'] },
+    { properties: ['emailFolded', 'id'] },
+    { properties: ['lastLoginAt', 'id'] },
+    { properties: ['createdAt', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -72,7 +73,7 @@ export const UserRole = defineEntity({
   name: 'IamUserRole',
   tableName: 'iam_user_role',
   uniques: [{ properties: ['userId', 'roleId'] }],
-  indexes: [{ properties: ['roleId'] }],
+  indexes: [{ properties: ['roleId', 'userId'] }],
   properties: {
     id: column.primaryKey(),
     userId: column.id(),
@@ -122,7 +123,7 @@ export const LoginAudit = defineEntity({
   tableName: 'iam_login_audit',
   indexes: [
     { properties: ['occurredAt'] },
-    { properties: ['userId'] },
+    { properties: ['userId', 'id'] },
     { properties: ['clientIp', 'id'] },
     { properties: ['success', 'id'] },
   ],
@@ -151,9 +152,11 @@ export const Audit = defineEntity({
   tableName: 'iam_audit',
   indexes: [
     { properties: ['occurredAt'] },
-    { properties: ['actorUserId'] },
-    { properties: ['targetType', 'targetId'] },
-    { properties: ['targetType', 'targetName'] },
+    { properties: ['actorUserId', 'id'] },
+    { properties: ['targetId', 'id'] },
+    { properties: ['targetName', 'id'] },
+    { properties: ['targetType', 'targetId', 'id'] },
+    { properties: ['targetType', 'targetName', 'id'] },
     { properties: ['targetType', 'id'] },
     { properties: ['actor', 'id'] },
     { properties: ['action', 'id'] },
@@ -171,6 +174,8 @@ export const Audit = defineEntity({
     targetId: column.id(),
     targetName: column.text(200).nullable(),
     summary: column.json<Record<string, unknown>>(),
+    /** What the administrator gave as the reason, masked. */
+    reason: column.text(200).nullable(),
     clientIp: column.text(64),
     traceId: column.text(128),
   },

@@ -1,16 +1,14 @@
-import { BusinessError, type BusinessErrorOptions } from '@plinth/kernel'
+import { businessFailures } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-type Texts = typeof en.iam
-
-/** Every business failure of this plugin with its envelope code (decision B1); the texts are in messages/. */
-const codes = {
+export const refusal = businessFailures('iam', en.iam, {
   'token-missing': '401',
   'token-invalid': '401',
   'token-expired': '401',
+  'origin-unproven': '403',
   'permission-denied': '403',
   'out-of-scope': '403',
   'organisation-out-of-scope': '403',
@@ -19,6 +17,7 @@ const codes = {
   'login-failed': '401',
   'user-disabled': '403',
   busy: '503',
+  'reason-invalid': '400',
   'user-unknown': '404',
   'role-unknown': '404',
   'session-unknown': '404',
@@ -41,19 +40,4 @@ const codes = {
   'password-wrong': '400',
   'password-refused': '400',
   'changed-meanwhile': '409',
-} as const satisfies Record<keyof Texts, string>
-
-export type Reason = keyof typeof codes
-
-/** A business failure with the stable reason `iam.<name>`. */
-export function refusal(
-  reason: Reason,
-  options: Pick<BusinessErrorOptions, 'params' | 'data' | 'cause'> = {},
-): BusinessError {
-  const text = en.iam[reason].replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(options.params?.[name] ?? ''))
-  return new BusinessError(codes[reason], text, { ...options, reason: `iam.${reason}` })
-}
-
-/** By name, because a guard may bring another copy of the kernel. */
-export const isBusinessError = (error: unknown): error is BusinessError =>
-  error instanceof Error && error.name === 'BusinessError'
+})

@@ -1,5 +1,4 @@
-export { requirePrincipal } from './access-guard.ts'
+export { requirePrincipal } from './access/access-guard.ts'
 export * from './contract.ts'
-export { type IamErrorCode, iamErrors } from './errors.ts'
 export { default } from './plugin.ts'
 export * from './verification/contract.ts'

@@ -3,34 +3,35 @@ import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { auditTrail, definePlugin, kernel, optional } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
-import { accessGuards, assertPermissionsDeclared } from './access-guard.ts'
-import { AccountService } from './account-service.ts'
-import { AuditTrail } from './audit.ts'
-import { addAuditRoutes } from './audit-routes.ts'
-import { Authority } from './authority.ts'
+import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
+import { Authority } from './access/authority.ts'
+import { PermissionCatalogue } from './access/permission-catalogue.ts'
+import { RoleGrants } from './access/role-grants.ts'
+import { roleRoutes } from './access/role-routes.ts'
+import { Roles } from './access/roles.ts'
+import { AccountService } from './accounts/account-service.ts'
+import { ownRoutes } from './accounts/own-routes.ts'
+import { userRoutes } from './accounts/user-routes.ts'
+import { UserRules } from './accounts/user-rules.ts'
+import { Users } from './accounts/users.ts'
+import { AuditTrail } from './audit/audit.ts'
+import { auditRoutes } from './audit/audit-routes.ts'
+import { reasonWrapper } from './audit/reason-header.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, renameGuard } from './contract.ts'
 import { entities } from './entities.ts'
 import { messages } from './failures.ts'
-import { IdentityService } from './identity-service.ts'
-import { Login } from './login.ts'
-import { loginLimiter } from './login-limiter.ts'
 import { changeSets } from './migrations/index.ts'
-import { addOwnRoutes } from './own-routes.ts'
-import { PasswordHasher } from './password-hash.ts'
-import { PasswordPolicy } from './password-policy.ts'
-import { PermissionCatalogue } from './permission-catalogue.ts'
+import { PasswordHasher } from './passwords/password-hash.ts'
+import { PasswordPolicy } from './passwords/password-policy.ts'
 import { permissions } from './permissions.ts'
-import { purgeTask } from './purge-task.ts'
-import { RoleGrants } from './role-grants.ts'
-import { addRoleRoutes } from './role-routes.ts'
-import { Roles } from './roles.ts'
-import { Sessions } from './sessions.ts'
-import { TokenCheck } from './token-check.ts'
-import { addUserRoutes } from './user-routes.ts'
-import { UserRules } from './user-rules.ts'
-import { Users } from './users.ts'
+import { purge } from './purge-task.ts'
+import { IdentityService } from './sessions/identity-service.ts'
+import { Login } from './sessions/login.ts'
+import { loginLimiter } from './sessions/login-limiter.ts'
+import { Sessions } from './sessions/sessions.ts'
+import { TokenCheck } from './sessions/token-check.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (K-006). */
 export default definePlugin({
@@ -55,7 +56,7 @@ export default definePlugin({
   entities,
   messages,
   commands,
-  scheduledTasks: [purgeTask],
+  scheduledTasks: [purge],
   setup({ services, config, clock, log, redact, roles: processRoles, provide, contribute, contributions, onReady }) {
     const { kernel, http, database: db, events, rateLimiter, identityResolvers } = services
     const lifetimeMs = () => config.get('platform.iam.token.lifetime')
@@ -94,11 +95,12 @@ export default definePlugin({
     provide(passwords, policy)
     contribute(auditTrail, 'iam', audit.forAll)
     for (const guard of accessGuards(identityService, clock)) http.guard(guard)
+    http.wrap(reasonWrapper)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)
-    addOwnRoutes({ http, db, login, users, sessions, catalogue })
-    addUserRoutes({ http, db, users, sessions })
-    addRoleRoutes({ http, db, roles, catalogue })
-    addAuditRoutes({ http, db })
+    http.addRoutes(ownRoutes, { db, login, users, sessions, catalogue })
+    http.addRoutes(userRoutes, { db, users, sessions })
+    http.addRoutes(roleRoutes, { db, roles, catalogue })
+    http.addRoutes(auditRoutes, { db })
 
     onReady(async () => {
       assertPermissionsDeclared(http.routes, (code) => catalogue.has(code))

@@ -20,7 +20,7 @@ function gated() {
     permissions: [{ code: 'shop:order:save', displayName: { en: 'Save orders', 'zh-CN': '保存订单' } }],
     setup({ services }) {
       const common = { method: 'POST', access: { permission: 'shop:order:save' }, response: Type.String() } as const
-      services.http.route('shop', {
+      services.http.route({
         ...common,
         path: '/api/v1/admin/shop/slow-orders',
         summary: 'Slow',
@@ -30,7 +30,7 @@ function gated() {
           return requirePrincipal(request).username
         },
       })
-      services.http.route('shop', {
+      services.http.route({
         ...common,
         path: '/api/v1/admin/shop/orders',
         summary: 'With a body',

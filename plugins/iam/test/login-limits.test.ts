@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
-import { http } from '@plinth/http'
+import { http, rateLimited } from '@plinth/http'
 import { definePlugin, type JsonValue, rateLimitStore } from '@plinth/kernel'
-import rateLimitPlugin, { rateLimited } from '@plinth/rate-limit'
+import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStorePlugin from '@plinth/shared-store'
@@ -213,7 +213,7 @@ t.test('R-056 R-058 users behind one address have quotas of their own', async (t
     setup({ services }) {
       for (const keyStrategy of ['USER', 'USER_ROUTE'] as const) {
         for (const part of ['a', 'b']) {
-          services.http.route('test.limited', {
+          services.http.route({
             method: 'GET',
             path: `/api/v1/test/${keyStrategy.toLowerCase().replace('_', '-')}/${part}`,
             summary: 'Limited',

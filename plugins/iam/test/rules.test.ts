@@ -1,14 +1,14 @@
 import type { ConfigView } from '@plinth/kernel'
 import fc from 'fast-check'
 import t from 'tap'
-import { isTokenShaped, newAccessToken, tokenHash } from '../src/access-token.ts'
-import { emailForms, loginKey, masked, mobileForm, usernameForms } from '../src/account-names.ts'
+import { covers, type RoleGrant, resolveGrants } from '../src/access/grants.ts'
+import { emailForms, loginKey, masked, mobileForm, usernameForms } from '../src/accounts/account-names.ts'
 import type { keys } from '../src/config.ts'
 import type { DataScope } from '../src/contract.ts'
-import { covers, type RoleGrant, resolveGrants } from '../src/grants.ts'
-import { PasswordHasher } from '../src/password-hash.ts'
-import { passwordPattern } from '../src/password-pattern.ts'
-import { PasswordPolicy } from '../src/password-policy.ts'
+import { PasswordHasher } from '../src/passwords/password-hash.ts'
+import { passwordPattern } from '../src/passwords/password-pattern.ts'
+import { PasswordPolicy } from '../src/passwords/password-policy.ts'
+import { isTokenShaped, newAccessToken, tokenHash } from '../src/sessions/access-token.ts'
 
 const refusedFor = (reason: string) => ({ reason }) as unknown as Error
 const code = fc.constantFrom('a:view', 'a:save', 'b:view', 'b:save', 'c:run')

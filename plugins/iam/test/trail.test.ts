@@ -30,7 +30,7 @@ const shopPlugin = definePlugin({
     services.events.on(userDeleted, 'shop.forget', ({ payload, key: under }) => {
       if (under === `user:${payload.userId}`) deleted.push(payload.userId)
     })
-    services.http.route('shop', {
+    services.http.route({
       method: 'POST',
       path: '/api/v1/admin/shop/orders/:name/close',
       summary: 'Close',

@@ -21,7 +21,7 @@ import systemConfig, { configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { mobileNumber } from '../src/mobile-number.ts'
+import { mobileNumber } from '../src/accounts/mobile-number.ts'
 import verification from '../src/verification/plugin.ts'
 import { startIam, system } from './fixtures/product.ts'
 

@@ -1,7 +1,8 @@
 import { type GuardHandler, type HttpServer, type RouteInfo, type RouteWrapper, sentData, Type } from '@plinth/http'
-import { BusinessError, PlinthError } from '@plinth/kernel'
+import { isBusinessError } from '@plinth/kernel'
 import type { IdentityResolvers } from '@plinth/rate-limit'
 import { type Idempotency, idempotentAnnotation } from './contract.ts'
+import { idempotencyError } from './errors.ts'
 
 type Request = Parameters<GuardHandler>[0]
 
@@ -33,7 +34,7 @@ export function idempotentRoutes(
           if (replayed) reply.header(replayedHeader, 'true')
           return value
         } catch (error) {
-          const seconds = error instanceof BusinessError ? error.data?.['retryAfter'] : undefined
+          const seconds = isBusinessError(error) ? error.data?.['retryAfter'] : undefined
           if (typeof seconds === 'number') reply.header('retry-after', String(seconds))
           throw error
         }
@@ -59,11 +60,7 @@ export function assertRoutesIdempotent(routes: HttpServer['routes']): void {
     .filter(({ method, access }) => access === 'public' || !['POST', 'PUT', 'PATCH'].includes(method))
   if (wrong.length === 0) return
   const names = wrong.map(({ method, path, plugin }) => `${method} ${path} of plugin "${plugin}"`)
-  throw new PlinthError(
-    'PLINTH_IDEMPOTENCY_ROUTE',
-    `Routes cannot take idempotency keys: ${names.join(', ')}.`,
-    'Take the annotation off: keys are for POST, PUT and PATCH, and for callers who are known.',
-  )
+  throw idempotencyError('PLINTH_IDEMPOTENCY_ROUTE', { routes: names.join(', ') })
 }
 
 const headers = {

@@ -290,8 +290,8 @@ t.test('a route that cannot take keys refuses the start, and the API description
     requires: { http },
     setup({ services: { http } }) {
       const route = { summary: 'Wrong', response: Type.Null(), annotations: [idempotent], handler: () => null }
-      http.route('wrong', { ...route, method: 'POST', path: '/api/v1/wrong/public', access: 'public' })
-      http.route('wrong', { ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
+      http.route({ ...route, method: 'POST', path: '/api/v1/wrong/public', access: 'public' })
+      http.route({ ...route, method: 'GET', path: '/api/v1/wrong/read', access: 'user' })
     },
   })
   await t.rejects(startShop(t, config, newShop(), { plugins: [wrong] }), {

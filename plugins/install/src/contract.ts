@@ -1,6 +1,7 @@
 import { event } from '@plinth/events'
+import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 
 /** Header that carries the install token. */
 export const tokenHeader = 'x-install-token'
@@ -58,47 +59,6 @@ export const verifyView = Type.Object({
   hint: Type.String({ description: 'What this caller can do to be let in; empty where nothing is to be said.' }),
   expiresAt: moment,
 })
-
-const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
-const whole = Type.Optional(Type.Union([Type.Integer(), Type.Null()]))
-
-export const administratorForm = Type.Object({
-  username: text(256),
-  email: text(320),
-  mobile: text(64),
-  password: text(1024),
-  confirmPassword: text(1024),
-})
-export type AdministratorForm = Static<typeof administratorForm>
-
-/** The configuration form. Nothing is required by its shape: what is missing is told by the checks, field by field. */
-export const installForm = Type.Object({
-  site: Type.Optional(
-    Type.Object({ name: text(256), title: text(256), url: text(1024), defaultLocale: text(64), timeZone: text(128) }),
-  ),
-  administrator: Type.Optional(administratorForm),
-  database: Type.Optional(
-    Type.Object({
-      type: text(64),
-      host: text(512),
-      port: whole,
-      database: text(512),
-      username: text(256),
-      password: text(1024),
-    }),
-  ),
-  cache: Type.Optional(
-    Type.Object({
-      enabled: Type.Optional(Type.Boolean()),
-      host: text(512),
-      port: whole,
-      database: whole,
-      password: text(1024),
-    }),
-  ),
-  storage: Type.Optional(Type.Object({ publicDisk: text(128), localDisk: text(128) })),
-})
-export type InstallForm = Static<typeof installForm>
 
 export const checkView = Type.Object({
   code: Type.String({ description: 'Stable code of what was looked at.' }),
@@ -236,6 +196,8 @@ export const defaultsView = Type.Object({
     username: Type.String(),
     password: Type.String({ description: 'Empty unless the caller may see it. Never store it.' }),
     passwordSet: Type.Boolean(),
+    fault: Type.String({ description: 'Why the configured database is not in use; empty for none.' }),
+    faultField: Type.String({ description: 'Field that the fault points to, for example `database.host`.' }),
   }),
   cache: Type.Object({
     enabled: Type.Boolean(),
@@ -348,3 +310,30 @@ export interface InstallPage {
 }
 
 export const installPage = service<InstallPage>('install.page', { from: '@plinth/console' })
+
+/** One operation on the installation, or on what it left behind (document 3, "Install step, session and log records"). */
+export interface InstallAuditEntry {
+  /** For example `execute`, `state-reset`, `quickstart-cleanup`. */
+  readonly action: string
+  readonly status: 'passed' | 'warning' | 'failed'
+  /** Session of the installation that it belongs to; none when absent. */
+  readonly sessionId?: string
+  /** Who did it: a user name, or what acts without a user, such as `cli`. */
+  readonly operator: string
+  readonly clientIp: string
+  readonly userAgent: string
+  readonly traceId: string
+  /** What was done. Never passwords, keys, tokens or confirmation phrases. */
+  readonly summary: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface InstallAudit {
+  /** Writes a record, in the transaction around it when there is one. */
+  record(entry: InstallAuditEntry): Promise<void>
+}
+
+/**
+ * The audit of the installation. A plugin that can do without the one that installs declares what it writes itself, and
+ * requires the service by its id: `quickstart-cleanup` does.
+ */
+export const installAudit = service<InstallAudit>('install.audit', { from: '@plinth/install' })

@@ -1,2 +1,3 @@
 export * from './contract.ts'
+export { type AdministratorForm, administratorForm, type InstallForm, installForm } from './form/fields.ts'
 export { default } from './plugin.ts'

@@ -1,5 +1,5 @@
 import type { Translator } from '@plinth/i18n'
-import type { MessageCatalogues, MessageTree } from '@plinth/kernel'
+import { businessFailures, fillText, type MessageCatalogues, type MessageTree, type TextParams } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import preflightEn from './preflight/messages/en.json' with { type: 'json' }
@@ -11,10 +11,8 @@ const tree = {
 }
 export const messages: MessageCatalogues = tree
 
-export type Params = Readonly<Record<string, string | number>>
-
 /** Text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
-export type Say = (locale: string, name: string, params?: Params) => string
+export type Say = (locale: string, name: string, params?: TextParams) => string
 
 /** Speaks through the translator when the product has one, otherwise English. */
 export function createSay(translator: Pick<Translator, 'translate'> | undefined): Say {
@@ -23,11 +21,17 @@ export function createSay(translator: Pick<Translator, 'translate'> | undefined)
 }
 
 /** English text; empty for a name that there is not. */
-export function ownText(name: string, params: Params = {}): string {
+export function ownText(name: string, params: TextParams = {}): string {
   const found = name.split('.').reduce<MessageTree | string | undefined>((branch, part) => {
     return typeof branch === 'object' ? branch[part] : undefined
   }, tree.en.install)
-  return typeof found === 'string'
-    ? found.replace(/\{\{(\w+)\}\}/g, (_, param: string) => String(params[param] ?? ''))
-    : ''
+  return typeof found === 'string' ? fillText(found, params) : ''
 }
+
+export const refusal = businessFailures('install', tree.en.install, {
+  'cross-site': '403',
+  'probe-busy': '429',
+  running: '409',
+  'session-unknown': '404',
+  'token.too-many-failures': '429',
+})

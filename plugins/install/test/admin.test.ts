@@ -1,8 +1,8 @@
 /** Operations for operators who are logged in: diagnostics, state, audit. */
 import { readdirSync } from 'node:fs'
-import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
-import { installAudit } from '@plinth/kernel'
+import { installAudit } from '@plinth/install'
 import t, { type Test } from 'tap'
 import { type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
@@ -26,7 +26,7 @@ async function installed(t: Test, db: TestDatabase, settings: StartSettings = {}
   return { ...started, sessionId: data.sessionId as string, admin: await started.administrator() }
 }
 
-onEachDatabase(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
+onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   const { call, login, running } = await installed(t, db, { config: { 'platform.install.token': 'x'.repeat(40) } })
   // Not installed: the token was missing. Log in as users with single permissions all the same.
   const service = running.service(accounts)
@@ -65,25 +65,21 @@ onEachDatabase(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   }
 })
 
-onEachDatabase(
-  t,
-  'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for every missing condition',
-  async (t, db) => {
-    const { admin, look } = await installed(t, db)
-    const refused = async (body: object, why: RegExp) => {
-      const { code, data } = await admin('POST', 'state/reset', body)
-      t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
-      t.match((await look('status')).data, { installed: true, installAllowed: false })
-    }
-    await refused({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
-    for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
-      await refused(body, /phrase is wrong/)
-    }
-    const { data } = await admin('GET', 'audit-logs?action=state-reset')
-    t.equal(data.total, 5, 'I-083')
-    for (const entry of data.items) t.match(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
-  },
-)
+onSqlite(t, 'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for every missing condition', async (t, db) => {
+  const { admin, look } = await installed(t, db)
+  const refused = async (body: object, why: RegExp) => {
+    const { code, data } = await admin('POST', 'state/reset', body)
+    t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
+    t.match((await look('status')).data, { installed: true, installAllowed: false })
+  }
+  await refused({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
+  for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
+    await refused(body, /phrase is wrong/)
+  }
+  const { data } = await admin('GET', 'audit-logs?action=state-reset')
+  t.equal(data.total, 5, 'I-083')
+  for (const entry of data.items) t.match(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
+})
 
 onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry again', async (t, db) => {
   const config = { 'platform.install.allow-reinstall': true }
@@ -113,7 +109,7 @@ onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry aga
   t.match((await execute()).data, { passed: true, locked: true }, 'D63 a second installation')
 })
 
-onEachDatabase(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => {
+onSqlite(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => {
   const {
     admin,
     accounts: users,
@@ -152,7 +148,7 @@ onEachDatabase(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => 
   )
 })
 
-onEachDatabase(t, 'I-156 I-157 the lock alone', async (t, db) => {
+onSqlite(t, 'I-156 I-157 the lock alone', async (t, db) => {
   const { install, look, accounts: users } = await startInstall(t, db)
   const { code, data } = await install('lock')
   t.equal(code, '200')
@@ -165,7 +161,7 @@ onEachDatabase(t, 'I-156 I-157 the lock alone', async (t, db) => {
   t.match((await install('lock')).data, { authorized: false, locked: false }, 'I-073')
 })
 
-onEachDatabase(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async (t, db) => {
+onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async (t, db) => {
   const { install, form, call, accounts: users, server } = await startInstall(t, db)
   const { administrator } = form
   t.match((await install('administrator', { body: { ...administrator, confirmPassword: 'other-one' } })).data, {
@@ -205,7 +201,7 @@ onEachDatabase(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async
   t.match(login, { code: '200', data: { accessToken: /./ } }, 'I-155')
 })
 
-onEachDatabase(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', async (t, db) => {
+onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', async (t, db) => {
   const { admin, server, sessionId, db: database, root } = await installed(t, db)
   const counts = async () => {
     const tables = ['install_session', 'install_record', 'install_audit', 'sys_config', 'iam_user', 'schema_changelog']
@@ -288,7 +284,7 @@ async function loginToken(server: { inject(options: object): Promise<{ json(): {
   return (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json().data
 }
 
-onEachDatabase(t, 'I-055 I-158 I-161 records of single steps, and their limit', async (t, db) => {
+onSqlite(t, 'I-055 I-158 I-161 records of single steps, and their limit', async (t, db) => {
   const { install, look, form, db: database } = await startInstall(t, db)
   await install('preflight')
   await install('config/validate', { body: form })
@@ -384,7 +380,7 @@ onEachDatabase(t, 'I-002 I-057 I-058 I-059 I-060 I-169 I-171 audit', async (t, d
   t.match((await look('status')).data, { installed: true })
 })
 
-onEachDatabase(t, 'I-059 strangers cannot fill the audit', async (t, db) => {
+onSqlite(t, 'I-059 strangers cannot fill the audit', async (t, db) => {
   const { look, administrator, clock } = await installed(t, db)
   for (let call = 0; call < 80; call++) await look('steps')
   await clock.advance(60_000)

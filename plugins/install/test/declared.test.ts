@@ -29,7 +29,7 @@ t.test('I-004 no other plugin depends on this one, and none imports it', async (
 t.test(
   'I-015 I-016 I-017 I-018 I-019 I-020 I-023 I-024 I-027 I-028 I-029 I-030 I-031 I-032 I-033 the keys',
   async (t) => {
-    const keys: KeyDeclarations = installPlugin.config
+    const keys: KeyDeclarations = installPlugin.config ?? {}
     const defaults = Object.fromEntries(Object.entries(keys).map(([key, { default: value }]) => [key, value]))
     t.same(defaults, {
       'platform.install.installed': false,
@@ -132,12 +132,14 @@ t.test('every text of the endpoints is there in both languages', async (t) => {
   const mentions = [
     [/(?:\bsay|#say)\([^,()]+(?:\([^)]*\))?, '([a-z][\w.-]+)'/g, ''],
     [/new StepFailure\('([\w.-]+)'/g, ''],
-    [/\b(?:failed|warning|suggested)\('([\w-]+)'/g, 'check.'],
+    [/\b(?:failed|warning|rules\.suggested)\('([\w-]+)'/g, 'check.'],
     [/\bholds\([^\n]+, '([\w-]+)'/g, 'check.'],
     [/\bpassed\('([\w-]+)'/g, 'result.'],
   ] as const
   let count = 0
-  for (const file of readdirSync(source).filter((name) => name.endsWith('.ts'))) {
+  for (const file of readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  )) {
     const text = readFileSync(join(source, file), 'utf8')
     for (const [pattern, place] of mentions) {
       for (const [, name = ''] of text.matchAll(pattern)) {

@@ -2,7 +2,7 @@
 import { createDatabase } from '@plinth/database/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { FailedAttempts } from '../src/failed-attempts.ts'
+import { FailedAttempts } from '../src/entry/failed-attempts.ts'
 import { type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
 const token = 'correct-horse-battery-staple-4711'

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util'
 import { maskedValue } from '@plinth/kernel'
 import fc from 'fast-check'
 import t from 'tap'
-import { EnvFileError, envFileKeys, planEnvFile } from '../src/env-file.ts'
+import { EnvFileError, envFileKeys, planEnvFile } from '../src/env-file/env-file.ts'
 
 interface Case {
   readonly before: string | undefined

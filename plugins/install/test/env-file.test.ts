@@ -5,7 +5,13 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
-import { EnvFileError, type EnvFileOperations, inspectEnvFile, readEnvFile, writeEnvFile } from '../src/env-file.ts'
+import {
+  EnvFileError,
+  type EnvFileOperations,
+  inspectEnvFile,
+  readEnvFile,
+  writeEnvFile,
+} from '../src/env-file/env-file.ts'
 
 const allowed = ['A', 'B', 'C', 'DB_PASSWORD']
 
@@ -175,7 +181,7 @@ t.test('E24 E25 E38 E39 I-118 I-126 what may not be written changes nothing and 
   }
 })
 
-const writerUrl = new URL('../src/env-file.ts', import.meta.url).href
+const writerUrl = new URL('../src/env-file/env-file.ts', import.meta.url).href
 
 /** Another process that writes; `rename` is what it does instead of renaming. */
 async function writeInProcess(path: string, changes: object, rename?: string) {

@@ -1,7 +1,7 @@
 /** The one-step installation on every database: order, failures, retry, parallel runs, logs, events. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { type Events, events } from '@plinth/events'
 import { definePlugin, defineProduct, prepareProduct } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
@@ -177,7 +177,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async (t, db) => {
+onSqlite(t, 'I-052 I-053 I-067 I-068 I-069 optional and completed tasks', async (t, db) => {
   const optional = taskPlugin('shop-demo', {
     required: false,
     retryable: false,
@@ -238,7 +238,7 @@ t.test('I-061 I-062 I-063 I-064 I-065 I-071 order, dependencies, circles, codes'
   t.match(planOf(taskPlugin('base-identity')), [/PLINTH_PLAN_DUPLICATE_DECLARATION/], 'I-071')
 })
 
-onEachDatabase(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', async (t, db) => {
+onSqlite(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', async (t, db) => {
   const tasks = [
     taskPlugin('shop-late', { order: 100, dependencies: ['shop-last', 'not-there'] }),
     taskPlugin('shop-last', { order: 900 }),
@@ -249,7 +249,7 @@ onEachDatabase(t, 'I-062 I-063 I-064 tasks run by order, dependencies first', as
   t.same(codesOf(data.records).slice(7, 10), ['shop-first', 'shop-last', 'shop-late'])
 })
 
-onEachDatabase(t, 'I-052 I-061 a task of a third party is a step like any other', async (t, db) => {
+onSqlite(t, 'I-052 I-061 a task of a third party is a step like any other', async (t, db) => {
   const { execute, look, root } = await startInstall(t, db, { plugins: [acmeUploads] })
   const { steps } = (await look('steps')).data
   t.match(steps[7], { code: 'acme-uploads', name: 'Prepare upload folders', status: 'pending', required: false })
@@ -322,7 +322,7 @@ onEachDatabase(t, 'I-130 a database without any table is migrated on the way', a
   t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'no record is lost')
 })
 
-onEachDatabase(t, 'I-206 a failure before the first migration is announced', async (t, db) => {
+onSqlite(t, 'I-206 a failure before the first migration is announced', async (t, db) => {
   const { heard, told, plugin } = listener()
   const { execute, form } = await startInstall(t, db, {
     plugins: [plugin],

@@ -5,7 +5,7 @@ import { createDatabase } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { connectionUrl } from '../src/defaults.ts'
+import { connectionUrl } from '../src/form/form-defaults.ts'
 import { type Form, type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
 async function start(t: Test, settings: StartSettings = {}) {
@@ -109,9 +109,11 @@ const findings: readonly (readonly [Change, field: string, finding: string, stat
   [{ site: { timeZone: '' } }, 'site.timeZone', 'time-zone-default', 'warning'],
   [{ administrator: { username: '' } }, 'administrator.username', 'required'],
   [{ administrator: { username: 'a@b' } }, 'administrator.username', 'username'],
+  [{ administrator: { username: 'аdmin' } }, 'administrator.username', 'username-mixed-script'],
   [{ administrator: { email: '' } }, 'administrator.email', 'email-missing', 'warning'],
   [{ administrator: { email: 'nobody' } }, 'administrator.email', 'email'],
   [{ administrator: { mobile: '12' } }, 'administrator.mobile', 'mobile'],
+  [{ administrator: { mobile: '+999999999999999' } }, 'administrator.mobile', 'mobile'],
   [{ administrator: { mobile: '' } }, 'administrator.mobile', 'passed', 'passed'],
   [{ administrator: { password: '', confirmPassword: '' } }, 'administrator.password', 'required'],
   [{ administrator: { password: '12345', confirmPassword: '12345' } }, 'administrator.password', 'password-policy'],
@@ -250,8 +252,8 @@ t.test('I-043 I-045 I-046 I-047 I-048 the plan', async (t) => {
     'platform.site.name |  | Acme | config',
     'platform.site.title |  | Acme shop | config',
     'platform.site.url |  | https://shop.example.com | config',
-    'platform.site.time-zone |  | Asia/Shanghai | config',
     'platform.i18n.default-locale | PLATFORM_I18N_DEFAULT_LOCALE | en | .env',
+    'platform.site.time-zone |  | Asia/Shanghai | config',
     'platform.database.type | PLATFORM_DATABASE_TYPE | postgresql | .env',
     'platform.database.host | PLATFORM_DATABASE_HOST | db.example.com | .env',
     'platform.database.port | PLATFORM_DATABASE_PORT | 6000 | .env',

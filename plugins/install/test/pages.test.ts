@@ -6,7 +6,7 @@ import { http } from '@plinth/http'
 import { definePlugin, type JsonValue } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
-import { ownPath } from '../src/own-path.ts'
+import { ownPath } from '../src/pages/own-path.ts'
 import { pagePlugin } from './fixtures/page-plugin.ts'
 import { type StartSettings, startInstall } from './fixtures/product.ts'
 
@@ -266,14 +266,14 @@ t.test('I-190 forwarding to another page of the product', async (t) => {
     kernel: '^1.0.0',
     requires: { http },
     setup({ services }) {
-      services.http.rawRoute('probe.welcome', {
+      services.http.rawRoute({
         method: 'GET',
         path: '/welcome/here',
         summary: 'Welcome',
         access: 'public',
         hidden: true,
         produces: ['text/html'],
-        handler: (_request, reply) => reply.type('text/html').send('<html><head></head><body>hello</body></html>'),
+        handler: (_request, _, reply) => reply.type('text/html').send('<html><head></head><body>hello</body></html>'),
       })
     },
   })
@@ -326,7 +326,7 @@ const shop = definePlugin({
   kernel: '^1.0.0',
   requires: { http },
   setup({ services }) {
-    services.http.route('probe.shop', {
+    services.http.route({
       method: 'GET',
       path: '/api/v1/shop/items',
       summary: 'Items',

@@ -1,9 +1,9 @@
 import type { Database } from '@plinth/database'
-import { PlinthError } from '@plinth/kernel'
+import { fillText, PlinthError } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import type { MigrationStatus } from '@plinth/migrations'
 import t from 'tap'
-import { EnvFileError } from '../src/env-file.ts'
+import { EnvFileError } from '../src/env-file/env-file.ts'
 import { catalogue } from '../src/preflight/catalogue.ts'
 import {
   hasPassed,
@@ -269,9 +269,7 @@ const textOf = (texts: Texts, key: string) => {
   return typeof text === 'string' ? text : undefined
 }
 const fill = (texts: Texts) => (key: string, params: Readonly<Record<string, string | number>>) =>
-  (textOf(texts, key) ?? `NO TEXT ${key}`).replace(/\{\{(\w+)\}\}/g, (whole, name: string) =>
-    String(params[name] ?? whole),
-  )
+  fillText(textOf(texts, key) ?? `NO TEXT ${key}`, params)
 
 const reached = new Set<string>()
 for (const { name, found, ...world } of worlds) {

@@ -17,10 +17,10 @@ const pages = definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http },
-  setup({ plugin, services }) {
+  setup({ services }) {
     const page = { method: 'GET', summary: 'A page', access: 'public', hidden: true, produces: ['text/html'] } as const
-    services.http.rawRoute(plugin.id, { ...page, path: '/admin/', handler: (_request, reply) => reply.send('<h1>Hi') })
-    services.http.rawRoute(plugin.id, { ...page, path: '/chat/*', handler: (_, reply) => reply.redirect('/login') })
+    services.http.rawRoute({ ...page, path: '/admin/', handler: (_request, _, reply) => reply.send('<h1>Hi') })
+    services.http.rawRoute({ ...page, path: '/chat/*', handler: (_request, _, reply) => reply.redirect('/login') })
   },
 })
 
@@ -55,12 +55,12 @@ t.test('I-202 a page that fails once is found when it works', async (t) => {
     version: '1.0.0',
     kernel: '^1.0.0',
     requires: { http },
-    setup({ plugin, services }) {
+    setup({ services }) {
       const page = { method: 'GET', path: '/pc/', summary: 'A page', access: 'public', hidden: true } as const
-      services.http.rawRoute(plugin.id, {
+      services.http.rawRoute({
         ...page,
         produces: ['text/html'],
-        handler: (_request, reply) => reply.code(fails ? 503 : 200).send('<h1>Hi'),
+        handler: (_request, _, reply) => reply.code(fails ? 503 : 200).send('<h1>Hi'),
       })
     },
   })

@@ -9,8 +9,8 @@ import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } fr
 import { maskedValue } from '@plinth/kernel'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
-import { writeEnvFile } from '../src/env-file.ts'
-import { toldReason } from '../src/told-reason.ts'
+import { writeEnvFile } from '../src/env-file/env-file.ts'
+import { publicReason } from '../src/public-reason.ts'
 import { databaseWithPassword, type Form, type StartSettings, secrets, startInstall } from './fixtures/product.ts'
 
 async function start(t: Test, settings: StartSettings = {}) {
@@ -235,19 +235,22 @@ t.test('what is told of an error names no directory of the server', async (t) =>
     code: 'EACCES',
     path: '/srv/shop/.env',
   })
-  t.equal(toldReason(file), 'EACCES')
+  t.equal(publicReason(file), 'EACCES')
   t.equal(
-    toldReason(new Error('The SQLite file /srv/shop data/x.sqlite cannot be used.')),
+    publicReason(new Error('The SQLite file /srv/shop data/x.sqlite cannot be used.')),
     'The SQLite file shop data/x.sqlite cannot be used.',
   )
   t.equal(
-    toldReason(new Error('The SQLite file /srv/shop/data/x.sqlite cannot be used.')),
+    publicReason(new Error('The SQLite file /srv/shop/data/x.sqlite cannot be used.')),
     'The SQLite file x.sqlite cannot be used.',
   )
-  t.equal(toldReason(new Error('C:\\shop\\data\\x.sqlite is locked')), 'x.sqlite is locked')
-  t.equal(toldReason(new Error('Redis at 127.0.0.1:6379 and db:5432/shop')), 'Redis at 127.0.0.1:6379 and db:5432/shop')
-  t.equal([...toldReason(new Error('理'.repeat(900)))].length, 500)
-  t.equal(toldReason(undefined), 'undefined')
+  t.equal(publicReason(new Error('C:\\shop\\data\\x.sqlite is locked')), 'x.sqlite is locked')
+  t.equal(
+    publicReason(new Error('Redis at 127.0.0.1:6379 and db:5432/shop')),
+    'Redis at 127.0.0.1:6379 and db:5432/shop',
+  )
+  t.equal([...publicReason(new Error('理'.repeat(900)))].length, 500)
+  t.equal(publicReason(undefined), 'undefined')
 })
 
 t.test('E34 what is no file is refused by writing and by executing alike, and nobody waits for it', async (t) => {

@@ -1,13 +1,5 @@
-import {
-  definePlugin,
-  describeRecipient,
-  key,
-  type NotificationChannel,
-  notificationChannel,
-  redact,
-  secretsOf,
-  withoutSecretAttributes,
-} from '@plinth/kernel'
+import { definePlugin, key, type NotificationChannel, notificationChannel, redact, secretsOf } from '@plinth/kernel'
+import { describeRecipient, withoutSecretAttributes } from '@plinth/notification'
 
 /** Channel `log`: writes each message as one line of the product's log. */
 export default definePlugin({

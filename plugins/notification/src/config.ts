@@ -1,3 +1,4 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 export const config = {
@@ -34,17 +35,8 @@ export const config = {
     minimum: '0s',
     reload: 'live',
   }),
-  'platform.notification.send-log.purge.fixed-delay': key.duration({
-    title: { en: 'Delay between clean-ups of the send log', 'zh-CN': '发送记录清理间隔' },
-    description: {
-      en: 'How often old rows are removed and retries that were cut off are given back.',
-      'zh-CN': '清除旧记录以及恢复中断的重发的间隔。',
-    },
-    default: '1h',
-    minimum: '1m',
-  }),
-  'platform.notification.send-log.purge.auto-startup': key.boolean({
-    title: { en: 'Clean up the send log by itself', 'zh-CN': '自动清理发送记录' },
-    default: true,
+  ...purgeKeys('platform.notification.send-log', {
+    en: 'How often old rows are removed and retries that were cut off are given back.',
+    'zh-CN': '清除旧记录以及恢复中断的重发的间隔。',
   }),
 }

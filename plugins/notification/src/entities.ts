@@ -14,7 +14,8 @@ export const SendLog = defineEntity({
     { properties: ['channel', 'createdAt', 'id'] },
     { properties: ['status', 'restorable', 'id'] },
     { properties: ['status', 'restorable', 'createdAt'] },
-    { properties: ['createdAt'] },
+    { properties: ['channel', 'status', 'restorable', 'id'] },
+    { properties: ['createdAt', 'id'] },
   ],
   properties: {
     id: column.primaryKey(),
@@ -47,3 +48,13 @@ export const SendLog = defineEntity({
   },
 })
 export type SendLog = InferEntity<typeof SendLog>
+
+/** Rows of the send log by kind: see send-log-counts.ts. */
+export const SendLogCount = defineEntity({
+  name: 'SendLogCount',
+  tableName: 'notification_send_log_count',
+  properties: {
+    kind: column.text(16).primary(),
+    total: column.bigint(),
+  },
+})

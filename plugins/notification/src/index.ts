@@ -1,2 +1,3 @@
 export * from './contract.ts'
+export * from './masking.ts'
 export { default } from './plugin.ts'

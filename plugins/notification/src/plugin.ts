@@ -1,23 +1,25 @@
 import { database } from '@plinth/database'
-import { http, metrics } from '@plinth/http'
-import { identity } from '@plinth/iam'
+import { http, metrics, site } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { identity, verificationCodeSender } from '@plinth/iam'
 import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
-import { SendLog } from './entities.ts'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { SendLog, SendLogCount } from './entities.ts'
+import { messages } from './failures.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
+import { countSendLog } from './migrations/0003-count-send-log.ts'
 import { permissions } from './permissions.ts'
-import { purgeTask } from './purge-task.ts'
-import { addRoutes } from './routes.ts'
+import { purge } from './purge-task.ts'
+import { sendRoutes } from './routes.ts'
 import { SendLogReader } from './send-log.ts'
 import { sendLogMetrics } from './send-log-metrics.ts'
 import { SendLogRetries } from './send-log-retries.ts'
-import { addSendLogRoutes } from './send-log-routes.ts'
+import { sendLogRoutes } from './send-log-routes.ts'
 import { SendRecorder } from './send-recorder.ts'
 import { ChannelNotification } from './service.ts'
+import { notificationSender } from './verification-code-sender.ts'
 
 /** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
 export default definePlugin({
@@ -30,16 +32,19 @@ export default definePlugin({
     metrics: optional(metrics),
     database: optional(database),
     identity: optional(identity),
+    i18n: optional(i18n),
+    site: optional(site),
   },
   provides: [notification],
   extensionPoints: [notificationChannel],
+  contributes: [optional(verificationCodeSender)],
   config,
   permissions,
-  migrations: [createSendLog, indexSendLog],
-  entities: [SendLog],
-  scheduledTasks: [purgeTask],
-  messages: { en, 'zh-CN': zhCN },
-  setup({ plugin, services, config, clock, log, redact, provide, contributions, onDrain, onStop }) {
+  migrations: [createSendLog, indexSendLog, countSendLog],
+  entities: [SendLog, SendLogCount],
+  scheduledTasks: [purge],
+  messages,
+  setup({ services, config, clock, log, redact, provide, contribute, contributions, onDrain, onStop }) {
     const { kernel, http, database: db } = services
     const settings = {
       enabled: config.get('platform.notification.enabled'),
@@ -72,11 +77,12 @@ export default definePlugin({
     })
 
     provide(notification, facade)
-    if (http !== undefined) addRoutes(http, plugin.id, facade, services.identity)
+    contribute(verificationCodeSender, 'notification', notificationSender(facade, services.i18n, services.site))
+    http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
     if (http && db && recorder) {
       const sendDeadlineMs = () => settings.sendDeadlineMs
       const retries = new SendLogRetries({ db, clock, log, kernel, facade, recorder, sendDeadlineMs })
-      addSendLogRoutes({ http, plugin: plugin.id, recorder, reader: new SendLogReader(db, clock), retries })
+      http.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
     }
     onDrain(async () => {
       await facade.drain()

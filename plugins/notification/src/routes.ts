@@ -1,9 +1,7 @@
-import type { HttpServer } from '@plinth/http'
+import { id, nullable, rateLimited, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
-import { rateLimited } from '@plinth/rate-limit'
-import Type from 'typebox'
 import type { Notification } from './contract.ts'
 import { own } from './permissions.ts'
 import { requireSuccess } from './service.ts'
@@ -16,7 +14,7 @@ const sendBody = Type.Object({
     }),
   ),
   recipientUserIds: Type.Optional(
-    Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), {
+    Type.Array(id, {
       maxItems: 1000,
       description: 'Users to reach; duplicates count once',
     }),
@@ -33,8 +31,7 @@ const sendBody = Type.Object({
   locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
 })
 
-const text = Type.String()
-const textOrNull = Type.Union([Type.String(), Type.Null()])
+const textOrNull = nullable(text)
 export const sendResult = Type.Object({
   channel: text,
   success: Type.Boolean(),
@@ -60,30 +57,28 @@ const sendMetadata = Type.Object({
   ),
 })
 
-/**
- * Routes of document 2, "Endpoints", with the permission of decision B41.
- *
- * @param identity judges the data scope of who sends (decision A5); absent where the product has no users
- */
-export function addRoutes(
-  http: HttpServer,
-  plugin: string,
-  notification: Notification,
-  identity: Pick<Identity, 'assertInScope'> | undefined,
-): void {
-  http.route(plugin, {
+interface SendRouteParts {
+  readonly notification: Notification
+  /** Judges the data scope of who sends (decision A5); absent where the product has no users. */
+  readonly identity: Pick<Identity, 'assertInScope'> | undefined
+}
+
+const { route } = routesWith<SendRouteParts>()
+
+/** Routes of document 2, "Endpoints", with the permission of decision B41. */
+export const sendRoutes = [
+  route({
     method: 'POST',
     path: '/api/v1/notifications/send',
     summary: 'Send a message through one or more channels',
     description:
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
       'data scope of the caller refuses the whole before any channel is asked.',
-    tags: ['notification'],
     access: { permission: own.messageSend },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
-    async handler(request) {
+    async handler(request, { notification, identity }) {
       const { body, traceId } = request
       const { channels = [], recipientUserIds = [], ...draft } = body
       await identity?.assertInScope(requirePrincipal(request), recipientUserIds)
@@ -94,21 +89,19 @@ export function addRoutes(
       if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
       return [...results]
     },
-  })
-
-  http.route(plugin, {
+  }),
+  route({
     method: 'GET',
     path: '/api/v1/notifications/send-metadata',
     summary: 'What a page that sends messages has to offer',
-    tags: ['notification'],
     access: { permission: own.messageSend },
     response: sendMetadata,
-    handler: ({ locale }) => ({
+    handler: ({ locale }, { notification }) => ({
       channels: notification.channels().map(({ displayName, recipientKinds, ...channel }) => ({
         ...channel,
         displayName: localize(displayName, locale),
         recipientKinds: [...recipientKinds],
       })),
     }),
-  })
-}
+  }),
+]

@@ -4,6 +4,7 @@ import type { SendResult } from './contract.ts'
 import { SendLog } from './entities.ts'
 import { refusal } from './failures.ts'
 import { retryable } from './send-log.ts'
+import { changeCounts } from './send-log-counts.ts'
 import type { SendRecorder } from './send-recorder.ts'
 import type { ChannelNotification, Sending } from './service.ts'
 import { restored } from './snapshot.ts'
@@ -91,6 +92,7 @@ export class SendLogRetries {
         const claimed = await em.nativeUpdate(SendLog, { id, ...retryable }, { status: 'retried', claimedUntil })
         if (claimed === 0) refuse('send-log-not-failed', [id])
       }
+      await changeCounts(db, { retryable: -rows.length, retried: rows.length })
       await audit(kernel, entry)
       return ids.map((id) => claimOf(byId.get(id) as SendLog))
     })
@@ -108,7 +110,7 @@ export class SendLogRetries {
   async #release(id: number): Promise<void> {
     const { db, log } = this.#parts
     try {
-      await db.fork().nativeUpdate(SendLog, { id, status: 'retried' }, released)
+      await giveBack(db, { id, status: 'retried', restorable: true })
     } catch (error) {
       log.error({ id, reason: reasonOf(error) }, 'a row of the send log stays claimed until its claim runs out')
     }
@@ -122,13 +124,20 @@ const released = { status: 'failed', claimedUntil: null } as const
 /** Gives back rows whose retry never came to an end, because its process died or the outcome could not be recorded. */
 export function releaseInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
   const interrupted = { status: 'retried' as const, restorable: true, claimedUntil: { $lt: new Date(clock.now()) } }
-  return db.fork().nativeUpdate(SendLog, interrupted, released)
+  return giveBack(db, interrupted)
 }
+
+const giveBack = (db: Database, where: object) =>
+  db.transactional(async (em) => {
+    const rows = await em.nativeUpdate(SendLog, where, released)
+    await changeCounts(db, { retried: -rows, retryable: rows })
+    return rows
+  })
 
 const idsOf = (rows: readonly SendLog[]) => rows.map(({ id }) => id)
 
 function refuse(reason: Parameters<typeof refusal>[0], ids: readonly number[]): void {
-  if (ids.length > 0) throw refusal(reason, ids)
+  if (ids.length > 0) throw refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
 }
 
 function claimOf({ id, channel, payload, attempt }: SendLog): Claimed {

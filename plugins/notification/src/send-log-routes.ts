@@ -1,7 +1,19 @@
-import { answerList, type HttpServer, listPage, listQuery, sortQuery } from '@plinth/http'
+import {
+  answerList,
+  bulkLimited,
+  count,
+  id,
+  idParams,
+  instant,
+  listPage,
+  listQuery,
+  nullable,
+  routesWith,
+  sortQuery,
+  Type,
+  text,
+} from '@plinth/http'
 import { auditCaller } from '@plinth/kernel'
-import { bulkLimited } from '@plinth/rate-limit'
-import Type from 'typebox'
 import { sendLogStates } from './entities.ts'
 import { own } from './permissions.ts'
 import { sendResult } from './routes.ts'
@@ -11,8 +23,6 @@ import type { SendRecorder } from './send-recorder.ts'
 import { requireSuccess } from './service.ts'
 
 interface SendLogRouteParts {
-  readonly http: HttpServer
-  readonly plugin: string
   readonly recorder: Pick<SendRecorder, 'written'>
   readonly reader: SendLogReader
   readonly retries: SendLogRetries
@@ -20,12 +30,8 @@ interface SendLogRouteParts {
 
 /** Without `/admin/`, as document 2 has it (D.16). */
 const path = '/api/v1/notification-send-logs'
-const tags = ['notification']
 
-const text = Type.String()
-const textOrNull = Type.Union([Type.String(), Type.Null()])
-const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-const count = Type.Integer({ minimum: 0 })
+const textOrNull = nullable(text)
 const retryableOnly = Type.Optional(Type.Boolean({ description: 'Only failed sends that can be sent again.' }))
 const sort = sortQuery({ id: 'id', createdAt: 'created_at' }, '-id')
 
@@ -48,9 +54,9 @@ const sendLogView = Type.Object({
   hint: textOrNull,
   retryable: Type.Boolean({ description: 'Failed, and the message can be restored.' }),
   attempt: Type.Integer({ minimum: 1, description: 'How many times the message has been sent on the channel.' }),
-  retryOfId: Type.Union([id, Type.Null()], { description: 'The row whose message was sent again.' }),
+  retryOfId: nullable(id, { description: 'The row whose message was sent again.' }),
   traceId: textOrNull,
-  createdAt: Type.String({ format: 'date-time' }),
+  createdAt: instant,
 })
 
 const summaryView = Type.Object({
@@ -86,20 +92,21 @@ const viewOf = (log: ListedSendLog) => ({
 
 const retryView = Type.Object({
   id,
-  logId: Type.Union([id, Type.Null()], {
+  logId: nullable(id, {
     description: 'The new row; null when nothing was tried or it is not written.',
   }),
   result: sendResult,
 })
 const once = 'A retry is a row of its own, whether it worked or not; the old one is `retried` then.'
 
+const { route } = routesWith<SendLogRouteParts>()
+
 /** The send log for operators (document 2, "Send logs"). */
-export function addSendLogRoutes({ http, plugin, recorder, reader, retries }: SendLogRouteParts): void {
-  http.route(plugin, {
+export const sendLogRoutes = [
+  route({
     method: 'GET',
     path,
     summary: 'What became of every message on every channel, the newest first',
-    tags,
     access: { permission: own.sendLogView },
     request: {
       query: Type.Object({
@@ -110,52 +117,49 @@ export function addSendLogRoutes({ http, plugin, recorder, reader, retries }: Se
       }),
     },
     response: listPage(sendLogView),
-    async handler({ query }) {
+    async handler({ query }, { recorder, reader }) {
       await recorder.written()
       return answerList(query, sort.parse(query.sort), async (window) => {
         const found = await reader.list(query, window)
         return { ...found, items: found.items.map(viewOf) }
       })
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'GET',
     path: `${path}/summary`,
     summary: 'The send log in numbers',
-    tags,
     access: { permission: own.sendLogView },
     request: { query: Type.Object({ retryableOnly }) },
     response: summaryView,
-    async handler({ query }) {
+    async handler({ query }, { recorder, reader }) {
       await recorder.written()
       return reader.summary(query)
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'POST',
     path: `${path}/:id/retry`,
     summary: 'Send a failed message again',
     description: `${once} Answers what became of it; a channel that is switched off is a business failure.`,
-    tags,
     access: { permission: own.sendLogRetry },
-    request: { params: Type.Object({ id }) },
+    request: { params: idParams },
     response: retryView,
-    async handler(request) {
+    async handler(request, { retries }) {
       const outcome = await retries.retry(request.params.id, auditCaller(request))
       if (outcome.result.skipped === true) requireSuccess(outcome.result)
       return outcome
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'POST',
     path: `${path}/retry-batch`,
     annotations: [bulkLimited],
     summary: 'Send several failed messages again, one after the other',
     description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
-    tags,
     access: { permission: own.sendLogRetry },
     request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
     response: Type.Array(retryView),
-    handler: async (request) => [...(await retries.retryAll(request.body.ids, auditCaller(request)))],
-  })
-}
+    handler: async (request, { retries }) => [...(await retries.retryAll(request.body.ids, auditCaller(request)))],
+  }),
+]

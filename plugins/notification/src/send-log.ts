@@ -1,6 +1,7 @@
 import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { SendLog, type SendLogState } from './entities.ts'
+import { SendLog } from './entities.ts'
+import { readCounts } from './send-log-counts.ts'
 
 export interface SendLogFilter {
   /** Code, in any case. */
@@ -48,29 +49,19 @@ export class SendLogReader {
     return { ...found, items: found.items as readonly Omit<SendLog, 'payload'>[] }
   }
 
-  /** Reads of indexes alone. With `retryableOnly` all numbers are of those rows (D.51). */
-  async summary({ retryableOnly }: Pick<SendLogFilter, 'retryableOnly'>): Promise<SendLogSummary> {
-    const restriction = retryableOnly ? `status = 'failed' and restorable = true` : undefined
-    const groups = await this.#db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
-      `select status, restorable, count(*) as total from notification_send_log
-       ${restriction ? `where ${restriction}` : ''} group by status, restorable`,
-    )
+  /** With `retryableOnly` all numbers are of those rows (D.51). */
+  async summary({ retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>): Promise<SendLogSummary> {
+    const counts = await readCounts(this.#db)
+    const { retryable } = counts
     const [recent] = await this.#db.query<{ total: unknown }>(
       `select count(*) as total from notification_send_log
-       where ${restriction ?? `status = 'failed' and restorable in (true, false)`} and created_at >= ?`,
-      [new Date(this.#clock.now() - dayMs)],
+       where status = 'failed' and restorable in (true, ?) and created_at >= ?`,
+      [retryableOnly, new Date(this.#clock.now() - dayMs)],
     )
-    const sum = (isWanted: (status: SendLogState, isRestorable: boolean) => boolean) =>
-      groups
-        .filter(({ status, restorable }) => isWanted(status, Boolean(restorable)))
-        .reduce((total, group) => total + exactInteger(group.total), 0)
-    return {
-      total: sum(() => true),
-      success: sum((status) => status === 'success'),
-      failed: sum((status) => status === 'failed'),
-      retryable: sum((status, isRestorable) => status === 'failed' && isRestorable),
-      retried: sum((status) => status === 'retried'),
-      failedLast24h: exactInteger(recent?.total ?? null),
-    }
+    const failedLast24h = exactInteger(recent?.total)
+    if (retryableOnly) return { total: retryable, success: 0, failed: retryable, retryable, retried: 0, failedLast24h }
+    const { success, retried } = counts
+    const failed = counts.failed + retryable
+    return { total: success + failed + retried, success, failed, retryable, retried, failedLast24h }
   }
 }

@@ -1,17 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LockMode } from '@mikro-orm/core'
 import { type Database, insertMissing, type Parameter } from '@plinth/database'
-import {
-  type Clock,
-  describeRecipient,
-  type Logger,
-  type NotificationMessage,
-  reasonOf,
-  secretAttributeValues,
-  secretsOf,
-} from '@plinth/kernel'
+import { type Clock, columnText, type Logger, type NotificationMessage, reasonOf, secretsOf } from '@plinth/kernel'
 import type { SendResult } from './contract.ts'
 import { SendLog } from './entities.ts'
+import { describeRecipient, secretAttributeValues } from './masking.ts'
+import { changeCounts, kindOf, tallied } from './send-log-counts.ts'
 import { snapshotText } from './snapshot.ts'
 
 /** A send that came to an end, whether it worked or not. */
@@ -123,9 +118,19 @@ export class SendRecorder {
       return await db.transactional(async (em) => {
         // Whatever its state: an outcome that comes after the claim ran out is known all the same.
         const settled = { status: 'retried' as const, restorable: false, payload: null, claimedUntil: null }
+        const options = db.dialect === 'sqlite' ? {} : { lockMode: LockMode.PESSIMISTIC_WRITE }
+        const retried = await em.findOne(SendLog, { id: retryOfId }, { exclude: ['payload'], ...options })
         await em.nativeUpdate(SendLog, { id: retryOfId }, settled)
         const id = db.newId()
         await insertMissing(db, target, [valuesOf(id, row)])
+        const moved =
+          retried === null
+            ? []
+            : ([
+                [kindOf(retried), -1],
+                [kindOf(settled), 1],
+              ] as const)
+        await changeCounts(db, tallied([...moved, [kindOf(row), 1]]))
         return id
       })
     } catch (error) {
@@ -136,21 +141,15 @@ export class SendRecorder {
   }
 
   async #write(): Promise<void> {
-    const { db, clock, log } = this.#parts
-    const ids = new WeakMap<WaitingRow, number>()
-    const idOf = (waiting: WaitingRow) => {
-      const id = ids.get(waiting) ?? db.newId()
-      ids.set(waiting, id)
-      return id
-    }
+    const { clock, log } = this.#parts
+    const ids = new Map<WaitingRow, number>()
     let size = largestBatch
     while (this.#waiting.length > 0) {
       // SQLite answers without leaving the event loop; and the sends of one turn go together.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
       try {
-        const rows = batch.map((waiting) => valuesOf(idOf(waiting), waiting.row))
-        await insertMissing(db, target, rows)
+        await this.#insert(batch, ids)
         this.#forget(batch)
         if (this.#failures > 0) log.info({ waiting: this.#waiting.length }, 'the send log is written again')
         this.#failures = 0
@@ -168,6 +167,28 @@ export class SendRecorder {
       }
     }
     this.#writer = undefined
+  }
+
+  /** @param ids of rows that were tried before and may be there: nobody else writes these */
+  async #insert(batch: readonly WaitingRow[], ids: Map<WaitingRow, number>): Promise<void> {
+    const { db } = this.#parts
+    const tried = batch.flatMap((waiting) => ids.get(waiting) ?? [])
+    for (const waiting of batch) if (!ids.has(waiting)) ids.set(waiting, db.newId())
+    await db.transactional(async (em) => {
+      const there = tried.length === 0 ? [] : await em.find(SendLog, { id: { $in: tried } }, { fields: ['id'] })
+      const known = new Set(there.map(({ id }) => id))
+      const fresh = batch.flatMap((waiting) => {
+        const id = ids.get(waiting) as number
+        return known.has(id) ? [] : [{ id, row: waiting.row }]
+      })
+      await insertMissing(
+        db,
+        target,
+        fresh.map(({ id, row }) => valuesOf(id, row)),
+      )
+      await changeCounts(db, tallied(fresh.map(({ row }) => [kindOf(row), 1])))
+    })
+    for (const waiting of batch) ids.delete(waiting)
   }
 
   async #failed(batch: readonly WaitingRow[], error: unknown): Promise<void> {
@@ -261,12 +282,12 @@ function rowOf(
 ): SendLogRow {
   const { recipients, attributes } = message
   const secrets = [...secretsOf(message), ...secretAttributeValues(attributes)]
-  const text = (value: string, length: number) => storable(redact(value, secrets), length)
+  const text = (value: string, length: number) => columnText(redact(value, secrets), length)
   const textOrNull = (value: string | null | undefined, length: number) => (value == null ? null : text(value, length))
   const payload = result.success ? null : snapshotText({ message, idempotencyKey }, redact)
   const { traceId } = attributes
   return {
-    channel: storable(result.channel, 64),
+    channel: columnText(result.channel, 64),
     provider: textOrNull(result.provider, 64),
     status: result.success ? 'success' : 'failed',
     messageId: result.messageId === message.id ? message.id : text(result.messageId, 200),
@@ -287,7 +308,3 @@ function rowOf(
     createdAt,
   }
 }
-
-/** What every database takes as text of that many code points. */
-const storable = (text: string, length: number) =>
-  [...text.replaceAll('\0', '').toWellFormed()].slice(0, length).join('')

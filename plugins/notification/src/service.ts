@@ -3,17 +3,19 @@ import {
   BusinessError,
   type Clock,
   type DeliveryOutcome,
+  didYouMean,
   type Logger,
   type NotificationChannel,
   type NotificationMessage,
   nearest,
-  PlinthError,
   reasonOf,
   redact,
   secretsOf,
   withinDeadline,
 } from '@plinth/kernel'
 import type { ChannelInfo, MessageDraft, MultiSendOptions, Notification, SendOptions, SendResult } from './contract.ts'
+import { notificationError } from './errors.ts'
+import { refusal } from './failures.ts'
 import type { FinishedSend } from './send-recorder.ts'
 
 /** Read at every send, so that a live change counts at once. */
@@ -89,13 +91,11 @@ export class ChannelNotification implements Notification {
   checkDefaultChannel(code: string): void {
     const { channels } = this.#parts
     if (channels.has(code)) return
-    const near = nearest(code, channels.keys())
-    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    throw new PlinthError(
-      'PLINTH_NOTIFICATION_UNKNOWN_CHANNEL',
-      `No loaded plugin brings the default channel "${code}"; loaded: ${[...channels.keys()].sort().join(', ') || 'none'}.${hint}`,
-      'Add the plugin of that channel to the product file, or set platform.notification.default-channel to a loaded one.',
-    )
+    throw notificationError('PLINTH_NOTIFICATION_UNKNOWN_CHANNEL', {
+      channel: code,
+      loaded: [...channels.keys()].sort().join(', ') || 'none',
+      nearest: didYouMean(code, channels.keys()),
+    })
   }
 
   /** Waits for what is being sent. */
@@ -119,14 +119,9 @@ export class ChannelNotification implements Notification {
     const channel = channels.get(code)
     if (channel !== undefined) return channel
     const near = nearest(code, channels.keys())
-    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    const named = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
-    throw new BusinessError('400', `There is no channel "${code}".${hint}`, {
-      reason: 'notification.channel-unknown',
-      messageKey: `messages.notification.channel-unknown${near === undefined ? '' : '-nearest'}`,
-      params: named,
-      data: named,
-    })
+    const params = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
+    const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
+    throw refusal('channel-unknown', { text, params, data: params })
   }
 
   async #deliver(code: string, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
@@ -188,9 +183,7 @@ export function requireSuccess(result: SendResult): SendResult {
 function compose(draft: MessageDraft): NotificationMessage {
   const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
   if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {
-    throw new BusinessError('400', 'The message needs a subject, a content or a template.', {
-      reason: 'notification.message-empty',
-    })
+    throw refusal('message-empty')
   }
   const empty = { subject: '', content: '', variables: {}, recipients: [], attributes: {} }
   return Object.freeze({ ...empty, ...draft, id: randomUUID() })

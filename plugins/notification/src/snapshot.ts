@@ -1,4 +1,5 @@
-import { type NotificationMessage, withoutSecretAttributes } from '@plinth/kernel'
+import type { NotificationMessage } from '@plinth/kernel'
+import { withoutSecretAttributes } from './masking.ts'
 
 /** What sends a message again as it was sent: the same message under the same idempotency key. */
 export interface Snapshot {

@@ -1,4 +1,4 @@
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { accept } from './fixtures/channel.ts'
@@ -78,7 +78,7 @@ onEachDatabase(t, 'N-143 B26 a failed message is sent again as it was, and each 
   t.equal(audits.length, 2)
 })
 
-onEachDatabase(t, 'N-144 B23 what did not fail or cannot be restored is refused', async (t, at) => {
+onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', async (t, at) => {
   const product = await startSendLog(t, at)
   const { facade, sms, pager, call, list, summary, audits, request } = product
   const [failed = 0] = await failures(product, 1)
@@ -201,7 +201,7 @@ onEachDatabase(t, 'N-143 N-146 of several retries at once one sends', async (t, 
   t.match(await summary(), { total: 12, success: 6, failed: 0, retried: 6 })
 })
 
-onEachDatabase(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays failed', async (t, at) => {
+onSqlite(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays failed', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, summary, db, running } = product
   const [id = 0, other = 0] = await failures(product, 2)
@@ -264,7 +264,7 @@ onEachDatabase(t, 'B26 a retry whose process dies is failed again when its claim
   )
 })
 
-onEachDatabase(t, 'B26 an outcome that comes after the claim ran out ends the retry all the same', async (t, at) => {
+onSqlite(t, 'B26 an outcome that comes after the claim ran out ends the retry all the same', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, list, running, clock } = product
   const [id = 0] = await failures(product, 1)
@@ -279,7 +279,7 @@ onEachDatabase(t, 'B26 an outcome that comes after the claim ran out ends the re
   t.match((await list('sort=id')).items, [{ id, status: 'retried', retryable: false }, { status: 'success' }])
 })
 
-onEachDatabase(t, 'N-143 a retry whose outcome cannot be recorded has happened all the same', async (t, at) => {
+onSqlite(t, 'N-143 a retry whose outcome cannot be recorded has happened all the same', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, db, lines, clock, list } = product
   const [id = 0] = await failures(product, 1)

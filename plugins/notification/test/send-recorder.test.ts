@@ -23,7 +23,10 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     ping: async () => {
       if (state.isAway) throw new Error('away')
     },
-    async execute(_sql: string, values: readonly Parameter[] = []) {
+    // What was tried and failed is not there.
+    transactional: (work: (em: unknown) => Promise<unknown>) => work({ find: async () => [] }),
+    async execute(sql: string, values: readonly Parameter[] = []) {
+      if (sql.includes('notification_send_log_count')) return values.length / 2
       const ids = values.filter((_, index) => index % columns === 0)
       await insert({ rows: values.length / columns, ids })
       return values.length / columns

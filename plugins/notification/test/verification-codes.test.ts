@@ -10,7 +10,6 @@ import verification from '@plinth/iam/verification'
 import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
-import verificationCodes from '@plinth/notification/verification-codes'
 import logChannel from '@plinth/notification-channels/log'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -41,7 +40,7 @@ async function start(
     name: 'codes',
     plugins: [
       ...[database, http, rateLimit, memoryStore, sharedStore, verification, notification, logChannel],
-      ...[systemConfig, verificationCodes, door, ...translator, ...channels],
+      ...[systemConfig, door, ...translator, ...channels],
     ],
     config: {
       ...db.config,

@@ -1,19 +1,31 @@
-import { raw } from '@mikro-orm/core'
 import { type Database, findPage } from '@plinth/database'
-import { answerList, type HttpServer, listPage, listQuery, sortQuery, Type } from '@plinth/http'
+import {
+  answerList,
+  type HttpReply,
+  id,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  nullable,
+  routesWith,
+  sortQuery,
+  Type,
+  version,
+  versionQuery,
+} from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
+import type { Static } from 'typebox'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Actor, Applications, AppWithSecret } from './applications.ts'
 import { largestLimit } from './config.ts'
-import type { GuardedReply, GuardedRequest, OpenScopes } from './contract.ts'
+import type { GuardedRequest, OpenScopes } from './contract.ts'
 import { OpenApp } from './entities.ts'
 import { own } from './permissions.ts'
 
 interface AppRouteParts {
-  readonly http: HttpServer
-  readonly plugin: string
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly applications: Applications
@@ -21,22 +33,15 @@ interface AppRouteParts {
 }
 
 const root = '/api/v1/admin/open-platform'
-const tags = ['open-platform']
 const longestGraceSeconds = 30 * 86_400
 
 const sort = sortQuery({ id: 'id', name: 'name', createdAt: 'created_at' }, '-id')
-const id = Type.Integer({ minimum: 1 })
-const params = Type.Object({ id })
-/** Text without control characters and halves of characters, which not every database can store. */
-const line = (minLength: number, maxLength: number) =>
-  Type.String({ minLength, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
-const nullable = <T extends Parameters<typeof Type.Array>[0]>(schema: T) => Type.Union([schema, Type.Null()])
-const version = Type.Optional(Type.Integer({ minimum: 1, description: 'Version that the change starts from.' }))
-const versionBody = Type.Object({ version })
+const params = idParams
+const optionalVersion = Type.Optional(version)
 
 const members = {
-  name: line(1, 128),
-  description: Type.Optional(nullable(line(0, 500))),
+  name: line(128, { minLength: 1 }),
+  description: Type.Optional(nullable(line(500))),
   scopes: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { maxItems: 200, uniqueItems: true })),
   rateLimitPerMinute: Type.Optional(
     nullable(
@@ -50,169 +55,153 @@ const members = {
   ownerUserId: Type.Optional(nullable(id)),
 }
 
-/** Administration of applications. */
-export function addAppRoutes({ http, plugin, db, clock, applications, scopes }: AppRouteParts): void {
-  const view = (app: OpenApp) => viewOfApp(app, clock.now())
-  const withSecret = ({ app, secret }: AppWithSecret, reply: GuardedReply) => {
-    reply.header('cache-control', 'no-store')
-    return { ...view(app), secret }
-  }
+const emptyContent = { description: null, scopes: [], rateLimitPerMinute: null, ownerUserId: null }
+const appQuery = Type.Object({
+  ...listQuery.properties,
+  ...sort.properties,
+  keyword: Type.Optional(line(100)),
+  status: Type.Optional(appStatus),
+})
+const rotation = Type.Object({
+  graceSeconds: Type.Integer({
+    minimum: 0,
+    maximum: longestGraceSeconds,
+    default: 86_400,
+    description: '0: every earlier secret ends at once, as it must after a leak.',
+  }),
+  force: Type.Boolean({
+    default: false,
+    description:
+      'True rotates while the secret before the last rotation is in its grace period, and ends that one now. Without it ' +
+      'such a rotation is refused: a repeated one would end a secret that somebody works with.',
+  }),
+  version: optionalVersion,
+})
 
-  http.route(plugin, {
+const { route } = routesWith<AppRouteParts>()
+
+/** Administration of applications. */
+export const appRoutes = [
+  route({
     method: 'GET',
     path: `${root}/apps`,
     summary: 'Applications',
-    tags,
     access: { permission: own.appView },
-    request: {
-      query: Type.Object({
-        ...listQuery.properties,
-        ...sort.properties,
-        keyword: Type.Optional(line(0, 100)),
-        status: Type.Optional(appStatus),
-      }),
-    },
+    request: { query: appQuery },
     response: listPage(appView),
-    async handler({ query }) {
-      const { keyword, status } = query
-      const conditions = [...(status ? [{ status }] : []), ...(keyword ? [holdsText(db, keyword)] : [])]
-      return answerList(query, sort.parse(query.sort), async (window) => {
-        const found = await findPage(db.fork(), OpenApp, { $and: conditions }, window)
-        return { ...found, items: found.items.map(view) }
-      })
-    },
-  })
-  http.route(plugin, {
+    handler: ({ query }, parts) => listApps(query, parts),
+  }),
+  route({
     method: 'GET',
     path: `${root}/apps/:id`,
     summary: 'One application',
-    tags,
     access: { permission: own.appView },
     request: { params },
     response: appView,
-    handler: async ({ params }) => view(await applications.get(params.id)),
-  })
-  http.route(plugin, {
+    handler: async ({ params }, { applications, clock }) => viewOfApp(await applications.get(params.id), clock.now()),
+  }),
+  route({
     method: 'POST',
     path: `${root}/apps`,
     summary: 'Create an application; its secret is shown here only',
-    tags,
     access: { permission: own.appCreate },
     annotations: [idempotent],
     request: { body: Type.Object(members) },
     response: appWithSecretView,
-    async handler(request, reply) {
-      const { name, description, scopes = [], rateLimitPerMinute, ownerUserId } = request.body
-      const content = {
-        ...{ name, scopes },
-        description: description ?? null,
-        rateLimitPerMinute: rateLimitPerMinute ?? null,
-        ownerUserId: ownerUserId ?? null,
-      }
-      return withSecret(await applications.create(content, actorOf(request)), reply)
+    async handler(request, { applications, clock }, reply) {
+      const created = await applications.create({ ...emptyContent, ...request.body }, actorOf(request))
+      return answerSecret(created, clock, reply)
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'PUT',
     path: `${root}/apps/:id`,
     summary: 'Change an application; what is left out stays',
-    tags,
     access: { permission: own.appUpdate },
-    request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version }) },
+    request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
-    async handler(request) {
+    async handler(request, { applications, clock }) {
       const { version, ...change } = request.body
-      return view(await applications.update(request.params.id, change, version, actorOf(request)))
+      return viewOfApp(await applications.update(request.params.id, change, version, actorOf(request)), clock.now())
     },
-  })
-  for (const [action, summary, status] of [
-    ['enable', 'Let a disabled application call again', 'active'],
-    ['disable', 'Refuse every call of an application, at once', 'disabled'],
-  ] as const) {
-    http.route(plugin, {
-      method: 'POST',
-      path: `${root}/apps/:id/${action}`,
-      summary,
-      tags,
-      access: { permission: own.appUpdate },
-      request: { params, body: versionBody },
-      response: appView,
-      handler: async (request) =>
-        view(await applications.setStatus(request.params.id, status, request.body.version, actorOf(request))),
-    })
-  }
-  http.route(plugin, {
+  }),
+  switchRoute('enable', 'Let a disabled application call again', 'active'),
+  switchRoute('disable', 'Refuse every call of an application, at once', 'disabled'),
+  route({
     method: 'POST',
     path: `${root}/apps/:id/rotate-secret`,
     summary: 'Make a new secret, shown here only; the old one counts for the grace period',
-    tags,
     access: { permission: own.appRotateSecret },
     annotations: [idempotent],
-    request: {
-      params,
-      body: Type.Object({
-        graceSeconds: Type.Integer({
-          minimum: 0,
-          maximum: longestGraceSeconds,
-          default: 86_400,
-          description: '0: every earlier secret ends at once, as it must after a leak.',
-        }),
-        force: Type.Boolean({
-          default: false,
-          description:
-            'True rotates while the secret before the last rotation is in its grace period, and ends that one now. Without it ' +
-            'such a rotation is refused: a repeated one would end a secret that somebody works with.',
-        }),
-        version,
-      }),
-    },
+    request: { params, body: rotation },
     response: appWithSecretView,
-    async handler(request, reply) {
+    async handler(request, { applications, clock }, reply) {
       const { version, ...terms } = request.body
-      const { id } = request.params
-      return withSecret(await applications.rotateSecret(id, terms, version, actorOf(request)), reply)
+      const rotated = await applications.rotateSecret(request.params.id, terms, version, actorOf(request))
+      return answerSecret(rotated, clock, reply)
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'DELETE',
     path: `${root}/apps/:id`,
     summary: 'Delete an application; its metering records stay',
-    tags,
     access: { permission: own.appDelete },
-    request: { params, query: versionBody },
+    request: { params, query: versionQuery },
     response: Type.Null(),
-    async handler(request) {
+    async handler(request, { applications }) {
       await applications.delete(request.params.id, request.query.version, actorOf(request))
       return null
     },
-  })
-  http.route(plugin, {
+  }),
+  route({
     method: 'GET',
     path: `${root}/scopes`,
     summary: 'Scopes that applications can be granted',
-    tags,
     access: { permission: own.appView },
     response: Type.Array(scopeView),
-    handler: ({ locale }) =>
-      scopes.all.map(({ code, plugin, displayName, description }) => ({
-        ...{ code, plugin },
-        displayName: localize(displayName, locale),
-        displayDescription: description === undefined ? null : localize(description, locale),
-      })),
+    handler: ({ locale }, { scopes }) => scopes.all.map((scope) => viewOfScope(scope, locale)),
+  }),
+]
+
+function switchRoute(action: 'enable' | 'disable', summary: string, status: 'active' | 'disabled') {
+  return route({
+    method: 'POST',
+    path: `${root}/apps/:id/${action}`,
+    summary,
+    access: { permission: own.appUpdate },
+    request: { params, body: versionQuery },
+    response: appView,
+    handler: async (request, { applications, clock }) => {
+      const { params, body } = request
+      return viewOfApp(await applications.setStatus(params.id, status, body.version, actorOf(request)), clock.now())
+    },
   })
 }
 
-const actorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId'>): Actor => ({
+function listApps(query: Static<typeof appQuery>, { db, clock }: AppRouteParts) {
+  const { keyword, status } = query
+  const where = status === undefined ? {} : { status }
+  const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
+  return answerList(query, sort.parse(query.sort), async (window) => {
+    const found = await findPage(db.fork(), OpenApp, where, window, { search })
+    return { ...found, items: found.items.map((app) => viewOfApp(app, clock.now())) }
+  })
+}
+
+function answerSecret({ app, secret }: AppWithSecret, clock: Pick<Clock, 'now'>, reply: HttpReply) {
+  reply.header('cache-control', 'no-store')
+  return { ...viewOfApp(app, clock.now()), secret }
+}
+
+const viewOfScope = ({ code, plugin, displayName, description }: OpenScopes['all'][number], locale: string) => ({
+  ...{ code, plugin },
+  displayName: localize(displayName, locale),
+  displayDescription: description === undefined ? null : localize(description, locale),
+})
+
+const actorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Actor => ({
   principal: requirePrincipal(request),
   clientIp: request.clientIp,
   traceId: request.traceId,
+  ...(request.reason === undefined ? {} : { reason: request.reason }),
 })
-
-/** A function instead of `like`, whose wild cards and escapes differ between databases. */
-function holdsText({ dialect }: Pick<Database, 'dialect'>, text: string): object {
-  const find = dialect === 'postgresql' ? 'strpos' : 'instr'
-  const holds = (column: string) => ({
-    [raw((alias) => `${find}(lower(${alias}.${column}), ?)`, [text.toLowerCase()])]: { $gt: 0 },
-  })
-  return { $or: [holds('name'), holds('app_key')] }
-}

@@ -1,12 +1,8 @@
-import { Type } from '@plinth/http'
+import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { OpenApp } from './entities.ts'
 
-const id = Type.Integer({ minimum: 1 })
-const moment = Type.String({ format: 'date-time' })
-const nullable = <T extends Parameters<typeof Type.Array>[0]>(schema: T) => Type.Union([schema, Type.Null()])
-
-export const appStatus = Type.Union([Type.Literal('active'), Type.Literal('disabled')])
+export const appStatus = Type.Enum(['active', 'disabled'])
 
 export const appView = Type.Object({
   id,
@@ -19,10 +15,10 @@ export const appView = Type.Object({
   ),
   status: appStatus,
   ownerUserId: nullable(id),
-  previousSecretValidUntil: nullable(moment),
-  version: Type.Integer({ description: 'Goes back with a change: a change of what somebody else changed is refused.' }),
-  createdAt: moment,
-  updatedAt: moment,
+  previousSecretValidUntil: nullable(instant),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
 })
 
 export const appWithSecretView = Type.Object({

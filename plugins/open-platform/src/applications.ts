@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
-import { type AuditSummary, audit, auditCaller, BusinessError, type Clock, type Kernel } from '@plinth/kernel'
+import {
+  type AuditSummary,
+  audit,
+  auditCaller,
+  type BusinessError,
+  type Clock,
+  isBusinessError,
+  type Kernel,
+} from '@plinth/kernel'
 import { type AppStatus, OpenApp } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { ScopeRegistry } from './scopes.ts'
@@ -12,6 +20,7 @@ export interface Actor {
   readonly principal: Principal
   readonly clientIp: string
   readonly traceId: string
+  readonly reason?: string
 }
 
 /** What an administrator says about an application. */
@@ -197,7 +206,7 @@ export class Applications {
     }
     if (ownerUserId == null) return
     await this.#parts.identity.assertInScope(actor.principal, [ownerUserId]).catch((cause: unknown) => {
-      if (!(cause instanceof BusinessError)) throw cause
+      if (!isBusinessError(cause)) throw cause
       throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
     })
   }

@@ -1,3 +1,4 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 /** Largest number that a limit column holds. */
@@ -45,17 +46,8 @@ export const keys = {
     minimum: '1d',
     reload: 'live',
   }),
-  'platform.open-platform.purge.fixed-delay': key.duration({
-    title: { en: 'Delay between clean-ups of the open platform', 'zh-CN': '开放平台清理间隔' },
-    description: {
-      en: 'How often records past their retention and secrets past their grace period are removed.',
-      'zh-CN': '清除超期记录和宽限期已过的旧密钥的间隔。',
-    },
-    default: '1h',
-    minimum: '1m',
-  }),
-  'platform.open-platform.purge.auto-startup': key.boolean({
-    title: { en: 'Clean up the open platform by itself', 'zh-CN': '自动清理开放平台' },
-    default: true,
+  ...purgeKeys('platform.open-platform', {
+    en: 'How often records past their retention and secrets past their grace period are removed.',
+    'zh-CN': '清除超期记录和宽限期已过的旧密钥的间隔。',
   }),
 }

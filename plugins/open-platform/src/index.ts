@@ -7,6 +7,5 @@ export {
   timestampToleranceMs,
 } from './canonical-request.ts'
 export * from './contract.ts'
-export { type OpenPlatformErrorCode, openPlatformErrors } from './errors.ts'
 export { default } from './plugin.ts'
 export { requireOpenCaller } from './signature-guards.ts'

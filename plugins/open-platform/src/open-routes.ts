@@ -1,31 +1,32 @@
-import { type HttpServer, Type } from '@plinth/http'
+import { routesWith, Type } from '@plinth/http'
 import { openApi } from './contract.ts'
 import { requireOpenCaller } from './signature-guards.ts'
 
-const tags = ['open-platform']
 const callerMembers = {
   appKey: Type.String(),
   name: Type.String(),
   scopes: Type.Array(Type.String(), { description: 'Scopes that the application holds.' }),
 }
 
-/** Two routes without a scope with which a third party tests its signature: one with a query, one with a body. */
-export function addOpenRoutes(http: HttpServer, plugin: string): void {
-  const facts = (request: Parameters<typeof requireOpenCaller>[0]) => {
-    const { appKey, name, scopes } = requireOpenCaller(request)
-    return { appKey, name, scopes: [...scopes].sort() }
-  }
-  const shared = { tags, access: 'signed', annotations: [openApi({ scopes: [] })] } as const
+const facts = (request: Parameters<typeof requireOpenCaller>[0]) => {
+  const { appKey, name, scopes } = requireOpenCaller(request)
+  return { appKey, name, scopes: [...scopes].sort() }
+}
+const shared = { access: 'signed', annotations: [openApi({ scopes: [] })] } as const
 
-  http.route(plugin, {
+const { route } = routesWith()
+
+/** Two routes without a scope with which a third party tests its signature: one with a query, one with a body. */
+export const openRoutes = [
+  route({
     ...shared,
     method: 'GET',
     path: '/api/v1/open/whoami',
     summary: 'Which application signed this request',
     response: Type.Object(callerMembers),
     handler: facts,
-  })
-  http.route(plugin, {
+  }),
+  route({
     ...shared,
     method: 'POST',
     path: '/api/v1/open/echo',
@@ -33,5 +34,5 @@ export function addOpenRoutes(http: HttpServer, plugin: string): void {
     request: { body: Type.Object({ message: Type.String({ maxLength: 10_000 }) }) },
     response: Type.Object({ ...callerMembers, message: Type.String() }),
     handler: (request) => ({ ...facts(request), message: request.body.message }),
-  })
-}
+  }),
+]

@@ -1,6 +1,6 @@
 import { definePlugin } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
-import { addAppRoutes } from './app-routes.ts'
+import { appRoutes } from './app-routes.ts'
 import { Applications } from './applications.ts'
 import { Authenticator } from './authenticator.ts'
 import { CallMeter } from './call-meter.ts'
@@ -11,15 +11,15 @@ import { entities } from './entities.ts'
 import { messages } from './failures.ts'
 import { changeSets } from './migrations/index.ts'
 import { Nonces } from './nonces.ts'
-import { addOpenRoutes } from './open-routes.ts'
+import { openRoutes } from './open-routes.ts'
 import { permissions } from './permissions.ts'
-import { purgeTask } from './purge-task.ts'
+import { purge } from './purge-task.ts'
 import { quotaGuard } from './quota-guard.ts'
 import { requires } from './requires.ts'
 import { ScopeRegistry } from './scopes.ts'
 import { SecretBox } from './secret-box.ts'
 import { assertRoutesOpenable, headersGuard, signatureGuard } from './signature-guards.ts'
-import { addUsageRoutes } from './usage-routes.ts'
+import { usageRoutes } from './usage-routes.ts'
 
 /** Applications of third parties: signed requests, scopes, quotas and metering. */
 export default definePlugin({
@@ -33,7 +33,7 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  scheduledTasks: [purgeTask],
+  scheduledTasks: [purge],
   setup({ plugin: { id: plugin }, services, config, clock, log, roles, provide, onReady, onStop }) {
     const { kernel, http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
@@ -59,9 +59,9 @@ export default definePlugin({
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
     http.guard(quotaGuard({ nonces, limiter, meter, defaultLimit }))
-    addOpenRoutes(http, plugin)
-    addAppRoutes({ http, plugin, db, clock, applications, scopes })
-    addUsageRoutes({ http, plugin, records, clock, site: services.site })
+    http.addRoutes(openRoutes)
+    http.addRoutes(appRoutes, { db, clock, applications, scopes })
+    http.addRoutes(usageRoutes, { records, clock, site: services.site })
 
     onReady(() => {
       assertRoutesOpenable(http.routes, scopes)

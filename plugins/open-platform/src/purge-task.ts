@@ -1,25 +1,19 @@
-import { type Database, purgeOldRows } from '@plinth/database'
-import type { Clock, ScheduledTask } from '@plinth/kernel'
+import { olderThan, purgeTask } from '@plinth/coordination'
 import type { keys } from './config.ts'
 import type { requires } from './requires.ts'
 
-/** Removes records past their retention, and secrets past their grace period. */
-export const purgeTask: ScheduledTask<typeof requires, typeof keys> = {
-  name: 'open-platform.purge',
-  displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
-  fixedDelay: 'platform.open-platform.purge.fixed-delay',
-  autoStartup: 'platform.open-platform.purge.auto-startup',
-  async run({ services: { database, site }, config, clock, signal }) {
-    await forgetOldSecrets(database, clock)
-    const oldest = site.dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
-    for (const table of ['open_call', 'open_call_day']) {
-      const rows = { table, where: 'day < ?', parameters: [oldest], orderBy: 'day' }
-      await purgeOldRows(database, rows, { signal })
-    }
-  },
-}
+type Uses = { requires: typeof requires; config: typeof keys }
 
-async function forgetOldSecrets(database: Database, clock: Pick<Clock, 'now'>): Promise<void> {
-  const forget = 'update open_app set previous_secret_enc = ?, previous_valid_until = ? where previous_valid_until <= ?'
-  await database.execute(forget, [null, null, new Date(clock.now())])
-}
+/** Removes records past their retention, and secrets past their grace period. */
+export const purge = purgeTask<Uses>('platform.open-platform', {
+  displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
+  old({ services: { site }, config, clock }) {
+    const oldest = site.dayOf(new Date(clock.now() - config.get('platform.open-platform.metering.retention')))
+    return [olderThan('open_call', 'day', oldest), olderThan('open_call_day', 'day', oldest)]
+  },
+  async also({ clock }, db) {
+    const forget =
+      'update open_app set previous_secret_enc = ?, previous_valid_until = ? where previous_valid_until <= ?'
+    await db.execute(forget, [null, null, new Date(clock.now())])
+  },
+})

@@ -1,6 +1,5 @@
 import type { RouteGuard } from '@plinth/http'
-import { BusinessError } from '@plinth/kernel'
-import type { RateLimiter, RateLimitResult } from '@plinth/rate-limit'
+import { type RateLimiter, type RateLimitResult, retryAfterSeconds, tooManyRequests } from '@plinth/rate-limit'
 import type { CallMeter } from './call-meter.ts'
 import type { GuardedReply } from './contract.ts'
 import type { Nonces } from './nonces.ts'
@@ -38,7 +37,7 @@ export function quotaGuard({ nonces, limiter, meter, defaultLimit }: QuotaParts)
         const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
         const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
-        if (!result.allowed) throw tooManyCalls(result)
+        if (!result.allowed) throw tooManyRequests(result)
         await nonces.use(caller.appKey, readSignedHeaders(request.headers).nonce)
         meter.accept(request, reply, { caller, route: route.path, cost, quotaLimit: result.limit })
       }
@@ -51,18 +50,5 @@ function writeHeaders(reply: GuardedReply, { allowed, limit, remaining, resetAt,
   reply.header('x-open-ratelimit-limit', String(limit))
   reply.header('x-open-ratelimit-remaining', String(remaining))
   reply.header('x-open-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
-  if (!allowed) reply.header('retry-after', String(secondsOf(retryAfter)))
-}
-
-/** Whole seconds, rounded up: a caller that waits them is allowed. */
-const secondsOf = (retryAfterMs: number) => Math.max(1, Math.ceil(retryAfterMs / 1000))
-
-/** The same failure as of every other limit. */
-function tooManyCalls({ retryAfter }: RateLimitResult): BusinessError {
-  const seconds = secondsOf(retryAfter)
-  return new BusinessError('429', `Too many requests. Try again in ${seconds} s.`, {
-    reason: 'rate-limit.exceeded',
-    params: { seconds },
-    data: { retryAfter: seconds },
-  })
+  if (!allowed) reply.header('retry-after', String(retryAfterSeconds(retryAfter)))
 }

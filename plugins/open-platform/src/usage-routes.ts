@@ -1,12 +1,10 @@
-import { answerList, type HttpServer, type ListOrder, listPage, listQuery, type Site, Type } from '@plinth/http'
+import { answerList, type ListOrder, listPage, listQuery, routesWith, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { CallRecords } from './call-records.ts'
 import { refusal } from './failures.ts'
 import { own } from './permissions.ts'
 
 interface UsageRouteParts {
-  readonly http: HttpServer
-  readonly plugin: string
   readonly records: CallRecords
   readonly clock: Pick<Clock, 'now'>
   readonly site: Pick<Site, 'dayOf'>
@@ -36,14 +34,15 @@ const newestDayFirst: ListOrder = [
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
 
+const { route } = routesWith<UsageRouteParts>()
+
 /** What applications called. */
-export function addUsageRoutes({ http, plugin, records, clock, site }: UsageRouteParts): void {
-  http.route(plugin, {
+export const usageRoutes = [
+  route({
     method: 'GET',
     path: '/api/v1/admin/open-platform/usage',
     summary: 'Accepted calls by day, application and route, the newest day first',
     description: 'Without days: the last 30. Calls of the last moments are still to be written.',
-    tags: ['open-platform'],
     access: { permission: own.usageView },
     request: {
       query: Type.Object({
@@ -54,7 +53,7 @@ export function addUsageRoutes({ http, plugin, records, clock, site }: UsageRout
       }),
     },
     response: listPage(usageView),
-    async handler({ query }) {
+    async handler({ query }, { records, clock, site }) {
       const { appId } = query
       const to = query.to ?? site.dayOf(new Date(clock.now()))
       const from = query.from ?? earlier(to, 29)
@@ -64,5 +63,5 @@ export function addUsageRoutes({ http, plugin, records, clock, site }: UsageRout
         return { ...found, items: found.items.map(({ id: _, ...line }) => ({ ...line })) }
       })
     },
-  })
-}
+  }),
+]

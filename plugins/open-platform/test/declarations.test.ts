@@ -74,8 +74,7 @@ t.test('C-050 a wrong declaration stops the start and names the plugin', async (
     [{ scopes: [], cost: 2 ** 31 }, 'signed', /its cost is no whole number/],
   ] as const
   for (const [rule, access, reason] of rules) {
-    const add = (_: unknown, server: HttpServer) =>
-      server.route('wrong', { ...route, access, annotations: [openApi(rule)] })
+    const add = (_: unknown, server: HttpServer) => server.route({ ...route, access, annotations: [openApi(rule)] })
     const message = await started(add)
     t.match(message, reason)
     t.match(message, 'PLINTH_OPEN_PLATFORM_ROUTE')

@@ -246,7 +246,7 @@ t.test('a call that is still being answered when the product stops is recorded',
     kernel: '^1.0.0',
     requires: { http },
     setup: ({ services }) =>
-      services.http.route('slow', {
+      services.http.route({
         method: 'GET',
         path: '/api/v1/slow',
         summary: 'Slow',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, maskedValue, type RunningProduct, redact } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
@@ -41,7 +41,7 @@ onEachDatabase(
       kernel: '^1.0.0',
       requires: { http },
       setup: ({ services }) =>
-        services.http.route('broken', {
+        services.http.route({
           method: 'POST',
           path: '/api/v1/broken/open',
           summary: 'Fails',
@@ -92,7 +92,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) => {
+onSqlite(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) => {
   const { adminToken, createApp, signed, running, call } = await startOpen(t, db)
   const admin = await adminToken()
   const [one, other] = [await createApp(admin), await createApp(admin)]

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import openPlatform, {
   canonicalQuery,
   canonicalRequest,
-  openPlatformErrors,
   signatureHeaders,
   signatureOf,
   timestampToleranceMs,
 } from '@plinth/open-platform'
 import fc from 'fast-check'
 import t from 'tap'
+import { openPlatformError } from '../src/errors.ts'
 
 const { secret, vectors, refused } = JSON.parse(
   readFileSync(join(import.meta.dirname, '..', 'signature-vectors.json'), 'utf8'),
@@ -95,13 +95,15 @@ t.test(
   'C-048 the document tells everything that callers and operators meet [C-046 partly: of one plugin; migrations are not described]',
   async (t) => {
     const document = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
-    const reasons = Object.keys(openPlatform.messages?.en['open-platform'] ?? {}).map((name) => `open-platform.${name}`)
+    const { fields, ...texts } = Object(openPlatform.messages?.en['open-platform'])
+    t.ok(fields, 'the titles of fields are no reasons')
+    const reasons = Object.keys(texts).map((name) => `open-platform.${name}`)
     const named = [
       ...Object.values(signatureHeaders),
       ...reasons,
       ...Object.keys(openPlatform.config ?? {}),
       ...(openPlatform.permissions ?? []).map(({ code }) => code),
-      ...Object.keys(openPlatformErrors),
+      ...Object.keys(openPlatformError.table),
       ...['HMAC-SHA256', '/api/v1', `${timestampToleranceMs / 1000} s`, 'scope', 'nonce'],
       ...['X-Open-RateLimit-Limit', 'X-Open-RateLimit-Remaining', 'X-Open-RateLimit-Reset', 'Retry-After'],
     ]

@@ -2,7 +2,6 @@ import type { Database } from '@plinth/database'
 import {
   type CleanupPreview,
   type Clock,
-  type InstallAudit,
   type Logger,
   localize,
   type QuickstartCleanup,
@@ -10,6 +9,7 @@ import {
 } from '@plinth/kernel'
 import {
   allModulesPhrase,
+  type CleanupAudit,
   type ErrorKey,
   type ModuleView,
   modulePhrase,
@@ -18,21 +18,15 @@ import {
   type ResultView,
   type RunView,
 } from './contract.ts'
-import {
-  confirmationMismatch,
-  disabled,
-  errorKeyOf,
-  moduleUnknown,
-  outcomeText,
-  ResidualDataError,
-} from './failures.ts'
+import { errorKeyOf, ResidualDataError } from './failure-cause.ts'
+import { outcomeText, refusal } from './failures.ts'
 import { byModule } from './module-order.ts'
 import { moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
 export interface CleanupParts {
   readonly cleanups: ReadonlyMap<string, QuickstartCleanup>
   readonly database: Database
-  readonly audit: InstallAudit
+  readonly audit: CleanupAudit
   readonly clock: Clock
   readonly log: Logger
   isEnabled(): boolean
@@ -131,7 +125,7 @@ export class CleanupService {
   }
 
   #assertEnabled(): void {
-    if (!this.#parts.isEnabled()) throw disabled()
+    if (!this.#parts.isEnabled()) throw refusal('disabled')
   }
 
   #modules(): [string, QuickstartCleanup][] {
@@ -141,7 +135,7 @@ export class CleanupService {
   #cleanup(code: string): QuickstartCleanup {
     this.#assertEnabled()
     const cleanup = this.#parts.cleanups.get(code)
-    if (cleanup === undefined) throw moduleUnknown(code)
+    if (cleanup === undefined) throw refusal('module-unknown', { params: { moduleCode: code } })
     return cleanup
   }
 
@@ -245,7 +239,7 @@ export class CleanupService {
     const summary = { ...about, outcome: 'refused', errorKey: 'confirmation-mismatch', field }
     const entry = { action: 'quickstart-cleanup', status: 'failed', ...originOf(caller), summary } as const
     await this.#parts.audit.record(entry).catch(this.#unrecorded)
-    throw confirmationMismatch(field)
+    throw refusal('confirmation-mismatch', { params: { field }, data: { field } })
   }
 
   /** The answer about data that was not removed must not get lost because the audit does not answer either. */

@@ -1,4 +1,6 @@
-import { type Static, Type } from 'typebox'
+import { Type } from '@plinth/http'
+import { service } from '@plinth/kernel'
+import type { Static } from 'typebox'
 
 /** Phrase that removes the demo data of every module that can be cleaned (document 3, "Demo-data cleanup"). */
 export const allModulesPhrase = '一键清理演示数据'
@@ -81,3 +83,24 @@ export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1
 const confirmation = Type.Optional(text)
 export const runBody = Type.Object({ confirmation })
 export const moduleRunBody = Type.Object({ moduleCode: text, dataType: text, confirmation })
+
+/** One removal, as the audit keeps it. */
+export interface CleanupRecord {
+  readonly action: 'quickstart-cleanup'
+  readonly status: 'passed' | 'warning' | 'failed'
+  /** Who did it: a user name, or what acts without a user, such as `cli`. */
+  readonly operator: string
+  readonly clientIp: string
+  readonly userAgent: string
+  readonly traceId: string
+  /** What was done. Never passwords, keys, tokens or confirmation phrases. */
+  readonly summary: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface CleanupAudit {
+  /** Writes a record, in the transaction around it when there is one. */
+  record(entry: CleanupRecord): Promise<void>
+}
+
+/** The audit of the installation, as far as this plugin writes to it. */
+export const cleanupAudit = service<CleanupAudit>('install.audit', { from: '@plinth/install' })

@@ -1,22 +1,23 @@
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, installAudit, kernel, optional, quickstartCleanup } from '@plinth/kernel'
+import { definePlugin, kernel, optional, quickstartCleanup } from '@plinth/kernel'
 import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
+import { cleanupAudit } from './contract.ts'
 import { messages } from './failures.ts'
 import { permissions } from './permissions.ts'
-import { addRoutes } from './routes.ts'
+import { routes } from './routes.ts'
 
 /** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */
 export default definePlugin({
   id: 'quickstart-cleanup',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, database, http, audit: optional(installAudit) },
+  requires: { kernel, database, http, audit: optional(cleanupAudit) },
   config: keys,
   permissions,
   messages,
-  setup({ plugin, services, config, clock, log, onStop }) {
+  setup({ services, config, clock, log, onStop }) {
     const service = new CleanupService({
       cleanups: services.kernel.contributions(quickstartCleanup),
       database: services.database,
@@ -28,7 +29,7 @@ export default definePlugin({
       log,
       isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
     })
-    addRoutes(services.http, plugin.id, service)
+    services.http.addRoutes(routes, { service })
     onStop(() => service.stop())
   },
 })

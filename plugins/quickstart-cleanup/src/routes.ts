@@ -1,6 +1,5 @@
-import type { HttpServer } from '@plinth/http'
+import { bulkLimited, routesWith } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
-import { bulkLimited } from '@plinth/rate-limit'
 import type { Caller, CleanupService } from './cleanup-service.ts'
 import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
 import { own } from './permissions.ts'
@@ -10,19 +9,20 @@ const tags = ['install']
 const view = { permission: own.view }
 const execute = { permission: own.execute }
 
+const { route } = routesWith<{ readonly service: CleanupService }>()
+
 /** Preview and removal of demo data (document 3, "Demo-data cleanup"). */
-export function addRoutes(http: HttpServer, plugin: string, service: CleanupService): void {
-  http.route(plugin, {
+export const routes = [
+  route({
     method: 'GET',
     path: root,
     summary: 'Demo data of all modules that are connected',
     tags,
     access: view,
     response: overviewView,
-    handler: ({ locale }) => service.overview(locale),
-  })
-
-  http.route(plugin, {
+    handler: ({ locale }, { service }) => service.overview(locale),
+  }),
+  route({
     method: 'GET',
     path: `${root}/:moduleCode`,
     summary: 'Demo data of one module, what blocks its removal, and how to confirm it',
@@ -30,10 +30,9 @@ export function addRoutes(http: HttpServer, plugin: string, service: CleanupServ
     access: view,
     request: { params: moduleParams },
     response: moduleView,
-    handler: ({ params, locale }) => service.module(params.moduleCode, locale),
-  })
-
-  http.route(plugin, {
+    handler: ({ params, locale }, { service }) => service.module(params.moduleCode, locale),
+  }),
+  route({
     method: 'POST',
     path: root,
     annotations: [bulkLimited],
@@ -43,10 +42,9 @@ export function addRoutes(http: HttpServer, plugin: string, service: CleanupServ
     access: execute,
     request: { body: runBody },
     response: runView,
-    handler: (request) => service.cleanAll(request.body.confirmation, callerOf(request)),
-  })
-
-  http.route(plugin, {
+    handler: (request, { service }) => service.cleanAll(request.body.confirmation, callerOf(request)),
+  }),
+  route({
     method: 'POST',
     path: `${root}/:moduleCode`,
     summary: 'Remove the demo data of one module',
@@ -55,9 +53,9 @@ export function addRoutes(http: HttpServer, plugin: string, service: CleanupServ
     access: execute,
     request: { params: moduleParams, body: moduleRunBody },
     response: runView,
-    handler: (request) => service.cleanModule(request.params.moduleCode, request.body, callerOf(request)),
-  })
-}
+    handler: (request, { service }) => service.cleanModule(request.params.moduleCode, request.body, callerOf(request)),
+  }),
+]
 
 type Request = Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'locale' | 'headers'>
 

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
-import { createDatabase, dialectsUnderTest, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { kernel, PlinthError } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -10,7 +10,7 @@ import { allPhrase, type ModuleSettings, origin, startCleanup } from './fixtures
 const aBlocker = { code: 'real-orders', message: { en: 'Real orders', 'zh-CN': '真实订单' }, count: 3 }
 const blocked: ModuleSettings = { blockers: () => [aBlocker, { ...aBlocker, code: 'none', count: 0 }] }
 
-onEachDatabase(t, 'I-172 I-173 I-174 the preview', async (t: Test, db) => {
+onSqlite(t, 'I-172 I-173 I-174 the preview', async (t: Test, db) => {
   const modules = Object.fromEntries([...knownModules].reverse().map((code) => [code, {}]))
   const all = { 'acme-shop': {}, ...modules, mall: blocked }
   const { call, data, left } = await startCleanup(t, db, { modules: all })
@@ -121,7 +121,7 @@ onEachDatabase(t, 'I-175 I-176 I-177 I-181 D.35 all modules', async (t: Test, db
   t.match(again.data, { passed: true, cleanedCount: 0, failedCount: 0, skippedCount: 4 }, 'nothing is left to do')
 })
 
-onEachDatabase(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db) => {
+onSqlite(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db) => {
   const { call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {}, mall: blocked } })
   const right = confirm('forum')
   const wrong: [string, object][] = [
@@ -255,7 +255,7 @@ onEachDatabase(t, 'I-002 two runs at once remove once', async (t: Test, db) => {
   t.same(await left('forum'), [0, 0])
 })
 
-onEachDatabase(t, 'I-015 I-182 the switch', async (t: Test, db) => {
+onSqlite(t, 'I-015 I-182 the switch', async (t: Test, db) => {
   // effect of platform.install.quickstart-cleanup.enabled
   const config = { 'platform.install.quickstart-cleanup.enabled': false }
   const { call, left, confirm, entries } = await startCleanup(t, db, { modules: { forum: {} }, config })
@@ -268,7 +268,7 @@ onEachDatabase(t, 'I-015 I-182 the switch', async (t: Test, db) => {
   t.same(entries, [])
 })
 
-onEachDatabase(t, 'I-002 I-162 login and permissions', async (t: Test, db) => {
+onSqlite(t, 'I-002 I-162 login and permissions', async (t: Test, db) => {
   const { call, left, confirm, users, session, running } = await startCleanup(t, db, { modules: { forum: {} } })
   t.notOk(
     running.service(kernel).plugins.some(({ id }) => id === 'install'),

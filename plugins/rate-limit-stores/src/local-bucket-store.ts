@@ -4,18 +4,12 @@ import {
   type RateLimitDecision,
   type RateLimitRequest,
   type RateLimitStore,
+  turnTime,
 } from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey } from './compact-key.ts'
+import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
 import { untouched } from './untouched.ts'
-
-export interface LocalBucketStoreOptions {
-  readonly clock: Clock
-  /** Calls between the starts of two purges of idle buckets, >= 1. */
-  readonly cleanupInterval: number
-  /** Keys held at most, from 1 to 2^24 - 1, which is all that a Map takes. */
-  readonly maxKeys: number
-}
 
 /** A bucket; those of one key that differ in limit or window hang on each other. */
 interface Bucket {
@@ -27,8 +21,7 @@ interface Bucket {
   next: Bucket | undefined
 }
 
-/** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
-const stepCalls = 32
+/** A step of a purge does only so much. */
 const visitsPerStep = 256
 /** Steps that a new key may cost when the store is full. */
 const stepsWhenFull = 16
@@ -40,19 +33,17 @@ const stepsWhenFull = 16
 export class LocalBucketStore implements RateLimitStore {
   readonly traits = { shared: false, algorithm: 'token-bucket' } as const
   readonly #clock: Clock
-  readonly #cleanupInterval: number
-  readonly #stepCalls: number
+  readonly #monotonic: () => number
+  readonly #pace: PurgePace
   readonly #maxKeys: number
   readonly #buckets = new Map<string, Bucket>()
-  #calls = 0
-  #purgeStartedAt = 0
   /** Where the running purge is; one iterator for all of it, because a new one would start over. */
   #purgeAt: MapIterator<[string, Bucket]> | undefined
 
-  constructor({ clock, cleanupInterval, maxKeys }: LocalBucketStoreOptions) {
+  constructor({ clock, cleanupInterval, maxKeys }: LocalStoreOptions) {
     this.#clock = clock
-    this.#cleanupInterval = cleanupInterval
-    this.#stepCalls = Math.min(stepCalls, cleanupInterval)
+    this.#monotonic = turnTime(clock)
+    this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
   }
 
@@ -65,8 +56,7 @@ export class LocalBucketStore implements RateLimitStore {
   consume(request: RateLimitRequest): RateLimitDecision {
     checkRateLimitRequest(request)
     const nowMs = this.#nowMs()
-    this.#calls += 1
-    if (this.#calls % this.#stepCalls === 0) this.#purge(nowMs)
+    if (this.#pace.isStepDue()) this.#purge(nowMs)
     const bucket = this.#find(request)
     const { decision, state, forgetAt } = decideBucket(bucket?.state, request, nowMs, true)
     if (state !== undefined && forgetAt !== undefined) {
@@ -98,7 +88,7 @@ export class LocalBucketStore implements RateLimitStore {
 
   /** Whole milliseconds keep sums and differences exact. */
   #nowMs(): number {
-    return Math.floor(this.#clock.monotonic())
+    return Math.floor(this.#monotonic())
   }
 
   #shown(decision: QuotaDecision): RateLimitDecision {
@@ -131,8 +121,7 @@ export class LocalBucketStore implements RateLimitStore {
 
   #purge(nowMs: number): void {
     if (this.#purgeAt === undefined) {
-      if (this.#calls - this.#purgeStartedAt < this.#cleanupInterval) return
-      this.#purgeStartedAt = this.#calls
+      if (!this.#pace.starts()) return
       this.#purgeAt = this.#buckets.entries()
     }
     this.#purgeStep(nowMs)

@@ -1,23 +1,10 @@
-import {
-  type Clock,
-  checkRateLimitRequest,
-  type RateLimitDecision,
-  type RateLimitRequest,
-  type RateLimitStore,
-} from '@plinth/kernel'
+import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
+import { checkRateLimitRequest, turnTime } from '@plinth/kernel'
 import { compactKey } from './compact-key.ts'
+import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
 import { untouched } from './untouched.ts'
 
-export interface MemoryStoreOptions {
-  readonly clock: Clock
-  /** Calls between the starts of two purges of expired windows, >= 1. */
-  readonly cleanupInterval: number
-  /** Windows held at most, from 1 to 2^24 - 1, which is all that a Map takes. */
-  readonly maxKeys: number
-}
-
-/** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
-const stepCalls = 32
+/** A step of a purge does only so much. */
 const visitsPerStep = 512
 const removalsPerStep = 256
 /** Steps that a new key may cost when the store is full. */
@@ -38,8 +25,8 @@ const none = -1
 export class MemoryStore implements RateLimitStore {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
   readonly #clock: Clock
-  readonly #cleanupInterval: number
-  readonly #stepCalls: number
+  readonly #monotonic: () => number
+  readonly #pace: PurgePace
   readonly #maxKeys: number
 
   /** First slot of each key. */
@@ -54,15 +41,13 @@ export class MemoryStore implements RateLimitStore {
   #next = new Float64Array(64)
   readonly #vacated: number[] = []
 
-  #calls = 0
-  #purgeStartedAt = 0
   /** Slot that the running purge visits next; past the last slot it is over. */
   #purgeAt = 0
 
-  constructor({ clock, cleanupInterval, maxKeys }: MemoryStoreOptions) {
+  constructor({ clock, cleanupInterval, maxKeys }: LocalStoreOptions) {
     this.#clock = clock
-    this.#cleanupInterval = cleanupInterval
-    this.#stepCalls = Math.min(stepCalls, cleanupInterval)
+    this.#monotonic = turnTime(clock)
+    this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
   }
 
@@ -74,8 +59,7 @@ export class MemoryStore implements RateLimitStore {
   /** Throws when a new key comes while `maxKeys` windows run: forgetting one of them would over-admit. */
   consume(request: RateLimitRequest): RateLimitDecision {
     const nowMs = this.#nowMs()
-    this.#calls += 1
-    if (this.#calls % this.#stepCalls === 0) this.#purge(nowMs)
+    if (this.#pace.isStepDue()) this.#purge(nowMs)
     return this.#decide(request, nowMs, true)
   }
 
@@ -98,7 +82,7 @@ export class MemoryStore implements RateLimitStore {
 
   /** Whole milliseconds keep sums and differences exact. */
   #nowMs(): number {
-    return Math.floor(this.#clock.monotonic())
+    return Math.floor(this.#monotonic())
   }
 
   #decide(request: RateLimitRequest, nowMs: number, take: boolean): RateLimitDecision {
@@ -192,8 +176,7 @@ export class MemoryStore implements RateLimitStore {
 
   #purge(nowMs: number): void {
     if (this.#purgeAt >= this.#keys.length) {
-      if (this.#calls - this.#purgeStartedAt < this.#cleanupInterval) return
-      this.#purgeStartedAt = this.#calls
+      if (!this.#pace.starts()) return
       this.#purgeAt = 0
     }
     this.#purgeStep(nowMs)

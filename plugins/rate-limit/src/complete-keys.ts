@@ -1,38 +1,37 @@
-import { boundedKey } from './request-rules.ts'
+import { boundedKey, checkKey } from './request-rules.ts'
 
-/** A power of two. */
-const places = 1024
+/** Keys of the younger and of the older half, each. */
+const most = 1024
 
 /**
- * Keys of callers as the stores count them, prefix included. To join two texts and to hash what comes of it, as every
- * look-up in a Map does, costs more than a whole decision in memory, so keys that come again soon are joined once. Each key
- * has one place, which the next key with the same place takes over: ever new keys cost hardly more.
+ * Keys of callers as the stores count them, prefix included. To check and to join a text and to hash what comes of it, as
+ * every look-up in a Map does, costs more than a whole decision in memory, so it is done once for keys that come again soon.
  */
 export class CompleteKeys {
   readonly #prefix: string
-  readonly #keys: string[] = Array(places).fill('')
-  readonly #complete: string[] = Array(places).fill('')
+  #young = new Map<string, string>()
+  #old = new Map<string, string>()
 
   constructor(prefix: string) {
     this.#prefix = prefix
   }
 
+  /** Throws RangeError for an empty key. */
   of(key: string): string {
-    const place = placeOf(key)
-    if (this.#keys[place] === key) return this.#complete[place] as string
+    return this.#young.get(key) ?? this.#join(key)
+  }
+
+  #join(key: string): string {
+    checkKey(key)
     const bounded = boundedKey(key)
-    const complete = `${this.#prefix}:${bounded}`
+    const complete = this.#old.get(key) ?? `${this.#prefix}:${bounded}`
     // One that was shortened may be large.
     if (bounded !== key) return complete
-    this.#keys[place] = key
-    this.#complete[place] = complete
+    if (this.#young.size === most) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(key, complete)
     return complete
   }
-}
-
-/** By the end of the key: what tells callers apart stands there. */
-function placeOf(key: string): number {
-  const { length } = key
-  const last = 31 * (31 * key.charCodeAt(length - 3) + key.charCodeAt(length - 2)) + key.charCodeAt(length - 1)
-  return (last ^ length) & (places - 1)
 }

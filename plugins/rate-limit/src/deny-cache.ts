@@ -1,4 +1,4 @@
-import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
+import { type Clock, type RateLimitDecision, type RateLimitRequest, turnTime } from '@plinth/kernel'
 
 interface Denial {
   readonly request: RateLimitRequest
@@ -19,13 +19,13 @@ const most = 10_000
  * `ttlMs`: a reset by another process is noticed after that.
  */
 export class DenyCache {
-  readonly #clock: Clock
+  readonly #monotonic: () => number
   /** Milliseconds; 0 remembers nothing. Read at every call. */
   readonly #ttlMs: () => number
   readonly #byStore = new Map<string, Map<string, Denial>>()
 
   constructor(clock: Clock, ttlMs: () => number) {
-    this.#clock = clock
+    this.#monotonic = turnTime(clock)
     this.#ttlMs = ttlMs
   }
 
@@ -33,7 +33,7 @@ export class DenyCache {
     const denials = this.#byStore.get(storeName)
     const denial = denials?.get(request.key)
     if (denials === undefined || denial === undefined) return undefined
-    const now = this.#clock.monotonic()
+    const now = this.#monotonic()
     if (denial.askAgainAt <= now) {
       denials.delete(request.key)
       return undefined

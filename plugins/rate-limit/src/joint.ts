@@ -1,14 +1,140 @@
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore, StoreContext } from '@plinth/kernel'
+import type { JointResult, RateLimitResult } from './contract.ts'
+import {
+  type Decider,
+  type DecisionParts,
+  isLimiting,
+  type LimitingRule,
+  type ResolvedRule,
+  resultOf,
+} from './decision.ts'
+import { storeUnavailable } from './failures.ts'
+
+/** A request as its store gets it, and the rule that it falls under. */
+export interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
+  readonly rule: Rule
+  readonly request: RateLimitRequest
+}
+
+const isLimited = (prepared: PreparedRequest): prepared is PreparedRequest<LimitingRule> => isLimiting(prepared.rule)
+
+/** What the stores can decide in one step. */
+const mostTogether = 128
+
+/** Two limits on one key would count in one window, and no store could tell what to take. */
+function checkJoint(requests: readonly PreparedRequest[]): void {
+  if (requests.length > mostTogether) {
+    throw new RangeError(`At most ${mostTogether} rate limits can be decided together, not ${requests.length}`)
+  }
+  const seen = new Set<string>()
+  for (const { rule, request } of requests) {
+    const name = `${rule.storeName}\0${request.key}`
+    if (seen.has(name)) throw new RangeError(`Joint rate limits must differ in "key": ${request.key} comes twice`)
+    seen.add(name)
+  }
+}
+
+/** A store that was asked together with others has failed. */
+class StoreFailure extends Error {
+  readonly storeName: string
+
+  constructor(storeName: string, cause: unknown) {
+    super(`The store "${storeName}" failed`, { cause })
+    this.storeName = storeName
+  }
+}
+
+/** How several requests are decided together: all take their costs, or none does. */
+export class JointDecider {
+  readonly #parts: DecisionParts
+  readonly #decider: Decider
+
+  constructor(parts: DecisionParts, decider: Decider) {
+    this.#parts = parts
+    this.#decider = decider
+  }
+
+  async decide(prepared: readonly PreparedRequest[]): Promise<JointResult> {
+    checkJoint(prepared)
+    // Limits that only watch must not deny the others.
+    const deciding = prepared.filter(isLimited).filter(({ rule }) => !rule.shadow)
+    const decisions = await this.#decideAll(deciding)
+    const allowed = decisions.every((decision) => decision.allowed)
+    const results: RateLimitResult[] = []
+    for (const one of prepared) {
+      const { rule, request } = one
+      const decision = decisions[deciding.indexOf(one as PreparedRequest<LimitingRule>)]
+      if (decision === undefined) {
+        results.push(await this.#decider.decideRequest(rule, request, allowed ? 'consume' : 'peek'))
+      } else {
+        if (allowed || !decision.allowed) rule.outcomes[decision.allowed ? 'allowed' : 'rejected'] += 1
+        results.push(resultOf(rule, request, decision))
+      }
+    }
+    return { allowed, results }
+  }
+
+  /**
+   * Takes all or nothing. Stores that fail, or turn out to, are replaced by policy; one request whose policy refuses
+   * refuses them all.
+   */
+  async #decideAll(limited: readonly PreparedRequest<LimitingRule>[]): Promise<RateLimitDecision[]> {
+    const { watch, counts } = this.#parts
+    const failing = limited.filter(({ rule, request }) => watch.isFailing(rule.storeName, request.key))
+    const down = new Set(failing.map(({ rule }) => rule.storeName))
+    let cause: unknown
+    // Every turn knows one more store that fails.
+    for (;;) {
+      const degraded = limited.filter(({ rule }) => down.has(rule.storeName))
+      const policies = new Map(degraded.map((one) => [one, this.#decider.policyOf(one.rule, down)]))
+      const isRefused = [...policies.values()].includes('closed')
+      if (isRefused) {
+        for (const { rule } of degraded) counts.degraded(rule.storeName, 'closed')
+        throw storeUnavailable(cause)
+      }
+      const counted = limited.filter((one) => policies.get(one) !== 'open')
+      try {
+        const members = counted.map((one) => {
+          const { storeName, store } = one.rule
+          return policies.has(one)
+            ? this.#decider.insured(storeName, one.request)
+            : { storeName, store, request: one.request }
+        })
+        const decisions = await decideJointly(members, this.#ask)
+        for (const [{ rule }, policy] of policies) counts.degraded(rule.storeName, policy)
+        return limited.map((one) => decisions[counted.indexOf(one)] ?? this.#decider.uncounted(one.request))
+      } catch (failure) {
+        if (!(failure instanceof StoreFailure) || down.has(failure.storeName)) throw failure
+        down.add(failure.storeName)
+        cause = failure.cause
+      }
+    }
+  }
+
+  readonly #ask: AskStore = async <T>(
+    name: string,
+    store: RateLimitStore,
+    keys: readonly string[],
+    call: (context: StoreContext) => T | Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await this.#parts.deadlines().run(call)
+    } catch (cause) {
+      this.#parts.watch.failed(name, store, cause, keys)
+      throw new StoreFailure(name, cause)
+    }
+  }
+}
 
 /** A request to a store, among those that are decided together. */
-export interface JointMember {
+interface JointMember {
   readonly storeName: string
   readonly store: RateLimitStore
   readonly request: RateLimitRequest
 }
 
 /** Asks one store about keys, under its deadline. */
-export type AskStore = <T>(
+type AskStore = <T>(
   name: string,
   store: RateLimitStore,
   keys: readonly string[],
@@ -19,7 +145,7 @@ export type AskStore = <T>(
  * Takes the costs of all members or of none. Answers in their order; nothing was taken unless all are allowed, but for the
  * window between looking and taking that stores without `consumeAll`, or several stores, leave open.
  */
-export async function decideJointly(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
+async function decideJointly(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const groups = Map.groupBy(members, ({ storeName }) => storeName)
   if (groups.size <= 1 && isAtomic(members)) return takeGroup(members, ask)
 

@@ -1,5 +1,5 @@
+import type { FailurePolicy } from '@plinth/http'
 import { Counter, type Registry } from 'prom-client'
-import type { FailurePolicy } from './contract.ts'
 
 export type Outcome = 'allowed' | 'rejected' | 'unlimited'
 

@@ -1,10 +1,9 @@
-import type { HttpServer } from '@plinth/http'
-import { formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
-import { type Static, Type } from 'typebox'
-import { insuranceStore } from './failover.ts'
+import { type HttpServer, routesWith, Type } from '@plinth/http'
+import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
+import type { Static } from 'typebox'
+import { insuranceStore } from './decision.ts'
+import { messages } from './failures.ts'
 import { draftHeaders, limitHeaders } from './limit-headers.ts'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { own } from './permissions.ts'
 import type { LiveSettings } from './settings.ts'
 import type { StoreWatch } from './store-watch.ts'
@@ -14,6 +13,7 @@ export interface OperationsParts {
   readonly settings: LiveSettings
   readonly annotationEnabled: boolean
   readonly watch: StoreWatch
+  readonly server: Pick<HttpServer, 'clientIpRules' | 'hasMetrics'>
 }
 
 const view = Type.Object({
@@ -45,31 +45,28 @@ const view = Type.Object({
 })
 
 /** Document 1, "Endpoints": the read-only operations snapshot, with the names of decision B19. */
-export function addOperations(http: HttpServer, plugin: string, parts: OperationsParts): void {
-  http.route(plugin, {
+export const operations = [
+  routesWith<OperationsParts>().route({
     method: 'GET',
     path: '/api/v1/admin/rate-limit/operations',
     summary: 'Rate limiter: settings in force, stores and hints for production',
-    tags: ['rate-limit'],
     access: { permission: own.view },
     response: view,
-    handler: ({ locale }) => snapshot(parts, http, locale),
-  })
-}
+    handler: ({ locale }, parts) => snapshot(parts, locale),
+  }),
+]
 
 function snapshot(
-  { stores, settings, annotationEnabled, watch }: OperationsParts,
-  { clientIpRules, hasMetrics: metricsAvailable }: HttpServer,
+  { stores, settings, annotationEnabled, watch, server }: OperationsParts,
   locale: string,
 ): Static<typeof view> {
+  const { clientIpRules, hasMetrics: metricsAvailable } = server
   const { trustedProxies, trustForwardedHeaders, headers, ipv6Prefix } = clientIpRules
   const { defaultStore, defaultWindowMs, defaultMaxAttempts, failurePolicy } = settings
   const failing = [...stores.keys()].filter((name) => watch.isFailing(name))
-  const hint = (name: keyof (typeof en)['rate-limit']['runbook'], values: Readonly<Record<string, string>> = {}) =>
-    localize({ en: en['rate-limit'].runbook[name], 'zh-CN': zhCN['rate-limit'].runbook[name] }, locale).replace(
-      /\{\{(\w+)\}\}/g,
-      (_, value: string) => values[value] ?? '',
-    )
+  const texts = { en: messages.en['rate-limit'].runbook, 'zh-CN': messages['zh-CN']['rate-limit'].runbook }
+  const hint = (name: keyof typeof texts.en, values: Readonly<Record<string, string>> = {}) =>
+    fillText(localize({ en: texts.en[name], 'zh-CN': texts['zh-CN'][name] }, locale), values)
   const conditional: readonly (readonly [boolean, string])[] = [
     [!settings.enabled, hint('disabled')],
     [failing.length > 0, hint('store-failing', { stores: failing.join(', ') })],

@@ -4,14 +4,13 @@ import { addressKeys, identityOf } from './caller-key.ts'
 import { config } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
 import { Deadlines } from './deadlines.ts'
+import { insuranceStore } from './decision.ts'
 import { DenyCache } from './deny-cache.ts'
-import { insuranceStore } from './failover.ts'
+import { messages } from './failures.ts'
 import { rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
 import { limiterMetrics, noCounts } from './limiter-metrics.ts'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { addOperations } from './operations.ts'
+import { operations } from './operations.ts'
 import { permissions } from './permissions.ts'
 import { RouteLimitBook } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
@@ -27,12 +26,12 @@ export default definePlugin({
   extensionPoints: [rateLimitStore],
   config,
   permissions,
-  messages: { en, 'zh-CN': zhCN },
-  setup({ plugin, services, config, clock, log, provide, contributions, onReady, onStop }) {
+  messages,
+  setup({ services, config, clock, log, provide, contributions, onReady, onStop }) {
     const stores = contributions(rateLimitStore)
     let deadlines = new Deadlines(clock, config.get('platform.rate-limit.store-deadline'))
     const settings = liveSettings(config, {
-      checkStore: (name) => void limiter.storeNamed(name),
+      checkStore: (name) => limiter.checkStore(name),
       onDeadline: (ms) => {
         deadlines = new Deadlines(clock, ms)
       },
@@ -51,14 +50,14 @@ export default definePlugin({
       // Without the server, whose key the prefix is, nobody has configured another.
       addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
     })
-    if (settings.enabled) limiter.storeNamed(settings.defaultStore)
+    if (settings.enabled) limiter.checkStore(settings.defaultStore)
     const hasShared = [...stores.values()].some(({ traits }) => traits.shared)
     if (settings.failurePolicy === 'insurance' && hasShared && !stores.has(insuranceStore)) {
       log.warn({ store: insuranceStore }, 'without this store a shared store that fails refuses all that it limits')
     }
 
     const resolvers: IdentityResolver[] = []
-    const limits = new RouteLimitBook((name) => limiter.storeNamed(name))
+    const limits = new RouteLimitBook((name) => limiter.checkStore(name))
     provide(rateLimiter, limiter)
     provide(identityResolvers, {
       add: (resolver) => resolvers.push(resolver),
@@ -69,7 +68,7 @@ export default definePlugin({
     const server = services.http
     if (server === undefined) return
     const annotationEnabled = config.get('platform.rate-limit.annotation.enabled')
-    addOperations(server, plugin.id, { stores, settings, annotationEnabled, watch })
+    server.addRoutes(operations, { stores, settings, annotationEnabled, watch, server })
     if (!annotationEnabled) return
     const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')
     server.guard(rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }))

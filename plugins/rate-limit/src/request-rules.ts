@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { ConsumeRequest, FailurePolicy, LimitRule } from './contract.ts'
+import type { FailurePolicy } from '@plinth/http'
+import type { ConsumeRequest, LimitRule } from './contract.ts'
 
 /** SHA-256 in lower-case hex: how addresses, accounts and other personal data enter a key. */
 export const sha256 = (text: string): string => hash('sha256', text)
@@ -14,8 +15,7 @@ export const boundedKey = (key: string): string =>
   key.length > longestKey || !key.isWellFormed() ? `sha256:${sha256(key)}` : key
 
 export function checkKey(key: string): void {
-  // What begins with a letter is not blank.
-  if (typeof key !== 'string' || (!(key.charCodeAt(0) > 32) && key.trim() === '')) {
+  if (typeof key !== 'string' || key.trim() === '') {
     throw new RangeError('Rate limit "key" must not be empty: it names whose quota it is')
   }
 }
@@ -25,7 +25,6 @@ export function checkKey(key: string): void {
  * them gets to see one.
  */
 export function checkRequest(request: ConsumeRequest): void {
-  checkKey(request.key)
   checkRule(request)
   checkCost(request.cost)
 }

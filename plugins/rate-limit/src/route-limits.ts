@@ -1,7 +1,7 @@
-import type { RouteInfo } from '@plinth/http'
-import { PlinthError, reasonOf } from '@plinth/kernel'
-import type { KeyStrategy, LimitRule, RateLimited, RouteLimits } from './contract.ts'
-import { rateLimitedAnnotation } from './contract.ts'
+import { type KeyStrategy, type RateLimited, type RouteInfo, rateLimitedAnnotation } from '@plinth/http'
+import { reasonOf } from '@plinth/kernel'
+import type { LimitRule, RouteLimits } from './contract.ts'
+import { rateLimitError } from './errors.ts'
 import { checkCost, checkRule } from './request-rules.ts'
 
 export const defaultStrategy: KeyStrategy = 'IP_ROUTE'
@@ -132,9 +132,4 @@ const windowOf = ({ windowSeconds = 0 }: RateLimited) =>
   windowSeconds <= 0 ? 'the default window' : `a window of ${windowSeconds} s`
 
 const declarationError = (place: string, reason: string, cause?: unknown) =>
-  new PlinthError(
-    'PLINTH_RATE_LIMIT_DECLARATION',
-    `The rate limit ${place} cannot be used: ${reason}.`,
-    'Correct the rateLimited() annotation, or the routeLimits.under() call, of that plugin.',
-    { cause },
-  )
+  rateLimitError('PLINTH_RATE_LIMIT_DECLARATION', { place, reason }, cause)

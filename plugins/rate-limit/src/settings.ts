@@ -1,6 +1,6 @@
 import type { ConfigView } from '@plinth/kernel'
 import type { config as keys } from './config.ts'
-import type { LimiterSettings } from './limiter.ts'
+import type { LimiterSettings } from './decision.ts'
 
 export interface LiveSettings extends LimiterSettings {
   /** Milliseconds; 0 remembers no denial. */

@@ -1,5 +1,5 @@
-import { http } from '@plinth/http'
-import { type IdentityResolver, type KeyStrategy, type RateLimited, rateLimiter } from '@plinth/rate-limit'
+import { http, type KeyStrategy, type RateLimited } from '@plinth/http'
+import { type IdentityResolver, rateLimiter } from '@plinth/rate-limit'
 import t from 'tap'
 import { hex, startRoutes } from './fixtures/limited-routes.ts'
 

@@ -1,4 +1,4 @@
-import type { RateLimited } from '@plinth/rate-limit'
+import type { RateLimited } from '@plinth/http'
 import t from 'tap'
 import { hex, startRoutes } from './fixtures/limited-routes.ts'
 

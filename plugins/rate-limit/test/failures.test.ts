@@ -1,5 +1,6 @@
+import type { FailurePolicy } from '@plinth/http'
 import { manualClock } from '@plinth/kernel/testing'
-import type { ConsumeRequest, FailurePolicy } from '@plinth/rate-limit'
+import type { ConsumeRequest } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'
 import { allow, remoteStore, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'

@@ -1,37 +1,8 @@
+import { runKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 export const keys = {
-  'platform.scheduler.engine': key.enum({
-    title: { en: 'Engine of scheduled tasks', 'zh-CN': '定时任务引擎' },
-    description: {
-      en: 'embedded: the instance that notices first runs the task. bullmq: due runs go through a queue on the Redis of platform.cache. All instances need the same one.',
-      'zh-CN':
-        'embedded：最先发现任务到期的实例执行；bullmq：到期任务经由 platform.cache 所配置的 Redis 的队列分发。所有实例须使用同一引擎。',
-    },
-    values: ['embedded', 'bullmq'],
-    default: 'embedded',
-  }),
-  'platform.scheduler.lease': key.duration({
-    title: { en: 'Lease of a running task', 'zh-CN': '运行任务的租约' },
-    description: {
-      en: 'Within this time another instance takes over the task of one that died. All instances need the same value.',
-      'zh-CN': '实例终止后，其他实例在此时间内接管任务。所有实例须使用同一值。',
-    },
-    default: '30s',
-    minimum: '1s',
-    maximum: '1h',
-  }),
-  'platform.scheduler.poll-interval': key.duration({
-    title: { en: 'Interval of looking for tasks', 'zh-CN': '任务查询间隔' },
-    description: {
-      en: 'How often a worker looks while something happens. While nothing does, the pauses grow to five seconds, or less where the lease is short; whoever changes something wakes it.',
-      'zh-CN': '有任务活动时工作进程的查询间隔；空闲时逐渐延长至五秒（租约较短时更短），发生变更时立即唤醒。',
-    },
-    default: '1s',
-    minimum: '100ms',
-    maximum: '1m',
-    reload: 'live',
-  }),
+  ...runKeys('platform.scheduler', { en: 'scheduled tasks', 'zh-CN': '定时任务' }),
   'platform.scheduler.history.size': key.integer({
     title: { en: 'Runs kept per task', 'zh-CN': '每个任务保留的运行记录数' },
     default: 1000,

@@ -1,7 +1,7 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
 import { event } from '@plinth/events'
+import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
-import { Type } from 'typebox'
 
 /** Why a run began: its delay was over, or somebody asked for it. */
 export type RunCause = 'delay' | 'request'

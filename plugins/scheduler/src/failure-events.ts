@@ -7,7 +7,7 @@ import type { Claim } from './task-rows.ts'
 export type PublishFailure = (claim: Claim, error: string) => Promise<void>
 
 export function failureEvents(bus: Events, db: Database): PublishFailure {
-  return async ({ task, startedAt }, error) => {
+  return async ({ key: task, startedAt }, error) => {
     const [row] = await db.query<{ total: number | string }>(
       `select count(*) as total from scheduler_run where task = ? and outcome = 'failed'
          and id > (select coalesce(max(id), 0) from scheduler_run where task = ? and outcome = 'succeeded')`,

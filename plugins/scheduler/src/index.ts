@@ -1,8 +1,2 @@
-export { type BullmqOptions, bullmqEngine } from './bullmq-engine.ts'
 export * from './contract.ts'
-export { embeddedEngine } from './embedded-engine.ts'
-export type { Engine } from './engine.ts'
-export { type SchedulerErrorCode, schedulerErrors } from './errors.ts'
-export { keepLease, type LeaseParts } from './lease-keeper.ts'
-export { type LeaseTimes, leaseTimes } from './lease-times.ts'
 export { default } from './plugin.ts'

@@ -1,22 +1,17 @@
-import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
+import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { declaredTasks, definePlugin, healthCheck, kernel, optional } from '@plinth/kernel'
-import { PollLoop, sharedStore, WakeUp } from '@plinth/shared-store'
-import { bullmqEngine } from './bullmq-engine.ts'
+import { declaredTasks, definePlugin, healthCheck, instanceName, kernel, optional } from '@plinth/kernel'
+import { sharedStore } from '@plinth/shared-store'
 import { keys } from './config.ts'
 import { scheduler } from './contract.ts'
-import { embeddedEngine } from './embedded-engine.ts'
 import { entities } from './entities.ts'
-import { schedulerError } from './errors.ts'
 import { failureEvents } from './failure-events.ts'
 import { messages } from './failures.ts'
-import { leaseTimes } from './lease-times.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
-import { addRoutes } from './routes.ts'
+import { routes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { SchedulerService } from './scheduler-service.ts'
 import { TaskDispatch } from './task-dispatch.ts'
@@ -46,53 +41,45 @@ export default definePlugin({
   migrations: changeSets,
   entities,
   messages,
-  setup({ plugin, services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db } = services
     const tasks = services.declaredTasks.scheduledTasks
-    const byName = new Map(tasks.map((task) => [task.name, task]))
     const leaseMs = config.get('platform.scheduler.lease')
     const times = leaseTimes(leaseMs)
-    const instance = `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
-    const rows = new TaskRows(db, clock, instance)
+    const rows = new TaskRows(db, clock, instanceName())
+    const redis = services.sharedStore?.redis
+    const about = { subject: 'scheduled tasks', clock, log }
 
-    let loop: PollLoop | undefined
-    const wakeUp = new WakeUp({
-      ...{ store: services.sharedStore, channel: 'scheduler.wake-up', log },
-      wake: () => loop?.wake(),
-    })
+    let worker: RunEngine | undefined
+    const wake = () => worker?.wake()
+    const wakeUp = new WakeUp({ ...about, messages: services.sharedStore, channel: 'scheduler.wake-up', wake })
     const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => wakeUp.send() })
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
-    if (services.http !== undefined) addRoutes(services.http, plugin.id, service, product)
-    config.onVerify('platform.scheduler.engine', (engine) => {
-      if (engine === 'bullmq' && services.sharedStore?.redis === undefined)
-        throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
-    })
+    services.http?.addRoutes(routes, { scheduler: service, product })
+    config.onVerify('platform.scheduler.engine', (engine) => verifyEngine('scheduler', engine, redis))
 
     if (!roles.has('worker') || tasks.length === 0) return
 
     const counts = services.metrics && runMetrics(services.metrics, () => dispatch.overdue()?.ms ?? 0)
     const watch = new TaskWatch(clock, times)
     const runner = new TaskRunner({
-      ...{ rows, watch, times, clock, log, metrics: counts },
+      ...{ tasks, rows, watch, times, clock, log, redact, metrics: counts, onEnded: wake },
       publishFailure: services.events && failureEvents(services.events, db),
-      redact,
       historySize: () => config.get('platform.scheduler.history.size'),
-      onEnded: () => loop?.wake(),
     })
-    const engines = {
-      embedded: embeddedEngine,
-      bullmq: () => {
-        const server = services.sharedStore?.redis
-        if (server === undefined) throw schedulerError('PLINTH_SCHEDULER_NO_REDIS')
-        return bullmqEngine({ queueName: 'scheduler', server, leaseMs, concurrency: tasks.length, clock, log })
-      },
-    }
-    const engine = engines[config.get('platform.scheduler.engine')]()
-    const pollMs = () => Math.min(config.get('platform.scheduler.poll-interval'), times.longestPollMs)
-    const dispatch = new TaskDispatch({ tasks, rows, watch, runner, engine, pollMs, clock, log })
-    const idleMs = () => times.longestIdleMs
-    loop = new PollLoop({ look: () => dispatch.look(), pollMs, idleMs, subject: 'scheduled tasks', clock, log })
+    const { runs } = runner
+    const engine = engineOf({
+      ...{ engine: config.get('platform.scheduler.engine'), server: redis, queueName: 'scheduler', leaseMs },
+      ...{ concurrency: tasks.length, clock, log },
+    })
+    const dispatch = new TaskDispatch({ tasks, rows, watch, runs, engine, clock, log })
+    worker = new RunEngine({
+      ...{ ...about, engine, times, runs, wakeUp },
+      run: (name) => runs.run(name),
+      look: (pollMs) => dispatch.look(pollMs),
+      pollIntervalMs: () => config.get('platform.scheduler.poll-interval'),
+    })
     // What serves requests as well goes on serving them: there the metric alone reports it.
     if (!roles.has('web')) {
       contribute(healthCheck, 'scheduler', () => {
@@ -104,25 +91,6 @@ export default definePlugin({
         )
       })
     }
-
-    onReady(async () => {
-      await engine.start(async (name) => {
-        const task = byName.get(name)
-        if (task !== undefined) await runner.run(task)
-      })
-      await wakeUp.listen()
-      loop.start()
-    })
-    onDrain(async (signal) => {
-      await wakeUp.stop()
-      await loop.stop()
-      await Promise.all([engine.drain(), runner.drain(signal)])
-    })
-    onStop(async () => {
-      await loop.stop()
-      runner.stop()
-      await engine.stop()
-      counts?.stop()
-    })
+    worker.attach({ onReady, onDrain, onStop })
   },
 })

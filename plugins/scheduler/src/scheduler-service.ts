@@ -2,7 +2,7 @@ import { type Database, type FoundPage, findPage, type PageWindow } from '@plint
 import type { BoundScheduledTask, Clock } from '@plinth/kernel'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
 import { RunRow, type TaskRow } from './entities.ts'
-import { taskRunning, taskUnknown } from './failures.ts'
+import { refusal } from './failures.ts'
 import type { TaskRows } from './task-rows.ts'
 
 export interface ServiceParts {
@@ -46,7 +46,7 @@ export class SchedulerService implements Scheduler {
   /** @param together of this and the two below: done in the same transaction */
   runNow(name: string, together?: Together): Promise<TaskState> {
     const request = async () => {
-      if (!(await this.#parts.rows.request(name))) throw taskRunning(name)
+      if (!(await this.#parts.rows.request(name))) throw refusal('task-running', { params: { task: name } })
     }
     return this.#change(name, request, together)
   }
@@ -74,17 +74,18 @@ export class SchedulerService implements Scheduler {
     const { rows, db, onChanged } = this.#parts
     this.#task(name)
     await rows.ensure(name)
-    await db.transactional(async () => {
+    return db.transactional(async () => {
       await change()
       await together()
       db.afterCommit(onChanged)
+      // As it was changed: after the commit an instance may have begun what was asked for.
+      return this.get(name)
     })
-    return this.get(name)
   }
 
   #task(name: string): BoundScheduledTask {
     const task = this.#parts.tasks.find((candidate) => candidate.name === name)
-    if (task === undefined) throw taskUnknown(name)
+    if (task === undefined) throw refusal('task-unknown', { params: { task: name } })
     return task
   }
 

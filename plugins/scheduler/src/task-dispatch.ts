@@ -1,18 +1,15 @@
+import type { Engine, LeasedRuns } from '@plinth/coordination'
 import type { BoundScheduledTask, Clock, Logger } from '@plinth/kernel'
-import type { Engine } from './engine.ts'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
-import type { TaskRunner } from './task-runner.ts'
 import type { TaskWatch } from './task-watch.ts'
 
 export interface DispatchParts {
   readonly tasks: readonly BoundScheduledTask[]
   readonly rows: TaskRows
   readonly watch: TaskWatch
-  readonly runner: TaskRunner
+  readonly runs: Pick<LeasedRuns<string>, 'find'>
   readonly engine: Engine
-  /** When to look again at a task that is due and has not begun, in milliseconds. */
-  readonly pollMs: () => number
   readonly clock: Clock
   readonly log: Logger
 }
@@ -27,12 +24,15 @@ export class TaskDispatch {
     this.#parts = parts
   }
 
-  /** Answers the milliseconds after which there is something to do, as far as can be known now. */
-  async look(): Promise<number> {
+  /** See `PollParts.look`. */
+  async look(pollMs: number): Promise<number> {
     const askedAt = this.#parts.clock.monotonic()
     const rows = new Map((await this.#parts.rows.all()).map((row) => [row.name, row]))
     const waits = [Number.POSITIVE_INFINITY]
-    for (const task of this.#parts.tasks) waits.push(await this.#attend(task, rows.get(task.name), askedAt))
+    for (const task of this.#parts.tasks) {
+      const wait = await this.#attend(task, rows.get(task.name), askedAt)
+      waits.push(wait ?? pollMs)
+    }
     return Math.min(...waits)
   }
 
@@ -43,8 +43,9 @@ export class TaskDispatch {
     return longest && { task: longest[0], ms: now - longest[1].since }
   }
 
-  async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number> {
-    const { rows, watch, runner, engine, pollMs, log } = this.#parts
+  /** Milliseconds until there is something to do; `undefined` when it is due and must begin elsewhere first. */
+  async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number | undefined> {
+    const { rows, watch, runs, engine, log } = this.#parts
     if (row === undefined) {
       await rows.ensure(task.name)
       return 0
@@ -58,8 +59,8 @@ export class TaskDispatch {
       if (await rows.takeAway(row)) log.warn({ task: task.name, holder }, 'scheduled task taken from a lost instance')
       return 0
     }
-    if (!runner.isRunning(task.name)) engine.dispatch(task.name, turn)
-    return pollMs()
+    if (runs.find(task.name) === undefined) engine.dispatch(task.name, turn)
+    return undefined
   }
 
   #noteDue(task: string, turn: string | undefined, now: number): void {

@@ -1,17 +1,14 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type RowClaim, RowLeases } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { RunCause, RunOutcome } from './contract.ts'
 import { TaskRow } from './entities.ts'
 
 /** A run that this instance has begun, and with it the lease of its task. */
-export interface Claim {
-  readonly task: string
-  readonly fence: number
+export interface Claim extends RowClaim<string> {
   readonly runId: number
   readonly startedAt: Date
-  /** `clock.monotonic` before the lease was asked for. */
-  readonly claimedAt: number
 }
 
 export interface RunEnd {
@@ -25,12 +22,14 @@ export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #instance: string
+  readonly #leases: RowLeases<string>
 
   /** @param instance name of this process in rows, unique among all that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
     this.#instance = instance
+    this.#leases = new RowLeases({ db, clock, instance, table: 'scheduler_task', key: 'name' })
   }
 
   /** Rows of all tasks that ever were. */
@@ -57,26 +56,26 @@ export class TaskRows {
   /** Begins a run, if the task still stands as it was seen. */
   async claim(seen: TaskRow, cause: RunCause): Promise<Claim | undefined> {
     const runId = this.#db.newId()
-    const claimedAt = this.#clock.monotonic()
     const startedAt = new Date(this.#clock.now())
     return this.#db.transactional(async () => {
-      const taken = await this.#db.execute(
-        'update scheduler_task set fence = fence + 1, holder = ?, run_id = ? where name = ? and fence = ? and beat = ? and holder is null and requested = ? and paused = ?',
-        [this.#instance, runId, seen.name, seen.fence, seen.beat, seen.requested, seen.paused],
+      const claim = await this.#leases.take(
+        seen.name,
+        seen,
+        { sql: 'run_id = ?', parameters: [runId] },
+        { sql: 'requested = ? and paused = ?', parameters: [seen.requested, seen.paused] },
       )
-      if (taken === 0) return undefined
+      if (claim === undefined) return undefined
       await this.#db.execute(
         'insert into scheduler_run (id, task, cause, instance, started_at) values (?, ?, ?, ?, ?)',
         [runId, seen.name, cause, this.#instance, startedAt],
       )
-      return { task: seen.name, fence: seen.fence + 1, runId, startedAt, claimedAt }
+      return { ...claim, runId, startedAt }
     })
   }
 
-  /** Shows that this instance lives, also while other work keeps all connections. False when it has lost the lease. */
-  async beat({ task, fence }: Claim): Promise<boolean> {
-    const statement = 'update scheduler_task set beat = beat + 1 where name = ? and fence = ? and holder = ?'
-    return (await this.#db.reserved.execute(statement, [task, fence, this.#instance])) > 0
+  /** Shows that this instance lives. False when it has lost the lease. */
+  beat(claim: Claim): Promise<boolean> {
+    return this.#leases.renew(claim)
   }
 
   /**
@@ -84,21 +83,14 @@ export class TaskRows {
    *
    * @param together done in the same transaction
    */
-  release(
-    { task, fence, runId }: Claim,
-    { outcome, error, durationMs }: RunEnd,
-    together: () => Promise<void>,
-  ): Promise<boolean> {
+  release(claim: Claim, { outcome, error, durationMs }: RunEnd, together: () => Promise<void>): Promise<boolean> {
     const endedAt = new Date(this.#clock.now())
     return this.#db.transactional(async () => {
-      const released = await this.#db.execute(
-        'update scheduler_task set holder = null, beat = beat + 1, requested = ?, ended_at = ? where name = ? and fence = ? and holder = ?',
-        [false, endedAt, task, fence, this.#instance],
-      )
-      if (released === 0) return false
+      const end = { sql: 'requested = ?, ended_at = ?', parameters: [false, endedAt] }
+      if (!(await this.#leases.release(claim, end))) return false
       await this.#db.execute(
         'update scheduler_run set ended_at = ?, duration_ms = ?, outcome = ?, error = ? where id = ?',
-        [endedAt, Math.round(durationMs), outcome, error, runId],
+        [endedAt, Math.round(durationMs), outcome, error, claim.runId],
       )
       await together()
       return true
@@ -107,16 +99,11 @@ export class TaskRows {
 
   /** Takes the lease from a holder that shows no sign of life; its task is due at once. False when it has changed. */
   takeAway(seen: TaskRow): Promise<boolean> {
-    const endedAt = new Date(this.#clock.now())
+    const outcome: RunOutcome = 'lost'
     return this.#db.transactional(async () => {
-      const freed = await this.#db.execute(
-        'update scheduler_task set holder = null, beat = beat + 1, ended_at = null where name = ? and fence = ? and beat = ? and holder = ?',
-        [seen.name, seen.fence, seen.beat, seen.holder ?? null],
-      )
-      if (freed === 0) return false
-      const outcome: RunOutcome = 'lost'
+      if (!(await this.#leases.takeAway(seen.name, seen, { sql: 'ended_at = null', parameters: [] }))) return false
       await this.#db.execute('update scheduler_run set ended_at = ?, outcome = ? where id = ?', [
-        endedAt,
+        new Date(this.#clock.now()),
         outcome,
         seen.runId ?? null,
       ])

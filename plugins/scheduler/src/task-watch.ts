@@ -1,20 +1,9 @@
+import { LeaseWatch } from '@plinth/coordination'
 import type { BoundScheduledTask, Clock } from '@plinth/kernel'
 import type { TaskRow } from './entities.ts'
-import type { LeaseTimes } from './lease-times.ts'
 
 /** What is to be done with a task: `run` it, `take-away` its lapsed lease, or look again in so many milliseconds. */
 export type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
-
-interface Observation {
-  readonly fence: number
-  readonly beat: number
-  /** When the row was first seen like this. */
-  readonly since: number
-  /** When a row was asked for that still was like this. */
-  lastAsked: number
-  /** When the last run ended; undefined when the task is due at once. */
-  readonly endedAt: number | undefined
-}
 
 /**
  * Judges rows by when this instance saw them change, all on its own monotonic clock. The wall clock only tells how long
@@ -22,39 +11,24 @@ interface Observation {
  */
 export class TaskWatch {
   readonly #clock: Clock
-  readonly #times: LeaseTimes
-  readonly #observations = new Map<string, Observation>()
+  readonly #leases: LeaseWatch<string>
 
-  constructor(clock: Clock, times: LeaseTimes) {
+  /** @param lapseMs milliseconds for which a row stands still until its lease lapses */
+  constructor(clock: Clock, { lapseMs }: { readonly lapseMs: number }) {
     this.#clock = clock
-    this.#times = times
+    this.#leases = new LeaseWatch(clock, lapseMs)
   }
 
   /** @param askedAt `clock.monotonic` before the row was asked for */
   judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
-    const now = this.#clock.monotonic()
-    const { since, endedAt } = this.#observe(row, askedAt, now)
-    if (row.holder != null) return waitOr('take-away', since + this.#times.lapseMs - now)
+    const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
+    if (row.holder != null) return waitOr('take-away', this.#leases.leftMs(row.name, row, askedAt))
     if (row.requested) return { action: 'run' }
     if (row.paused || !task.autoStartup()) return { action: 'wait', ms: Number.POSITIVE_INFINITY }
-    return endedAt === undefined ? { action: 'run' } : waitOr('run', endedAt + task.fixedDelayMs() - now)
-  }
-
-  #observe({ name, fence, beat, endedAt }: TaskRow, askedAt: number, now: number): Observation {
-    const known = this.#observations.get(name)
-    if (known?.fence === fence && known.beat === beat) {
-      known.lastAsked = Math.max(known.lastAsked, askedAt)
-      return known
-    }
+    if (row.endedAt == null) return { action: 'run' }
     // It cannot have ended before it was last seen in another state.
-    const earliest = known?.lastAsked ?? Number.NEGATIVE_INFINITY
-    const ended = endedAt == null ? undefined : now - Math.max(0, this.#clock.now() - endedAt.getTime())
-    const observation: Observation = {
-      ...{ fence, beat, since: now, lastAsked: askedAt },
-      endedAt: ended === undefined ? undefined : Math.max(ended, earliest),
-    }
-    this.#observations.set(name, observation)
-    return observation
+    const endedAt = Math.max(since.monotonic - Math.max(0, since.wall - row.endedAt.getTime()), changedAfter)
+    return waitOr('run', endedAt + task.fixedDelayMs() - this.#clock.monotonic())
   }
 }
 

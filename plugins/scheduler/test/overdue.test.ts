@@ -1,12 +1,14 @@
 /** What is due and does not begin: it is taken directly where a queue says nothing, and told where nothing helps. */
+
+import { BullmqEngine, type QueueServer } from '@plinth/coordination'
 import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import { bullmqEngine } from '@plinth/scheduler'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
@@ -60,10 +62,10 @@ t.test('an instance that drains takes nothing more from the queue', { skip: skip
   t.teardown(() => space.drop())
   const ran: Record<'leaving' | 'staying', string[]> = { leaving: [], staying: [] }
   const start = async (name: keyof typeof ran) => {
-    const options = { host: '127.0.0.1', port: 6379, connectTimeout: 5000, keepAlive: 0, disconnectTimeout: 500 }
-    const engine = bullmqEngine({
+    const connect: QueueServer['connect'] = (options) => new Redis({ port: 6379, disconnectTimeout: 500, ...options })
+    const engine = new BullmqEngine({
       queueName: 'drained',
-      server: { options, keyPrefix: space.keyPrefix, commandTimeoutMs: 30_000 },
+      server: { connect, keyPrefix: space.keyPrefix, commandTimeoutMs: 30_000 },
       ...{ leaseMs: 60_000, concurrency: 4, clock: manualClock(), log: pino({ level: 'silent' }) },
     })
     await engine.start(async (task) => {

@@ -1,5 +1,5 @@
 /** Instances that are processes of their own, on the real clock, while their Redis comes and goes. */
-import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
 import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { until } from './fixtures/products.ts'
@@ -35,7 +35,7 @@ t.test(
   'the network to Redis falls silent: tasks go on, and the process ends when told to',
   { skip: skipRedis },
   async (t) => {
-    onEachDatabase(t, 'bullmq', async (t, db) => {
+    onSqlite(t, 'bullmq', async (t, db) => {
       const proxy = await startHalfOpenProxy({ port: 6379 })
       t.teardown(() => proxy.close())
       const silent = { 'platform.cache.port': proxy.port, 'platform.cache.command-timeout': '1s' }

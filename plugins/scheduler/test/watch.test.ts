@@ -1,10 +1,10 @@
 /** Properties of the judgement on a task's row, on a model of instances and clocks; no database takes part. */
+import { leaseTimes } from '@plinth/coordination'
 import type { BoundScheduledTask } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import type { TaskRow } from '../src/entities.ts'
-import { leaseTimes } from '../src/lease-times.ts'
 import { TaskWatch } from '../src/task-watch.ts'
 
 const delayMs = 60_000

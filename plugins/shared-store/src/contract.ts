@@ -1,6 +1,6 @@
 import type { ConnectionSecret } from '@plinth/database'
 import { type RateLimitDecision, type RateLimitRequest, service } from '@plinth/kernel'
-import type { RedisOptions } from 'ioredis'
+import type { Redis, RedisOptions } from 'ioredis'
 
 /** Longest time to live, lease or window: 100 years of 365 days. */
 export const longestMs = 100 * 365 * 86_400_000
@@ -114,16 +114,19 @@ export interface SharedQuota {
   reset(algorithm: QuotaAlgorithm, key: string): Promise<void>
 }
 
+/** What the opener of a connection chooses. */
+export type RedisClientOptions = Pick<
+  RedisOptions,
+  'socketTimeout' | 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'connectionName'
+>
+
 export interface RedisServer {
   /**
-   * Where and as whom to connect, and the end of connecting and of disconnecting; nothing about queues or retries. Holds the
-   * password. Whoever opens a connection gives its commands an end too (`socketTimeout`, which destroys the socket; not
-   * `commandTimeout`, which leaves a dead one in use).
+   * Opens a connection of its own; the caller closes it. Where and as whom, and the end of connecting and of disconnecting,
+   * are the shared store's; queues and retries are the caller's. Give its commands an end too (`socketTimeout`, which destroys
+   * the socket; not `commandTimeout`, which leaves a dead one in use).
    */
-  readonly options: Readonly<
-    Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> &
-      Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>>
-  >
+  connect(options: RedisClientOptions): Redis
   /** A server that has not answered a command by then counts as gone; milliseconds. */
   readonly commandTimeoutMs: number
   /** First part of every key of this product. */

@@ -1,8 +1,8 @@
+import { PollLoop } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
 import { type Heard, Listeners } from './listeners.ts'
-import { PollLoop } from './poll-loop.ts'
 
 export interface DatabaseMessagesOptions {
   readonly db: Database

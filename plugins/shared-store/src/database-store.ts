@@ -133,20 +133,15 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       return { answer: fence, changed: [leased(lock, owner, fence, now + leaseMs)] }
     })
     if (fence === undefined) return undefined
-    const hold = (leaseOf: (now: number) => Entry) =>
-      this.#entries.change([lock], (live, now) => {
-        const held = live.get(entryKey(lock))
-        const holds = held?.content === owner && held.since > now
-        return holds ? { answer: true, changed: [leaseOf(now)] } : { answer: false }
-      })
+    const hold = (next: string | null, ms: number) => this.#entries.changeHeld(lock, owner, next, ms, ms + fenceMs)
     return {
       key,
       fence,
       renew: async (ms) => {
         checkMs('leaseMs', ms)
-        return hold((now) => leased(lock, owner, fence, now + ms))
+        return hold(owner, ms)
       },
-      release: () => hold((now) => leased(lock, null, fence, now)),
+      release: () => hold(null, 0),
     }
   }
 

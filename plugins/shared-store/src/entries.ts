@@ -1,3 +1,4 @@
+import { databaseMs, readDatabaseTime } from '@plinth/coordination'
 import { type Database, exactInteger } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
@@ -36,12 +37,6 @@ const sweepSize = 500
 /** The sweep may remove a row between its insert and its lock, but hardly so often. */
 const lockTries = 5
 
-/** Milliseconds since the epoch by the clock of the server, which all instances share. */
-const serverTime = {
-  postgresql: 'select cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint) as at_ms',
-  mysql: 'select cast(floor(unix_timestamp(sysdate(3)) * 1000) as signed) as at_ms',
-} as const
-
 /** Rows of `shared_store_entry`, changed under their locks. */
 export class Entries {
   readonly #db: Database
@@ -54,11 +49,9 @@ export class Entries {
     this.#family = db.dialect === 'mariadb' ? 'mysql' : db.dialect
   }
 
-  /** A SQLite file has one machine and so one clock; servers are asked for theirs. */
-  async now(): Promise<number> {
-    if (this.#family === 'sqlite') return this.#clock.now()
-    const [row] = await this.#db.query<{ at_ms: unknown }>(serverTime[this.#family])
-    return exactInteger(row?.at_ms ?? null)
+  /** By the clock of the database, which all instances share. */
+  now(): Promise<number> {
+    return readDatabaseTime(this.#db, this.#clock)
   }
 
   /** The entry, unless it has expired. */
@@ -120,6 +113,29 @@ export class Entries {
       await this.write([...changed])
       return answer
     })
+  }
+
+  /**
+   * Changes the content of an entry that has a given one until the moment in `since`, beside whatever keeps the connections of
+   * the process. False when it has not, or not any more.
+   *
+   * @param leaseMs milliseconds from now to the next `since`
+   * @param keptMs milliseconds from now until the entry is forgotten
+   */
+  async changeHeld(
+    { name, variant }: EntryId,
+    content: string,
+    next: string | null,
+    leaseMs: number,
+    keptMs: number,
+  ): Promise<boolean> {
+    const { sql: now, parameters } = databaseMs(this.#db, this.#clock)
+    const changed = await this.#db.reserved.execute(
+      `update shared_store_entry set content = ?, since = ${now} + ?, expires_at = ${now} + ?
+       where name = ? and variant = ? and content = ? and since > ${now}`,
+      [next, ...parameters, leaseMs, ...parameters, keptMs, name, variant, content, ...parameters],
+    )
+    return changed > 0
   }
 
   /** Writes whole rows, whatever they were. */

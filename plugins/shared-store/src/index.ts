@@ -1,5 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { PollLoop, type PollParts } from './poll-loop.ts'
 export { type BucketState, decideBucket, type QuotaDecision, shown } from './quota-rules.ts'
-export { WakeUp, type WakeUpParts } from './wake-up.ts'

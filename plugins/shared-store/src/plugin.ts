@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { definePlugin, healthCheck, type Logger } from '@plinth/kernel'
 import { config, type SharedStoreConfig } from './config.ts'
-import { redisProbe, redisSecret, sharedStore } from './contract.ts'
+import { type RedisClientOptions, redisProbe, redisSecret, sharedStore } from './contract.ts'
 import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
 import { RedisStore } from './redis-store.ts'
@@ -62,6 +62,7 @@ export default definePlugin({
 
 /** The client of Redis is loaded only where there is one. */
 async function redisConnections(config: SharedStoreConfig, log: Logger) {
+  const { Redis } = await import('ioredis')
   const { RedisConnection, connectionOptions } = await import('./redis-connection.ts')
   const { RedisMessages } = await import('./redis-messages.ts')
   const server = connectionOptions(config)
@@ -74,6 +75,10 @@ async function redisConnections(config: SharedStoreConfig, log: Logger) {
   return {
     connection: new RedisConnection(options),
     messages: new RedisMessages(options),
-    server: { options: server, commandTimeoutMs, keyPrefix: config.get('platform.cache.key-prefix') },
+    server: {
+      connect: (options: RedisClientOptions) => new Redis({ ...server, ...options }),
+      commandTimeoutMs,
+      keyPrefix: config.get('platform.cache.key-prefix'),
+    },
   }
 }

@@ -1,8 +1,7 @@
-import { type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
-import { Command, Redis } from 'ioredis'
+import { codeOf, type Logger, type PlinthError, reasonOf } from '@plinth/kernel'
+import { Command, Redis, type RedisOptions } from 'ioredis'
 import { AnswerWatch } from './answer-watch.ts'
 import type { SharedStoreConfig } from './config.ts'
-import type { RedisServer } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
 import type { Script } from './redis-scripts.ts'
 
@@ -11,8 +10,13 @@ const keepAliveMs = 30_000
 /** A socket that has not closed by then is destroyed, milliseconds. */
 const disconnectMs = 500
 
-/** Where and as whom to connect. */
-export function connectionOptions(config: SharedStoreConfig): RedisServer['options'] {
+/** Where and as whom to connect, and the end of connecting and of disconnecting. Holds the password. */
+export type RedisLogin = Readonly<
+  Pick<RedisOptions, 'host' | 'port' | 'db' | 'username' | 'password' | 'tls'> &
+    Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>>
+>
+
+export function connectionOptions(config: SharedStoreConfig): RedisLogin {
   const username = config.get('platform.cache.username')
   const password = config.get('platform.cache.password')
   const tls = config.get('platform.cache.tls')
@@ -30,7 +34,7 @@ export function connectionOptions(config: SharedStoreConfig): RedisServer['optio
 }
 
 export interface RedisConnectionOptions {
-  readonly server: RedisServer['options']
+  readonly server: RedisLogin
   readonly commandTimeoutMs: number
   readonly log: Logger
   /** Called whenever the connection stands, also after it was lost. */
@@ -171,7 +175,7 @@ export class RedisConnection {
     const code =
       (error as Error)?.name === 'ReplyError' ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
     // What Node.js reports of several addresses at once has no message of its own.
-    const told = reasonOf(error) || String((error as { code?: unknown }).code)
+    const told = reasonOf(error) || String(codeOf(error))
     const [, reason = told] = plainReasons.find(([start]) => told.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
   }

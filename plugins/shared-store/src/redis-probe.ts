@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
-import type { RedisServer, RedisTarget } from './contract.ts'
+import type { RedisTarget } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
-import { noAnswer } from './redis-connection.ts'
+import { noAnswer, type RedisLogin } from './redis-connection.ts'
 
 /**
  * Connects once, asks the server for its time and leaves, all within the time for connecting.
@@ -9,7 +9,7 @@ import { noAnswer } from './redis-connection.ts'
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
  */
-export async function redisTime(server: RedisServer['options'], signal: AbortSignal | undefined): Promise<number> {
+export async function redisTime(server: RedisLogin, signal: AbortSignal | undefined): Promise<number> {
   const { db = 0, ...login } = server
   const { username, password } = login
   const client = new Redis({
@@ -55,7 +55,7 @@ export async function redisTime(server: RedisServer['options'], signal: AbortSig
 }
 
 /** The running settings with those of the target in their place. */
-export function withTarget(running: RedisServer['options'], target: RedisTarget): RedisServer['options'] {
+export function withTarget(running: RedisLogin, target: RedisTarget): RedisLogin {
   const { username: _username, password: _password, ...rest } = running
   const { host, port, database, password } = target
   // Another server knows nothing of the user of this one.

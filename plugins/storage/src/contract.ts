@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { RawRouteDeclaration } from '@plinth/http'
+import type { HttpReply, HttpRequest } from '@plinth/http'
 import { extensionPoint, service } from '@plinth/kernel'
 
 /** What can be written. Texts are written in UTF-8. */
@@ -96,11 +96,8 @@ export interface PutOptions {
   readonly signal?: AbortSignal
 }
 
-type RawRequest = Parameters<RawRouteDeclaration['handler']>[0]
-type RawReply = Parameters<RawRouteDeclaration['handler']>[1]
-
 /** A request of the HTTP server, as handlers of raw routes see it. */
-export type GuardedRequest = RawRequest
+export type GuardedRequest = HttpRequest
 
 /**
  * Says whether a signed URL still holds: throws a `BusinessError` when it does not, for example because the user whom it
@@ -171,7 +168,7 @@ export interface Storage {
    *
    * @throws BusinessError "404" `storage.file-unknown`
    */
-  send(request: RawRequest, reply: RawReply, file: FileToSend): Promise<RawReply>
+  send(request: HttpRequest, reply: HttpReply, file: FileToSend): Promise<HttpReply>
   /** Removes from all disks what writers left that died. Throws what the first disk throws that fails, after all had their turn. */
   sweep(signal: AbortSignal): Promise<void>
   /** Writes, reads and deletes a small file. Throws with a reason when one of it fails. */

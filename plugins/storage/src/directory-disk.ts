@@ -1,7 +1,7 @@
 import { constants, createReadStream } from 'node:fs'
 import { access, lstat, mkdir, open, readdir, realpath, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { type Clock, makePrivateDirectory } from '@plinth/kernel'
+import { type Clock, codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
 import { Drafts } from './drafts.ts'
 import { refusal } from './failures.ts'
@@ -15,7 +15,6 @@ const attempts = 100
 /** What the system says when there is a directory where a file should be, or the other way round. */
 const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 
 /** Both are real paths. */

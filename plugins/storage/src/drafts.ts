@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '@plinth/kernel'
+import { type Clock, codeOf } from '@plinth/kernel'
 import { storageError } from './errors.ts'
 
 /** Beside a draft: a small file that its writer writes again and again, because a draft may wait for its content for long. */
@@ -13,7 +13,7 @@ const beatMs = 10_000
  */
 const leaseMs = 120_000
 
-const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
 
 /** Files that are being written, in a directory of their own, each under the lease of its writer. */
 export class Drafts {

@@ -6,7 +6,7 @@ import { type Disk, storage, storageDisk } from './contract.ts'
 import { DirectoryDisk } from './directory-disk.ts'
 import { storageError } from './errors.ts'
 import { messages } from './failures.ts'
-import { addRoutes } from './routes.ts'
+import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
 import { sweepTask } from './sweep-task.ts'
@@ -29,7 +29,7 @@ export default definePlugin({
   messages,
   scheduledTasks: [sweepTask],
   setup(context) {
-    const { plugin, services, config, clock, log, roles } = context
+    const { services, config, clock, log, roles } = context
     const root = resolve(context.root, config.get('platform.storage.root'))
     const own = {
       public: new DirectoryDisk(join(root, 'public'), 'public', clock),
@@ -57,7 +57,11 @@ export default definePlugin({
       check(config.get(key))
     }
 
-    const signingKeys = new SigningKeys(() => config.get('platform.storage.signing-key'), join(root, 'signing.key'))
+    const signingKeys = new SigningKeys(
+      () => config.get('platform.storage.signing-key'),
+      join(root, 'signing.key'),
+      clock,
+    )
     const signer = new UrlSigner(signingKeys, clock)
     const service = new StorageService({ config, root, disks, signer, clock })
     context.provide(storage, service)
@@ -66,7 +70,7 @@ export default definePlugin({
     })
     if (services.http !== undefined) {
       const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')
-      addRoutes({ http: services.http, plugin: plugin.id, storage: service, signer, publicMaxAgeMs })
+      services.http.addRoutes(routes, { storage: service, signer, publicMaxAgeMs })
     }
 
     if (!roles.has('worker')) return

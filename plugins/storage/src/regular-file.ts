@@ -1,5 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { codeOf } from '@plinth/kernel'
 
 /** What the system says where there is no file to read: nothing, a symbolic link, a socket. */
 const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
@@ -24,7 +25,7 @@ export async function openRegular(file: string): Promise<RegularFile | undefined
   try {
     handle = await open(file, flags)
   } catch (error) {
-    if (noFile.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    if (noFile.has(codeOf(error) ?? '')) return undefined
     throw error
   }
   let isKept = false

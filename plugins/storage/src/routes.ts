@@ -1,6 +1,5 @@
-import type { HttpServer, RawRouteDeclaration } from '@plinth/http'
-import { BusinessError } from '@plinth/kernel'
-import { type Static, Type } from 'typebox'
+import { routesWith, Type } from '@plinth/http'
+import { isBusinessError } from '@plinth/kernel'
 import { longestName, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
@@ -20,51 +19,49 @@ const signedQuery = Type.Object({
 })
 
 export interface RouteParts {
-  readonly http: HttpServer
-  readonly plugin: string
   readonly storage: StorageService
   readonly signer: UrlSigner
   readonly publicMaxAgeMs: () => number
 }
 
+const { rawRoute } = routesWith<RouteParts>()
+
 /** Files over HTTP: those of the disk `public` for everybody, all others by signed URL. */
-export function addRoutes({ http, plugin, storage, signer, publicMaxAgeMs }: RouteParts): void {
-  const sendPublic: RawRouteDeclaration['handler'] = async (request, reply) => {
-    const path = (request.params as { '*': string })['*']
-    const cacheControl = `public, max-age=${Math.floor(publicMaxAgeMs() / 1000)}`
-    try {
-      return await storage.send(request, reply, { disk: 'public', path, cacheControl })
-    } catch (error) {
-      if (!(error instanceof BusinessError)) throw error
-      // A page asked for a picture: whatever kept it away, there is none.
-      return reply.callNotFound()
-    }
-  }
-  http.rawRoute(plugin, {
+export const routes = [
+  rawRoute({
     method: 'GET',
     path: `${publicRoute}/*`,
     summary: 'A public file',
     access: 'public',
     produces: ['*/*'],
+    request: { params: Type.Object({ '*': Type.String() }) },
     hidden: true,
     plainFaults: true,
-    handler: sendPublic,
-  })
-
-  http.rawRoute(plugin, {
+    async handler(request, { storage, publicMaxAgeMs }, reply) {
+      const path = request.params['*']
+      const cacheControl = `public, max-age=${Math.floor(publicMaxAgeMs() / 1000)}`
+      try {
+        return await storage.send(request, reply, { disk: 'public', path, cacheControl })
+      } catch (error) {
+        if (!isBusinessError(error)) throw error
+        // A page asked for a picture: whatever kept it away, there is none.
+        return reply.callNotFound()
+      }
+    },
+  }),
+  rawRoute({
     method: 'GET',
     path: `${signedRoute}/:disk/*`,
     summary: 'A private file, for whoever has a signed address of it',
-    tags: ['storage'],
     access: 'public',
     produces: ['*/*'],
     request: { params: signedParams, query: signedQuery },
-    async handler(request, reply) {
-      const { disk, '*': path } = request.params as Static<typeof signedParams>
-      const { expires, name, grant, signature } = request.query as Static<typeof signedQuery>
+    async handler(request, { storage, signer }, reply) {
+      const { disk, '*': path } = request.params
+      const { expires, name, grant, signature } = request.query
       await signer.verify({ disk, path, expires, name, grant }, signature)
       if (grant !== undefined) await storage.checkGrant(grant, { disk, path }, request)
       return storage.send(request, reply, { disk, path, ...(name === undefined ? {} : { name }) })
     },
-  })
-}
+  }),
+]

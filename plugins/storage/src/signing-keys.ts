@@ -1,10 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { link, open, readFile, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { makePrivateDirectory, reasonOf } from '@plinth/kernel'
+import { link, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kernel'
 import { storageError } from './errors.ts'
 
 const shortestKey = 32
+/** Milliseconds after which nobody is still writing a draft. */
+const draftLifetimeMs = 3_600_000
 
 /**
  * The keys that sign URLs: the configured ones or, without any, those of a file with one key a line. The first signs, all
@@ -13,6 +15,7 @@ const shortestKey = 32
 export class SigningKeys {
   readonly #configured: () => string
   readonly #file: string
+  readonly #clock: Pick<Clock, 'now'>
   /** Lines of the file, once it is there. */
   #filed: readonly string[] | undefined
 
@@ -20,9 +23,10 @@ export class SigningKeys {
    * @param configured value of `platform.storage.signing-key`
    * @param file absolute path
    */
-  constructor(configured: () => string, file: string) {
+  constructor(configured: () => string, file: string, clock: Pick<Clock, 'now'>) {
     this.#configured = configured
     this.#file = file
+    this.#clock = clock
   }
 
   /** The key that signs. Throws `PLINTH_STORAGE_SIGNING_KEY_FILE`. */
@@ -36,7 +40,10 @@ export class SigningKeys {
   async verifying(): Promise<readonly string[]> {
     const configured = this.#configured()
     if (configured !== '') return configured.split(',')
-    this.#filed ??= await this.#read()
+    if (this.#filed === undefined) {
+      this.#filed = await this.#read()
+      if (this.#filed !== undefined) await this.#removeDrafts()
+    }
     return this.#filed ?? []
   }
 
@@ -45,7 +52,7 @@ export class SigningKeys {
     try {
       text = await readFile(this.#file, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      if (codeOf(error) === 'ENOENT') return undefined
       throw this.#unusable(error)
     }
     const lines = text.split('\n').map((line) => line.trim())
@@ -54,6 +61,18 @@ export class SigningKeys {
       throw this.#unusable(new Error('a line is too short'))
     }
     return keys
+  }
+
+  /** Those of processes that were killed while they made the file. A draft that cannot be removed harms nobody. */
+  async #removeDrafts(): Promise<void> {
+    const directory = dirname(this.#file)
+    const names = await readdir(directory).catch(() => [])
+    for (const name of names.filter((one) => one.startsWith(`${basename(this.#file)}.`))) {
+      const path = join(directory, name)
+      const written = await stat(path).catch(() => undefined)
+      const age = written && this.#clock.now() - written.mtimeMs
+      if (age !== undefined && age > draftLifetimeMs) await rm(path, { force: true }).catch(() => {})
+    }
   }
 
   async #create(): Promise<readonly string[]> {
@@ -70,7 +89,7 @@ export class SigningKeys {
       await link(draft, this.#file)
     } catch (error) {
       // Another process was faster: its key counts.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.#unusable(error)
+      if (codeOf(error) !== 'EEXIST') throw this.#unusable(error)
     } finally {
       await rm(draft, { force: true })
     }
@@ -78,7 +97,7 @@ export class SigningKeys {
   }
 
   #unusable(error: unknown) {
-    const reason = (error as NodeJS.ErrnoException).code ?? reasonOf(error)
+    const reason = codeOf(error) ?? reasonOf(error)
     return storageError('PLINTH_STORAGE_SIGNING_KEY_FILE', { file: this.#file, reason }, error)
   }
 }

@@ -1,4 +1,4 @@
-import { pathInvalid } from './failures.ts'
+import { refusal } from './failures.ts'
 
 /** Bytes in UTF-8. */
 const longestPath = 512
@@ -30,5 +30,5 @@ export function pathFault(path: string): PathRule | undefined {
 /** @throws BusinessError "400" `storage.path-invalid` */
 export function assertPath(path: string): void {
   const fault = pathFault(path)
-  if (fault !== undefined) throw pathInvalid(fault)
+  if (fault !== undefined) throw refusal('path-invalid', { text: `path-invalid.${fault}`, data: { rule: fault } })
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { addAbortSignal, Readable } from 'node:stream'
-import { type Clock, type ConfigView, withinDeadline } from '@plinth/kernel'
+import { type Clock, type ConfigView, columnText, withinDeadline } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import type {
   Disk,
@@ -96,7 +96,7 @@ export class StorageService implements Storage {
   async resolveUrl(disk: string, path: string, options: UrlOptions = {}): Promise<string> {
     const { config, signer } = this.#parts
     const target = this.#disk(disk, path)
-    const name = options.name === undefined ? undefined : [...options.name].slice(0, longestName).join('')
+    const name = options.name === undefined ? undefined : columnText(options.name, longestName)
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)
@@ -189,9 +189,9 @@ export class StorageService implements Storage {
   /** A disk that may be used, and a path that it may see. */
   #disk(name: string, path: string | undefined): Disk {
     const disk = this.#parts.disks.get(name)
-    if (disk === undefined) throw refusal('disk-unknown', { disk: name })
+    if (disk === undefined) throw refusal('disk-unknown', { params: { disk: name } })
     if (path !== undefined) assertPath(path)
-    if (!this.#isEnabled(name)) throw refusal('disk-disabled', { disk: name })
+    if (!this.#isEnabled(name)) throw refusal('disk-disabled', { params: { disk: name } })
     return disk
   }
 }
@@ -244,7 +244,7 @@ async function* limited(content: FileContent, limit: number): AsyncGenerator<Uin
   for await (const chunk of whole ? [content] : content) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     size += bytes.byteLength
-    if (size > limit) throw refusal('file-too-large', { limit })
+    if (size > limit) throw refusal('file-too-large', { params: { limit } })
     yield bytes
   }
 }

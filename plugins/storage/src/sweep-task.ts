@@ -1,10 +1,9 @@
 import type { ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { storage } from './contract.ts'
-import type { requires } from './plugin.ts'
 
 /** Removes what writers left that were killed, as soon as it is sure that they are dead. */
-export const sweepTask: ScheduledTask<typeof requires, typeof keys> = {
+export const sweepTask: ScheduledTask<{ provides: readonly [typeof storage]; config: typeof keys }> = {
   name: 'storage.sweep',
   displayName: { en: 'Remove half-written files of processes that died', 'zh-CN': '清理已终止进程遗留的未写完文件' },
   fixedDelay: 'platform.storage.sweep.fixed-delay',

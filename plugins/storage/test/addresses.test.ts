@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -227,6 +227,12 @@ t.test('addresses outlive a change of the key as long as the old one is kept', a
 t.test('instances on one directory share its key, which is made once', async (t) => {
   const root = ownDirectory(t)
   const clock = manualClock()
+  const drafts = ['signing.key.old', 'signing.key.young'].map((name) => join(root, name))
+  for (const [index, hours] of [2, 0].entries()) {
+    const written = clock.now() / 1000 - hours * 3_600
+    writeFileSync(drafts[index] as string, 'draft')
+    utimesSync(drafts[index] as string, written, written)
+  }
   const instances = await Promise.all([1, 2, 3, 4].map(() => startStorage(t, { root, clock })))
   const [one] = instances
   await one?.storage.put('local', 'a', 'content')
@@ -236,6 +242,7 @@ t.test('instances on one directory share its key, which is made once', async (t)
   t.equal(new Set(urls).size, 1)
   for (const { get } of instances) t.equal(await (await get(urls[0] as string)).text(), 'content')
   t.match(readFileSync(join(root, 'signing.key'), 'utf8'), /^[A-Za-z0-9+/]{43}=\n$/)
+  t.same(drafts.map(existsSync), [false, true], 'what a process left that was killed while it made the key goes')
 
   writeFileSync(join(root, 'signing.key'), 'short\n')
   // effect of platform.storage.root

@@ -1,10 +1,9 @@
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
 import { configCentre } from './contract.ts'
-import en from './messages/en.json' with { type: 'json' }
-import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { messages } from './failures.ts'
 import { permissionDeclarations } from './permissions.ts'
-import { addRoutes } from './routes.ts'
+import { routes } from './routes.ts'
 
 /** The configuration centre over HTTP, for the back office. */
 export default definePlugin({
@@ -13,8 +12,6 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { http, configCentre },
   permissions: permissionDeclarations,
-  messages: { en, 'zh-CN': zhCN },
-  setup({ plugin, services }) {
-    addRoutes(services.http, plugin.id, services.configCentre)
-  },
+  messages,
+  setup: ({ services }) => services.http.addRoutes(routes, { centre: services.configCentre }),
 })

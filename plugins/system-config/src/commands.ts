@@ -5,12 +5,14 @@ import type { database } from '@plinth/database'
 import {
   BusinessError,
   type CommandDeclaration,
+  codeOf,
+  isBusinessError,
   type JsonValue,
-  PlinthError,
+  type PlinthError,
   type PluginRuntime,
   readText,
 } from '@plinth/kernel'
-import type { config } from './config.ts'
+import { readDocument } from './changes/document-check.ts'
 import {
   type ConfigChange,
   configCentre,
@@ -19,11 +21,11 @@ import {
   type Preview,
   type SaveResult,
 } from './contract.ts'
-import { readDocument } from './document-check.ts'
+import { systemConfigError } from './errors.ts'
 
-type Uses = { readonly database: typeof database }
-type Command = CommandDeclaration<Uses, typeof config>
-type Runtime = PluginRuntime<Uses, typeof config>
+type Uses = { requires: { database: typeof database }; provides: readonly [typeof configCentre] }
+type Command = CommandDeclaration<Uses>
+type Runtime = PluginRuntime<Uses>
 
 const reasonOption = { flags: '--reason <text>', description: 'why, for the history' }
 const dryRunOption = { flags: '--dry-run', description: 'show what would change; change nothing' }
@@ -164,7 +166,7 @@ async function textOfFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw usage(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
+    throw usage(`${file} cannot be read: ${codeOf(error)}.`)
   }
 }
 
@@ -187,7 +189,7 @@ export const commands: readonly Command[] = declared.map((command) => ({
     try {
       return await command.run(runtime, invocation)
     } catch (error) {
-      throw error instanceof BusinessError ? commandError(error) : error
+      throw isBusinessError(error) ? commandError(error) : error
     }
   },
 }))
@@ -200,10 +202,10 @@ const fixes: Readonly<Record<string, string>> = {
 
 function commandError(failure: BusinessError): PlinthError {
   const faults = (failure.data?.['errors'] ?? []) as readonly { readonly message: string }[]
-  const message = [failure.message, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
+  const reason = [failure.message, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
   const fix =
     fixes[failure.reason ?? ''] ?? 'Correct the command line; `plinth config explain` shows the rule of a key.'
-  return new PlinthError('PLINTH_SYSTEM_CONFIG_REFUSED', message, fix, { cause: failure.cause })
+  return systemConfigError('PLINTH_SYSTEM_CONFIG_REFUSED', { reason, fix }, failure.cause)
 }
 
 function showPreview(output: Means['output'], preview: Preview): number {

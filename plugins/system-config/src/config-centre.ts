@@ -8,9 +8,11 @@ import {
   type Logger,
   reasonOf,
 } from '@plinth/kernel'
-import type { Announcement } from './announcements.ts'
-import { faultsOf, isState } from './change-check.ts'
-import { ConfigStore, type StoredConfig } from './config-store.ts'
+import { faultsOf, isState } from './changes/change-check.ts'
+import { Effects, entryOf } from './changes/effects.ts'
+import { neededFaults } from './changes/needed-keys.ts'
+import { Owners } from './changes/owners.ts'
+import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
   ChangeOrigin,
   ConfigCentre,
@@ -29,17 +31,15 @@ import type {
   SaveResult,
   Verification,
 } from './contract.ts'
-import { Effects, entryOf } from './effects.ts'
-import { invalid, keyUnknown, reachingStorage, versionUnknown } from './failures.ts'
-import { History } from './history.ts'
-import type { InstanceReport, Instances } from './instances.ts'
+import { reachingStorage, refusal } from './failures.ts'
+import type { Announcement } from './instances/announcements.ts'
+import type { InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './key-search.ts'
-import type { MasterKeys } from './master-keys.ts'
-import { neededFaults } from './needed-keys.ts'
-import { Owners } from './owners.ts'
-import { rotateSecrets } from './rotation.ts'
-import { shown } from './sealed-value.ts'
-import { exportDocument, importChanges } from './transfer.ts'
+import type { MasterKeys } from './secrets/master-keys.ts'
+import { rotateSecrets } from './secrets/rotation.ts'
+import { shown } from './secrets/sealed-value.ts'
+import { ConfigStore, type StoredConfig } from './storage/config-store.ts'
+import { History } from './storage/history.ts'
 
 export interface ConfigCentreOptions {
   /** Name of the product, for exported documents. */
@@ -104,7 +104,7 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async get(key: string): Promise<ConfigItem> {
     await this.refresh()
-    if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw keyUnknown(key)
+    if (!this.#declarations.has(key) && !this.#stored.values.has(key)) throw refusal('key-unknown', { params: { key } })
     return this.#item(key)
   }
 
@@ -145,10 +145,10 @@ export class StoredConfigCentre implements ConfigCentre {
   ): Promise<SaveResult> {
     await this.refresh()
     const faults = this.#faultsOf(changes, stateOf)
-    if (faults.length > 0) throw invalid(faults)
+    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
     if (options.verify !== false) {
       const refused = await this.#owners.refusals(changes, options.signal)
-      if (refused.length > 0) throw invalid(refused)
+      if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
     }
     // In turn with the reloads, so that none of them takes back what is being offered.
     return this.#inTurn(async () => {
@@ -158,7 +158,7 @@ export class StoredConfigCentre implements ConfigCentre {
       const isOffered = stateOf === undefined && !this.#isOutdated(changes)
       if (isOffered) {
         const refused = await this.#owners.offer(changes, before)
-        if (refused.length > 0) throw invalid(refused)
+        if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
       }
       let version: number
       try {
@@ -181,7 +181,7 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
-    if (!this.#declarations.has(key)) throw keyUnknown(key)
+    if (!this.#declarations.has(key)) throw refusal('key-unknown', { params: { key } })
     return this.#owners.verify(key, value, signal)
   }
 
@@ -192,7 +192,9 @@ export class StoredConfigCentre implements ConfigCentre {
   async rollbackChanges(toVersion: number, keys?: readonly string[]): Promise<readonly ConfigChange[]> {
     await this.refresh()
     const stored = this.#stored
-    if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) throw versionUnknown(toVersion)
+    if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) {
+      throw refusal('version-unknown', { params: { version: toVersion } })
+    }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
     // What was asked for by name and cannot be written is refused with the rest, not left out in silence.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes

@@ -1,66 +1,46 @@
 import { TableNotFoundException } from '@mikro-orm/core'
-import { BusinessError, type Logger } from '@plinth/kernel'
-import type { KeyFault } from './contract.ts'
+import { businessFailures, isBusinessError, type Logger } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
+export const messages = { en, 'zh-CN': zhCN }
+
+export const refusal = businessFailures('system-config', en['system-config'], {
+  conflict: '409',
+  'document-invalid': '400',
+  'filter-unknown': '400',
+  invalid: '400',
+  'key-unknown': '404',
+  'master-key': '503',
+  'storage-unavailable': '503',
+  'version-changed': '409',
+  'version-unknown': '400',
+})
+
+/** A change that starts from another version of a key than the one that is stored. */
 export interface Conflict {
   readonly key: string
   readonly expectedVersion: number
   readonly currentVersion: number
   readonly updatedBy: string | null
+  readonly updatedAt: string | null
 }
 
-export const conflict = (conflicts: readonly Conflict[]) =>
-  new BusinessError('409', 'Another operator has changed the same keys meanwhile. Nothing was saved.', {
-    reason: 'system-config.conflict',
-    data: { conflicts },
-  })
-
-export const invalid = (errors: readonly KeyFault[]) =>
-  new BusinessError('400', 'Some values cannot be saved. Nothing was saved.', {
-    reason: 'system-config.invalid',
-    data: { errors },
-  })
-
-export const keyUnknown = (key: string) =>
-  new BusinessError('404', `There is no configuration key "${key}".`, {
-    reason: 'system-config.key-unknown',
-    params: { key },
-  })
-
-export const masterKeyUnusable = (problem: string) =>
-  new BusinessError('503', `Secrets cannot be encrypted: ${problem}`, {
-    reason: 'system-config.master-key',
-    params: { problem },
-  })
-
-export const versionUnknown = (version: number) =>
-  new BusinessError('400', `There is no version ${version} to go back to.`, {
-    reason: 'system-config.version-unknown',
-    params: { version },
-  })
-
-export const versionChanged = (expected: number, current: number) =>
-  new BusinessError('409', `The configuration has changed since version ${expected}. Nothing was saved.`, {
-    reason: 'system-config.version-changed',
-    params: { expected, current },
-    data: { version: current },
-  })
-
-export const filterUnknown = (filter: string, known: string) =>
-  new BusinessError('400', `There is no filter "${filter}". Filters are ${known}.`, {
-    reason: 'system-config.filter-unknown',
-    params: { filter, known },
-  })
+/** Names the newest of the conflicts as every conflict of versions does (decision E15), and all of them. */
+export function conflict(conflicts: readonly Conflict[]) {
+  const [last] = conflicts.toSorted((a, b) => ((a.updatedAt ?? '') > (b.updatedAt ?? '') ? -1 : 1))
+  const newest = { currentVersion: last?.currentVersion, updatedBy: last?.updatedBy, updatedAt: last?.updatedAt }
+  return refusal('conflict', { data: { ...newest, conflicts } })
+}
 
 /** What a failing database looks like to the caller. Business failures of the work pass. */
 export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof BusinessError) throw error
+    if (isBusinessError(error)) throw error
     // A database that is not migrated yet was reported at the start.
     if (!(error instanceof TableNotFoundException)) log.error({ err: error }, 'stored configuration cannot be reached')
-    const text = 'The stored configuration cannot be reached: the database does not answer. Nothing was saved.'
-    throw new BusinessError('503', text, { reason: 'system-config.storage-unavailable', cause: error })
+    throw refusal('storage-unavailable', { cause: error })
   }
 }

@@ -1,6 +1,7 @@
+import { holdsText } from '@plinth/database'
 import type { CatalogueEntry } from '@plinth/kernel'
 import type { ConfigItem } from './contract.ts'
-import { filterUnknown } from './failures.ts'
+import { refusal } from './failures.ts'
 
 type Matches = (item: ConfigItem) => boolean
 
@@ -51,16 +52,16 @@ function filter(part: string): Matches {
   const matches = value === undefined ? own(flags, name) : own(valued, name)?.(value)
   if (matches !== undefined) return matches
   const known = [...Object.keys(flags).map((flag) => `@${flag}`), ...Object.keys(valued).map((key) => `@${key}:...`)]
-  throw filterUnknown(part, known.join(', '))
+  throw refusal('filter-unknown', { params: { filter: part, known: known.join(', ') } })
 }
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string) =>
   Object.hasOwn(table, name) ? table[name] : undefined
 
-function word(part: string): Matches {
-  const wanted = part.toLowerCase()
-  return ({ key, declaration }) => textsOf(key, declaration).some((text) => text.toLowerCase().includes(wanted))
-}
+const word =
+  (part: string): Matches =>
+  ({ key, declaration }) =>
+    holdsText(textsOf(key, declaration), part)
 
 function textsOf(key: string, declaration: CatalogueEntry | undefined): readonly string[] {
   if (declaration === undefined) return [key]

@@ -1,21 +1,22 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
+import { PollLoop } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { type AuditEntry, audit, configAdmin, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
-import { PollLoop, sharedStore } from '@plinth/shared-store'
-import { type Announcement, Announcements } from './announcements.ts'
+import { sharedStore } from '@plinth/shared-store'
 import { commands } from './commands.ts'
 import { config } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
 import { entities } from './entities.ts'
-import { Instances } from './instances.ts'
-import { MasterKeys } from './master-keys.ts'
+import { type Announcement, Announcements } from './instances/announcements.ts'
+import { Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
+import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
- * The configuration centre. It is early: the set-up of all later plugins reads values that it has taken from the database.
+ * The configuration centre. The set-up of all later plugins reads values that it has taken from the database.
  * Whatever it needs is set up before it and cannot be configured by it, which is why its routes are another plugin
  * (`@plinth/system-config/admin`): here they would pull the HTTP server forward.
  */
@@ -23,7 +24,7 @@ export default definePlugin({
   id: 'system-config',
   version: '1.0.0',
   kernel: '^1.0.0',
-  early: true,
+  suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
   config,
@@ -51,6 +52,8 @@ export default definePlugin({
     const poll = new PollLoop({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
       async look() {
+        // A pool that other work has used up keeps new values waiting, and not the sign of life.
+        await instances.beat(centre.report)
         await centre.refresh()
         await instances.beat(centre.report)
         return Number.POSITIVE_INFINITY

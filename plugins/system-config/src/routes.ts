@@ -1,30 +1,21 @@
-import {
-  type Access,
-  answerList,
-  type HttpServer,
-  type RequestSchemas,
-  type RouteAnnotation,
-  type RouteDeclaration,
-} from '@plinth/http'
+import { answerList, bulkLimited, routesWith } from '@plinth/http'
 import type { JsonValue } from '@plinth/kernel'
-import { bulkLimited } from '@plinth/rate-limit'
-import type { TSchema } from 'typebox'
-import { fault } from './change-check.ts'
+import { fault } from './changes/change-check.ts'
 import type { ConfigCentre, ConfigChange, ImportDocument, InstanceState, Preview, SaveResult } from './contract.ts'
-import { invalid, versionChanged } from './failures.ts'
-import { historyOrder } from './history.ts'
+import { refusal } from './failures.ts'
 import { itemView, orderedGroups } from './item-view.ts'
 import { permissions } from './permissions.ts'
 import * as schema from './schemas.ts'
+import { historyOrder } from './storage/history.ts'
 
 const root = '/api/v1/admin/system-config'
-const tags = ['system-config']
 
 /** The access guard of the identity plugin puts the principal there. */
 interface Caller {
   readonly principal?: { readonly username: string; readonly userId: number } | undefined
   readonly traceId: string
   readonly clientIp: string
+  readonly reason?: string
 }
 
 const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
@@ -32,77 +23,71 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
   ...{ traceId, clientIp },
 })
 
-/** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
-export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre): void {
-  const { view, save, export: mayExport } = permissions
-  const route = <const S extends RequestSchemas, const R extends TSchema>(
-    call: `${'GET' | 'POST'} ${string}`,
-    access: Access,
-    summary: string,
-    request: S,
-    response: R,
-    handler: RouteDeclaration<S, R>['handler'],
-    annotations: readonly RouteAnnotation[] = [],
-  ) => {
-    const [method, path] = call.split(' ') as ['GET' | 'POST', string]
-    const about = { method, path: `${root}/${path}`, summary, tags, access, annotations }
-    http.route(plugin, { ...about, request, response, handler })
-  }
+const { view: mayView, save: maySave, export: mayExport } = permissions
+const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
-  route(
-    'GET keys',
-    view,
-    'List configuration keys by group, with search and filters',
-    { query: schema.itemQuery },
-    schema.list,
-    async ({ query, locale }) => {
+/** Routes of the configuration centre. A dry run is allowed to whoever may look; it changes nothing. */
+export const routes = [
+  route({
+    method: 'GET',
+    path: `${root}/keys`,
+    summary: 'List configuration keys by group, with search and filters',
+    access: mayView,
+    request: { query: schema.itemQuery },
+    response: schema.list,
+    handler: async ({ query, locale }, { centre }) => {
       const items = await centre.list(query.query ?? '')
       return { version: centre.version, total: items.length, groups: orderedGroups(items, locale) }
     },
-  )
-  route(
-    'GET keys/:key',
-    view,
-    'Everything about one configuration key',
-    { params: schema.keyParams },
-    schema.item,
-    async ({ params, locale }) => itemView(await centre.get(params.key), locale),
-  )
-  route(
-    'POST changes/preview',
-    view,
-    'What changes would do: values, plugins, restart, every fault',
-    { body: schema.previewBody },
-    schema.outcome,
-    async ({ body }) => previewView(await centre.preview(changesOf(body.changes))),
-    [bulkLimited],
-  )
-  route(
-    'POST changes',
-    save,
-    'Save changes of several keys, all or none',
-    { body: schema.changesBody },
-    schema.outcome,
-    async (request) => {
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/keys/:key`,
+    summary: 'Everything about one configuration key',
+    access: mayView,
+    request: { params: schema.keyParams },
+    response: schema.item,
+    handler: async ({ params, locale }, { centre }) => itemView(await centre.get(params.key), locale),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/changes/preview`,
+    summary: 'What changes would do: values, plugins, restart, every fault',
+    access: mayView,
+    annotations: [bulkLimited],
+    request: { body: schema.previewBody },
+    response: schema.outcome,
+    handler: async ({ body }, { centre }) => previewView(await centre.preview(changesOf(body.changes))),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/changes`,
+    summary: 'Save changes of several keys, all or none',
+    access: maySave,
+    request: { body: schema.changesBody },
+    response: schema.outcome,
+    handler: async (request, { centre }) => {
       const { changes, ...options } = request.body
       return resultView(await centre.save(changesOf(changes), saveOptions(request, options)))
     },
-  )
-  route(
-    'POST verifications',
-    save,
-    'Let the plugin that owns a key prove a value without storing it',
-    { body: schema.verifyBody },
-    schema.verification,
-    ({ body }) => centre.verify(body.key, body.value as JsonValue),
-  )
-  route(
-    'GET history',
-    view,
-    'Who changed what, when and why, newest first',
-    { query: schema.historyQuery },
-    schema.historyPage,
-    ({ query }) =>
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/verifications`,
+    summary: 'Let the plugin that owns a key prove a value without storing it',
+    access: maySave,
+    request: { body: schema.verifyBody },
+    response: schema.verification,
+    handler: ({ body }, { centre }) => centre.verify(body.key, body.value as JsonValue),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/history`,
+    summary: 'Who changed what, when and why, newest first',
+    access: mayView,
+    request: { query: schema.historyQuery },
+    response: schema.historyPage,
+    handler: ({ query }, { centre }) =>
       answerList(query, historyOrder, async (window) => {
         const { key, actor, actorUserId } = query
         const found = await centre.history(given({ key, actor, actorUserId }), window)
@@ -112,66 +97,75 @@ export function addRoutes(http: HttpServer, plugin: string, centre: ConfigCentre
         }))
         return { ...found, items: views }
       }),
-  )
-  route(
-    'POST rollback',
-    save,
-    'Go back to the stored values of a version, as a new version',
-    { body: schema.rollbackBody },
-    schema.outcome,
-    async (request) => {
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/rollback`,
+    summary: 'Go back to the stored values of a version, as a new version',
+    access: maySave,
+    annotations: [bulkLimited],
+    request: { body: schema.rollbackBody },
+    response: schema.outcome,
+    handler: async (request, { centre }) => {
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun) return previewView(await centre.preview(await centre.rollbackChanges(toVersion, keys)))
       return resultView(await centre.rollback(toVersion, { ...saveOptions(request, options), ...given({ keys }) }))
     },
-    [bulkLimited],
-  )
-  route(
-    'GET export',
-    mayExport,
-    'The stored values without secrets',
-    {},
-    schema.document,
-    async () => {
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/export`,
+    summary: 'The stored values without secrets',
+    access: mayExport,
+    annotations: [bulkLimited],
+    response: schema.document,
+    handler: async (_request, { centre }) => {
       const { values, omittedSecrets, ...about } = await centre.export()
       return { ...about, values, omittedSecrets: [...omittedSecrets] }
     },
-    [bulkLimited],
-  )
-  route(
-    'POST import',
-    save,
-    'Store the values of an exported document; a dry run answers the difference',
-    { body: schema.importBody },
-    schema.outcome,
-    async (request) => {
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/import`,
+    summary: 'Store the values of an exported document; a dry run answers the difference',
+    access: maySave,
+    annotations: [bulkLimited],
+    request: { body: schema.importBody },
+    response: schema.outcome,
+    handler: async (request, { centre }) => {
       const { document: imported, mode = 'merge', expectedVersion, dryRun, ...options } = request.body
       const document = imported as ImportDocument
       const changes = await centre.importChanges(document, mode)
       if (dryRun) return previewView(await centre.preview(changes))
       if (expectedVersion !== undefined && expectedVersion !== centre.version) {
-        throw versionChanged(expectedVersion, centre.version)
+        const current = centre.version
+        const window = { orderBy: historyOrder, size: 1, offset: 0, count: 'none' } as const
+        const [last] = (await centre.history({}, window)).items
+        const changed = { updatedBy: last?.actor ?? null, updatedAt: last?.changedAt.toISOString() ?? null }
+        throw refusal('version-changed', {
+          params: { expected: expectedVersion, current },
+          data: { currentVersion: current, ...changed },
+        })
       }
       return resultView(await centre.import(document, { mode, ...saveOptions(request, options) }))
     },
-    [bulkLimited],
-  )
-  route(
-    'GET instances',
-    view,
-    'Running instances with the version that each runs and what it refused',
-    {},
-    schema.instances,
-    async () => {
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/instances`,
+    summary: 'Running instances with the version that each runs and what it refused',
+    access: mayView,
+    response: schema.instances,
+    handler: async (_request, { centre }) => {
       await centre.refresh()
       const items = (await centre.instances()).map((instance) => instanceView(instance, centre.version))
       return { version: centre.version, items }
     },
-  )
-}
+  }),
+]
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
-  return { actor: actorOf(caller), verify, ...given({ reason }) }
+  return { actor: actorOf(caller), verify, ...given({ reason: reason ?? caller.reason }) }
 }
 
 function instanceView({ startedAt, seenAt, ...instance }: InstanceState, newest: number) {
@@ -191,7 +185,8 @@ function changesOf(
   changes: readonly { key: string; action: 'set' | 'reset'; value?: unknown; expectedVersion?: number }[],
 ): readonly ConfigChange[] {
   const missing = changes.filter(({ action, value }) => action === 'set' && value === undefined)
-  if (missing.length > 0) throw invalid(missing.map(({ key }) => fault(key, 'required', 'needs a value')))
+  const errors = missing.map(({ key }) => fault(key, 'required', 'needs a value'))
+  if (errors.length > 0) throw refusal('invalid', { data: { errors } })
   return changes.map(({ key, action, value, expectedVersion }) => {
     const common = { key, ...given({ expectedVersion }) }
     return action === 'set' ? { ...common, action, value: value as JsonValue } : { ...common, action }

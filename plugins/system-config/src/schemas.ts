@@ -1,9 +1,6 @@
-import { listPage, listQuery } from '@plinth/http'
-import { Type } from 'typebox'
-import { longestKey, mostChanges } from './change-check.ts'
+import { instant, listPage, listQuery, Type, text } from '@plinth/http'
+import { longestKey, mostChanges } from './changes/change-check.ts'
 
-const text = Type.String()
-const moment = Type.String({ format: 'date-time' })
 const keyName = Type.String({ minLength: 1, maxLength: longestKey, examples: ['platform.rate-limit.default-window'] })
 const reason = Type.Optional(Type.String({ maxLength: 200, description: 'Why; goes into the history.' }))
 const dryRun = Type.Optional(
@@ -63,7 +60,7 @@ export const item = Type.Object({
   source: Type.Optional(text),
   sources: Type.Array(sourcedValue, { description: 'Every source that gives a value, weakest first.' }),
   version: Type.Integer({ minimum: 0, description: 'Version of the stored value; 0 for none.' }),
-  stored: Type.Optional(Type.Object({ value: Type.Optional(value), updatedAt: moment, updatedBy: text })),
+  stored: Type.Optional(Type.Object({ value: Type.Optional(value), updatedAt: instant, updatedBy: text })),
   shadowed: Type.Boolean({ description: 'A stored value does not count, because a stronger source gives one.' }),
   pendingRestart: Type.Boolean(),
   refused: Type.Optional(
@@ -136,7 +133,7 @@ export const historyPage = listPage(
     actorUserId: Type.Optional(Type.Integer({ description: 'The user, where one acted.' })),
     reason: Type.Optional(text),
     traceId: Type.Optional(text),
-    changedAt: moment,
+    changedAt: instant,
   }),
 )
 
@@ -152,7 +149,7 @@ export const document = Type.Object({
   format: Type.Literal('plinth-config/1'),
   product: text,
   version,
-  exportedAt: moment,
+  exportedAt: instant,
   values: Type.Record(Type.String(), Type.Unknown()),
   omittedSecrets: Type.Array(text),
 })
@@ -181,8 +178,8 @@ export const instances = Type.Object({
       roles: Type.Array(text),
       version,
       upToDate: Type.Boolean(),
-      startedAt: moment,
-      seenAt: moment,
+      startedAt: instant,
+      seenAt: instant,
       pendingRestart: Type.Array(text),
       refused: Type.Array(keyedReason),
       problems: Type.Array(keyedReason),

@@ -226,7 +226,10 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
   t.match(await call('POST', 'changes', { changes: [change] }), {
     status: 200,
     code: '409',
-    data: { reason: 'system-config.conflict', conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }] },
+    data: {
+      ...{ reason: 'system-config.conflict', currentVersion: 1, updatedAt: /Z$/ },
+      conflicts: [{ key: limit, expectedVersion: 0, currentVersion: 1 }],
+    },
   })
   t.match(
     await call('POST', 'changes', {

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { database } from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { CommandInvocation, PlinthError } from '@plinth/kernel'
+import { programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { commands } from '../src/commands.ts'
 import { startOn } from './fixtures/products.ts'
@@ -106,7 +107,7 @@ t.test('the program shows the commands in their groups, and takes a secret from 
       export default productOn({ config: ${JSON.stringify(config)}, directory: ${JSON.stringify(data)} } as never)`,
   })
   const plinth = async (args: readonly string[], input = '') => {
-    const child = spawn(process.execPath, [program, ...args], { cwd: directory, env: { PATH: process.env['PATH'] } })
+    const child = spawn(process.execPath, [program, ...args], { cwd: directory, env: programEnvironment() })
     child.stdin.end(input)
     const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     return { out, err, code: code as number }

@@ -1,5 +1,5 @@
 import { database, type FoundPage } from '@plinth/database'
-import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
@@ -85,7 +85,7 @@ onEachDatabase(t, 'K-008 a stored live value counts at once, a restart value at 
   t.same(shadowed.running.service(sample).limits, [7])
 })
 
-onEachDatabase(t, 'every fault of every key is reported at once and nothing is saved', async (t, db) => {
+onSqlite(t, 'every fault of every key is reported at once and nothing is saved', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   const faulty = [
     set('limit', 0),
@@ -257,7 +257,7 @@ onEachDatabase(t, 'history says who, when and why; a rollback is a new version',
   t.match(await failure(centre.rollback(99, by)), { code: '400', reason: 'system-config.version-unknown' })
 })
 
-onEachDatabase(
+onSqlite(
   t,
   'values of unloaded plugins are kept and shown, deprecated keys count for their replacement',
   async (t, db) => {

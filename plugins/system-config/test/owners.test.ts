@@ -1,5 +1,5 @@
 import { type Database, database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type Logger } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -71,7 +71,7 @@ async function faultsOf(work: Promise<unknown>): Promise<readonly KeyFault[]> {
 }
 const stored = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key.split('.').at(-1))
 
-onEachDatabase(t, 'what its owner refuses is not stored, by no road, nor anything with it', async (t, db) => {
+onSqlite(t, 'what its owner refuses is not stored, by no road, nor anything with it', async (t, db) => {
   const owner = judge()
   const { centre } = await startOn(t, db, { plugins: [owner.plugin] })
   owner.banned.add(13).add('nowhere').add('guess')
@@ -148,7 +148,7 @@ onEachDatabase(t, 'of writers that meet, all instances end with the value of the
   }
 })
 
-onEachDatabase(
+onSqlite(
   t,
   'a key of one process is never stored for all; what an earlier version stored is ignored',
   async (t, db) => {

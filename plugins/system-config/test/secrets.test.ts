@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, longestValue, redact } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { ConfigRow, HistoryRow, InstanceRow } from '../src/entities.ts'
-import { decrypt, encrypt, newMasterKey } from '../src/secret-box.ts'
+import { decrypt, encrypt, newMasterKey } from '../src/secrets/secret-box.ts'
 import { operator, productOn, samplePlugin, startOn } from './fixtures/products.ts'
 
 const by = { actor: operator }
@@ -83,7 +83,7 @@ onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', as
   t.equal(await inForce(running), 'planted-second-secret', 'the owner reads it')
 })
 
-onEachDatabase(t, 'a secret is proven by its plugin before it is stored', async (t, db) => {
+onSqlite(t, 'a secret is proven by its plugin before it is stored', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   t.same(await centre.verify(secretKey, 'right-secret'), { outcome: 'verified' })
   t.same(await centre.verify(secretKey, 'wrong-secret'), { outcome: 'refused', reason: 'the service refuses ******' })
@@ -202,55 +202,47 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(
-  t,
-  'without its master key a secret is reported and never overwritten; the product starts',
-  async (t, db) => {
-    const first = await startOn(t, db)
-    await first.centre.save([put('first-secret'), { key: 'platform.sample.limit', action: 'set', value: 3 }], by)
-    await first.running.stop('key lost')
-    const keyText = readFileSync(keyFileOf(db), 'utf8')
-    const breakages: [string, () => void, RegExp][] = [
-      ['missing', () => removeKey(db), /master key [0-9a-f]{16}, which is missing/],
-      ['broken', () => writeFileSync(keyFileOf(db), 'no key at all\n', { mode: 0o600 }), /is not 32 bytes/],
-      ['empty', () => writeFileSync(keyFileOf(db), '', { mode: 0o600 }), /is empty/],
-      ['another', () => writeFileSync(keyFileOf(db), `${randomBytes(32).toString('base64')}\n`), /is missing/],
-    ]
-    for (const [name, breakIt, text] of breakages) {
-      breakIt()
-      const { centre, running } = await startOn(t, db)
-      const before = await rowsOf(running)
-      t.match(await centre.list('@problem'), [{ key: secretKey, problem: text, stored: { value: undefined } }], name)
-      t.equal(await inForce(running), '', 'the weaker source counts')
-      t.equal(
-        running.runtimeOf('test.sample')?.config.get('platform.sample.limit'),
-        3,
-        'other values are not concerned',
-      )
-      if (name !== 'another') {
-        t.match(await refusal(centre.save([put('new-secret')], by)), {
-          code: '503',
-          reason: 'system-config.master-key',
-        })
-        t.match(await refusal(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
-      } else t.match(await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
-      t.match((await centre.export()).omittedSecrets, [secretKey])
-      if (name !== 'another') t.equal(existsSync(keyFileOf(db)), name !== 'missing', 'no key was made up')
-      const strip = (rows: string) => JSON.parse(rows).slice(0, 2)
-      t.same(strip(await rowsOf(running)), strip(before), 'nothing was overwritten')
-      await running.stop('next')
-    }
-    writeFileSync(keyFileOf(db), keyText, { mode: 0o600 })
-    t.equal(await inForce((await startOn(t, db)).running), 'first-secret', 'with the key back, everything is')
-  },
-)
+onSqlite(t, 'without its master key a secret is reported and never overwritten; the product starts', async (t, db) => {
+  const first = await startOn(t, db)
+  await first.centre.save([put('first-secret'), { key: 'platform.sample.limit', action: 'set', value: 3 }], by)
+  await first.running.stop('key lost')
+  const keyText = readFileSync(keyFileOf(db), 'utf8')
+  const breakages: [string, () => void, RegExp][] = [
+    ['missing', () => removeKey(db), /master key [0-9a-f]{16}, which is missing/],
+    ['broken', () => writeFileSync(keyFileOf(db), 'no key at all\n', { mode: 0o600 }), /is not 32 bytes/],
+    ['empty', () => writeFileSync(keyFileOf(db), '', { mode: 0o600 }), /is empty/],
+    ['another', () => writeFileSync(keyFileOf(db), `${randomBytes(32).toString('base64')}\n`), /is missing/],
+  ]
+  for (const [name, breakIt, text] of breakages) {
+    breakIt()
+    const { centre, running } = await startOn(t, db)
+    const before = await rowsOf(running)
+    t.match(await centre.list('@problem'), [{ key: secretKey, problem: text, stored: { value: undefined } }], name)
+    t.equal(await inForce(running), '', 'the weaker source counts')
+    t.equal(running.runtimeOf('test.sample')?.config.get('platform.sample.limit'), 3, 'other values are not concerned')
+    if (name !== 'another') {
+      t.match(await refusal(centre.save([put('new-secret')], by)), {
+        code: '503',
+        reason: 'system-config.master-key',
+      })
+      t.match(await refusal(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
+    } else t.match(await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
+    t.match((await centre.export()).omittedSecrets, [secretKey])
+    if (name !== 'another') t.equal(existsSync(keyFileOf(db)), name !== 'missing', 'no key was made up')
+    const strip = (rows: string) => JSON.parse(rows).slice(0, 2)
+    t.same(strip(await rowsOf(running)), strip(before), 'nothing was overwritten')
+    await running.stop('next')
+  }
+  writeFileSync(keyFileOf(db), keyText, { mode: 0o600 })
+  t.equal(await inForce((await startOn(t, db)).running), 'first-secret', 'with the key back, everything is')
+})
 
 function removeKey(db: TestDatabase): void {
   rmSync(keyFileOf(db))
 }
 
-t.test('a preview does not tell whether a guessed secret is the right one', async (t) => {
-  const { centre } = await startOn(t, await onSqlite(t))
+onSqlite(t, 'a preview does not tell whether a guessed secret is the right one', async (t, db) => {
+  const { centre } = await startOn(t, db)
   for (const key of [secretKey, 'platform.sample.token']) {
     await centre.save([put('the-real-secret', key)], by)
     const [right, wrong] = [
@@ -261,7 +253,7 @@ t.test('a preview does not tell whether a guessed secret is the right one', asyn
   }
 })
 
-t.test('K-009 sensitive values are bounded, alone and together, before anything is stored', async (t) => {
+onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anything is stored', async (t, db) => {
   const names = Array.from({ length: 17 }, (_, index) => `platform.vault.secret-${index}`)
   const declaration = key.string({ title: 'Secret', sensitive: true, reload: 'live' })
   const vault = definePlugin({
@@ -270,7 +262,7 @@ t.test('K-009 sensitive values are bounded, alone and together, before anything 
     kernel: '^1.0.0',
     config: Object.fromEntries(names.map((name) => [name, declaration])),
   })
-  const { centre, running } = await startOn(t, await onSqlite(t), { plugins: [samplePlugin, vault] })
+  const { centre, running } = await startOn(t, db, { plugins: [samplePlugin, vault] })
   const long = put('x'.repeat(longestValue + 1), names[0])
   const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
   t.match((await centre.preview([long])).faults, [tooLong])
@@ -294,14 +286,7 @@ t.test('K-009 sensitive values are bounded, alone and together, before anything 
   t.equal(running.runtimeOf('test.vault')?.config.get(names[16] ?? ''), 'q'.repeat(longestValue))
 })
 
-async function onSqlite(t: Test): Promise<TestDatabase> {
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  return db
-}
-
-t.test('configured keys: the first encrypts, all decrypt, and the file is not needed', async (t) => {
-  const db = await onSqlite(t)
+onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the file is not needed', async (t, db) => {
   const [one, two] = [randomBytes(32).toString('hex'), randomBytes(32).toString('base64')]
   const variable = (value: string) => ({ environment: { PLATFORM_SYSTEM_CONFIG_MASTER_KEY: value } })
   const first = await startOn(t, db, variable(one))
@@ -318,8 +303,7 @@ t.test('configured keys: the first encrypts, all decrypt, and the file is not ne
   t.match(await refusal(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
 })
 
-t.test('the key file belongs to its owner alone; a wider mode is warned of once', async (t) => {
-  const db = await onSqlite(t)
+onSqlite(t, 'the key file belongs to its owner alone; a wider mode is warned of once', async (t, db) => {
   const first = await startOn(t, db)
   await first.centre.save([put('first-secret')], by)
   t.equal(statSync(keyFileOf(db)).mode & 0o777, 0o600)

@@ -1,5 +1,5 @@
 import { database } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
@@ -89,41 +89,37 @@ onEachDatabase(t, 'I-007 of many instances that set state at once, one wins', as
   }
 })
 
-onEachDatabase(
-  t,
-  'I-007 nothing else writes state: save, reset, import, rollback, not even as an orphan',
-  async (t, db) => {
-    const { centre, running } = await startOn(t, db, { plugins })
-    await centre.save([set('platform.sample.limit', 20)], by)
-    await centre.saveState('test.setup', [set(installed, true)], by)
-    const attacks = async (under: ConfigCentre, told: typeof notEditable) => {
-      const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
-      const options = { ...by, verify: false }
-      t.same(await refusal(under.save([set(installed, false)], options)), told)
-      t.same(await refusal(under.save([reset(installed)], options)), told)
-      t.same(await refusal(under.import(document, { ...options, mode: 'merge' })), told)
-      t.same(await refusal(under.rollback(1, { ...options, keys: [installed] })), told)
-      const preview = await under.preview([set(installed, false), reset(installed)])
-      t.same(
-        preview.faults.map(({ rule }) => rule),
-        ['not-editable', 'duplicate'],
-      )
-    }
-    await attacks(centre, notEditable)
-    t.match(await centre.rollback(0, by), { version: 3, effects: [{ key: 'platform.sample.limit' }] }, 'it stays')
-    t.equal((await centre.import({ format: 'plinth-config/1', values: {} }, { ...by, mode: 'replace' })).version, 3)
-    t.same((await centre.export()).values, {})
-    t.same(running.service(setup).seen, [false, true])
+onSqlite(t, 'I-007 nothing else writes state: save, reset, import, rollback, not even as an orphan', async (t, db) => {
+  const { centre, running } = await startOn(t, db, { plugins })
+  await centre.save([set('platform.sample.limit', 20)], by)
+  await centre.saveState('test.setup', [set(installed, true)], by)
+  const attacks = async (under: ConfigCentre, told: typeof notEditable) => {
+    const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
+    const options = { ...by, verify: false }
+    t.same(await refusal(under.save([set(installed, false)], options)), told)
+    t.same(await refusal(under.save([reset(installed)], options)), told)
+    t.same(await refusal(under.import(document, { ...options, mode: 'merge' })), told)
+    t.same(await refusal(under.rollback(1, { ...options, keys: [installed] })), told)
+    const preview = await under.preview([set(installed, false), reset(installed)])
+    t.same(
+      preview.faults.map(({ rule }) => rule),
+      ['not-editable', 'duplicate'],
+    )
+  }
+  await attacks(centre, notEditable)
+  t.match(await centre.rollback(0, by), { version: 3, effects: [{ key: 'platform.sample.limit' }] }, 'it stays')
+  t.equal((await centre.import({ format: 'plinth-config/1', values: {} }, { ...by, mode: 'replace' })).version, 3)
+  t.same((await centre.export()).values, {})
+  t.same(running.service(setup).seen, [false, true])
 
-    const without = await startOn(t, db)
-    t.match(await without.centre.get(installed), { declaration: undefined, stored: { value: true } })
-    await attacks(without.centre, notEditable)
-    await centre.saveState('test.setup', [reset(installed)], by)
-    t.same(running.service(setup).seen, [false, true, false])
-  },
-)
+  const without = await startOn(t, db)
+  t.match(await without.centre.get(installed), { declaration: undefined, stored: { value: true } })
+  await attacks(without.centre, notEditable)
+  await centre.saveState('test.setup', [reset(installed)], by)
+  t.same(running.service(setup).seen, [false, true, false])
+})
 
-onEachDatabase(t, 'A14 a key that is locked and no state is never taken from the database', async (t, db) => {
+onSqlite(t, 'A14 a key that is locked and no state is never taken from the database', async (t, db) => {
   const { centre, running } = await startOn(t, db, { plugins })
   const storage = running.service(database)
   await centre.saveState('test.setup', [set(installed, true)], by)

@@ -1,4 +1,5 @@
 import { createAsyncTask } from './0001-create-async-task.ts'
 import { takeTurns } from './0002-take-turns.ts'
+import { indexFilters } from './0003-index-filters.ts'
 
-export const changeSets = [createAsyncTask, takeTurns]
+export const changeSets = [createAsyncTask, takeTurns, indexFilters]

@@ -14,7 +14,7 @@ import { changed, type Field, formOf, groupsOf, hintOf, initialValues, isVisible
 import { PlanDialog } from './plan-dialog.tsx'
 import { ruleText } from './rule-text.ts'
 import { StepNavigation } from './step-navigation.tsx'
-import type { InstallForm, PlanResult } from './wire.ts'
+import type { FormDefaults, InstallForm, PlanResult } from './wire.ts'
 
 /** Something wrong with a field, as the server says it. */
 export interface Found {
@@ -66,15 +66,17 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
   }, [language])
 
-  // Once, as soon as there is a form to show it in.
+  // Once, as soon as there is a form to show it in; what an attempt has met says more than what the start has.
   const unshown = useRef(found)
+  const isShown = useRef(false)
   useEffect(() => {
-    if (unshown.current === undefined || groups.length === 0) return
-    const { field, message } = unshown.current
-    unshown.current = undefined
+    if (isShown.current || defaults === undefined) return
+    isShown.current = true
+    const { field, message } = unshown.current ?? faultOf(defaults)
+    if (message === '') return
     setErrors({ [field]: message })
     document.getElementById(fieldId(field))?.focus()
-  }, [groups])
+  }, [defaults])
 
   const fields = groups.flatMap((group) => group.fields)
   const current = values ?? {}
@@ -203,3 +205,9 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 
 const formId = 'configuration'
 const fieldId = (path: string) => `field-${path}`
+
+/** Why the configured database is not in use, where a newer server says so. */
+const faultOf = ({ database }: FormDefaults): Found => ({
+  field: String(database?.['faultField'] ?? ''),
+  message: String(database?.['fault'] ?? ''),
+})

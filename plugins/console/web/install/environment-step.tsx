@@ -60,26 +60,32 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: Environme
         </p>
       )}
       {data !== undefined && <Summary checks={data.checks} />}
-      {data !== undefined && <Checks checks={data.checks} />}
+      {data !== undefined && (
+        <details className={classes.all}>
+          <summary>{say('environment.all', { count: data.checks.length })}</summary>
+          <Checks checks={data.checks} />
+        </details>
+      )}
     </Frame>
   )
 }
 
+/** What needs attention, the worst first; the rest is a number. */
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
   const { say } = useSpeech()
   const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
-  const failures = checks.filter((check) => outcomeOf(check.status) === 'failed')
-  const failed = failures.length
-  const warnings = count('warning')
+  const [failed, warnings] = [count('failed'), count('warning')]
   const tone = failed > 0 ? 'bad' : warnings > 0 ? 'warn' : 'good'
   return (
     <Notice tone={tone} title={say(`environment.summary.${tone}`, { failed, warnings })}>
       {say('environment.summary.counts', { passed: count('passed'), warnings, failed })}
-      {failed > 0 && (
+      {failed + warnings > 0 && (
         <ul>
-          {failures.map(({ code, message }) => (
-            <li key={code}>{message}</li>
-          ))}
+          {(['failed', 'warning'] as const).flatMap((status) =>
+            checks
+              .filter((check) => outcomeOf(check.status) === status)
+              .map(({ code, message, fix }) => <li key={code}>{fix === '' ? message : `${message} ${fix}`}</li>),
+          )}
         </ul>
       )}
     </Notice>

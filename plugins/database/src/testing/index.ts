@@ -1,2 +1,3 @@
 export * from './half-open-proxy.ts'
+export * from './statement-plans.ts'
 export * from './test-database.ts'

@@ -114,18 +114,28 @@ interface Runner {
 
 /**
  * Runs the tests once per database, each run on an empty one of its own. A database whose server cannot be reached is
- * skipped with the reason.
+ * skipped with the reason. For what a database may do in its own way: SQL, types, order, locks, transactions, leases.
  */
-export function onEachDatabase<T extends Runner>(
+export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
+  for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
+}
+
+/** Runs the tests on an empty SQLite database: for what is decided above the database, and is the same on each. */
+export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
+  onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
+}
+
+type DatabaseTests<T> = (t: T, db: TestDatabase) => Promise<void>
+
+function onDatabase<T extends Runner>(
   t: T,
   name: string,
-  tests: (t: T, db: TestDatabase) => Promise<void>,
+  { dialect, skip }: (typeof dialectsUnderTest)[number],
+  tests: DatabaseTests<T>,
 ): void {
-  for (const { dialect, skip } of dialectsUnderTest) {
-    t.test(`${name} (${dialect})`, { skip, timeout: 240_000 }, async (t: T) => {
-      const db = await createDatabase(dialect)
-      t.teardown(() => db.drop())
-      await tests(t, db)
-    })
-  }
+  t.test(`${name} (${dialect})`, { skip, timeout: 240_000 }, async (t: T) => {
+    const db = await createDatabase(dialect)
+    t.teardown(() => db.drop())
+    await tests(t, db)
+  })
 }

@@ -7,6 +7,8 @@ import { refoldNames } from './0006-refold-names.ts'
 import { indexEnds } from './0007-index-ends.ts'
 import { indexSorts } from './0008-index-sorts.ts'
 import { nameChangedUsers } from './0009-name-changed-users.ts'
+import { indexFilters } from './0010-index-filters.ts'
+import { keepReasons } from './0011-keep-reasons.ts'
 
 export const changeSets = [
   createIdentity,
@@ -18,4 +20,6 @@ export const changeSets = [
   indexEnds,
   indexSorts,
   nameChangedUsers,
+  indexFilters,
+  keepReasons,
 ]

@@ -1,5 +1,5 @@
 import { key, type LocalizedText } from '@plinth/kernel'
-import { attempts, window } from '../limit-keys.ts'
+import { attempts, window } from '../sessions/limit-keys.ts'
 
 /** Declares a text that goes along with a message. */
 const text = (declared: {

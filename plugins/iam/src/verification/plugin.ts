@@ -16,7 +16,7 @@ import {
   verificationCodes,
 } from './contract.ts'
 import { messages } from './failures.ts'
-import { addProofRoute, addRoutes } from './routes.ts'
+import { proofRoutes, routes } from './routes.ts'
 import { fileSender, logSender } from './senders.ts'
 import { settingsOf } from './settings.ts'
 
@@ -60,8 +60,8 @@ export default definePlugin({
       log,
     })
     provide(verificationCodes, codes)
-    addRoutes(services.http, plugin.id, codes)
-    if (services.accounts !== undefined) addProofRoute(services.http, plugin.id, codes, services.accounts)
+    services.http.addRoutes(routes, { codes })
+    if (services.accounts !== undefined) services.http.addRoutes(proofRoutes, { codes, accounts: services.accounts })
   },
 })
 

@@ -1,5 +1,5 @@
-import { emailForm } from '../account-names.ts'
-import { mobileNumber } from '../mobile-number.ts'
+import { emailForm } from '../accounts/account-names.ts'
+import { mobileNumber } from '../accounts/mobile-number.ts'
 import type { VerificationChannel } from './contract.ts'
 import { refusal } from './failures.ts'
 

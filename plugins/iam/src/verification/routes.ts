@@ -1,19 +1,19 @@
-import type { HttpServer } from '@plinth/http'
-import { type Static, Type } from 'typebox'
-import { requirePrincipal } from '../access-guard.ts'
+import { described, instant, line, routesWith, Type } from '@plinth/http'
+import type { Static } from 'typebox'
+import { requirePrincipal } from '../access/access-guard.ts'
+import { actorOf } from '../accounts/inputs.ts'
 import type { Accounts } from '../contract.ts'
-import { actorOf, line } from '../inputs.ts'
-import { withRetryAfter } from '../retry-after.ts'
+import { withRetryAfter } from '../sessions/retry-after.ts'
 import type { VerificationChannel, VerificationCodes } from './contract.ts'
 
 const path = '/api/v1/auth/verify'
-const scene = Type.Optional(line(32, 'What the code is for; absent: the configured default.'))
+const scene = Type.Optional(line(32, { description: 'What the code is for; absent: the configured default.' }))
 const code = Type.String({ pattern: '^[0-9]{4,10}$' })
-const mobile = line(32, 'For example `+8613800000000`.')
+const mobile = line(32, { description: 'For example `+8613800000000`.' })
 const email = line(254)
 
 const sent = Type.Object({
-  expiresAt: Type.String({ format: 'date-time', description: 'When the code ends.' }),
+  expiresAt: described(instant, 'When the code ends.'),
   resendAfter: Type.Integer({
     minimum: 0,
     description: 'Seconds until another code may be sent to the same recipient.',
@@ -28,54 +28,59 @@ const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Obj
 type SendBody = Static<(typeof sendBodies)[VerificationChannel]>
 type CheckBody = Static<(typeof checkBodies)[VerificationChannel]>
 
+interface RouteParts {
+  readonly codes: VerificationCodes
+}
+
+const { route } = routesWith<RouteParts>()
+
 /** Sending and checking codes (document 1, "Rate limit and verification codes"). */
-export function addRoutes(http: HttpServer, plugin: string, codes: VerificationCodes): void {
-  for (const [channel, by] of [
-    ['sms', 'text message'],
-    ['email', 'e-mail'],
-  ] as const) {
-    http.route(plugin, {
+export const routes = [...routesOf('sms', 'text message'), ...routesOf('email', 'e-mail')]
+
+function routesOf(channel: VerificationChannel, by: string) {
+  return [
+    route({
       method: 'POST',
       path: `${path}/${channel}-codes`,
       summary: `Send a verification code by ${by}`,
       access: 'public',
       request: { body: sendBodies[channel] },
       response: sent,
-      handler: (request, reply) =>
+      handler: (request, { codes }, reply) =>
         withRetryAfter(reply.header.bind(reply), async () => {
           const { expiresAt, resendAfter } = await codes.send(subjectOf(channel, request.body), request)
           return { expiresAt: new Date(expiresAt).toISOString(), resendAfter }
         }),
-    })
-    http.route(plugin, {
+    }),
+    route({
       method: 'POST',
       path: `${path}/${channel}-codes/check`,
       summary: `Check a verification code that came by ${by}`,
       access: 'public',
       request: { body: checkBodies[channel] },
       response: verified,
-      handler: (request, reply) =>
+      handler: (request, { codes }, reply) =>
         withRetryAfter(reply.header.bind(reply), async () => {
           await codes.check(subjectOf(channel, request.body), request.body.code, request)
           return { verified: true as const }
         }),
-    })
-  }
+    }),
+  ]
 }
 
 /** Scene of the codes by which users prove the e-mail address of their account. */
 const proofScene = 'confirm-email'
 
 /** The last step of a new e-mail address; its code comes by the route above, with the scene `confirm-email`. */
-export function addProofRoute(http: HttpServer, plugin: string, codes: VerificationCodes, accounts: Accounts): void {
-  http.route(plugin, {
+export const proofRoutes = [
+  routesWith<RouteParts & { readonly accounts: Accounts }>().route({
     method: 'POST',
     path: '/api/v1/iam/users/me/email/confirm',
     summary: 'Prove the e-mail address of the own account by a code of the scene `confirm-email`; then it signs in',
     access: 'user',
     request: { body: Type.Object({ code }) },
     response: verified,
-    handler: (request, reply) =>
+    handler: (request, { codes, accounts }, reply) =>
       withRetryAfter(reply.header.bind(reply), async () => {
         const actor = actorOf(request)
         const { userId } = requirePrincipal(request)
@@ -84,8 +89,8 @@ export function addProofRoute(http: HttpServer, plugin: string, codes: Verificat
         await accounts.confirmEmail(userId, recipient, actor)
         return { verified: true as const }
       }),
-  })
-}
+  }),
+]
 
 function subjectOf(channel: VerificationChannel, body: SendBody | CheckBody) {
   const recipient = 'mobile' in body ? body.mobile : body.email

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import { type Clock, codeOf } from '@plinth/kernel'
 
 export interface RuntimeFacts {
   /** Without the `v`. */
@@ -65,6 +65,8 @@ export interface PreflightContext {
     readonly needed: readonly string[]
   }
   readonly database: Database | undefined
+  /** Why the configured database is not in use; it is not looked at then. */
+  readonly databaseFailure?: string
   readonly cache: {
     readonly isEnabled: boolean
     /** Milliseconds since the epoch by the clock of the Redis server. Absent without a connection. */
@@ -93,6 +95,6 @@ export interface CheckContext extends PreflightContext {
 
 /** Short word for what went wrong with a file: `EACCES`. Never the message, which holds the path. */
 export function faultOf(error: unknown): string {
-  const code = (error as { code?: unknown } | undefined)?.code
+  const code = codeOf(error)
   return typeof code === 'string' ? code : 'failed'
 }

@@ -12,9 +12,15 @@ const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
   PLINTH_DATABASE_FILE: 'file',
 }
 
+/** What the error of a connection comes to. */
+export const findingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
+
 /** Connection, privileges, clock and state of the migrations. Without a connection nothing else is looked at. */
 export async function databaseChecks(context: CheckContext): Promise<PreflightItem[]> {
-  const { database, mayWrite, within } = context
+  const { database, databaseFailure, mayWrite, within } = context
+  // A warning: the form is there to correct it.
+  if (databaseFailure !== undefined)
+    return [{ ...item('database-connection', findingOf(databaseFailure)), status: 'warning' }]
   if (database === undefined) return [item('database-connection', 'none')]
   let connection: PreflightItem
   try {
@@ -22,7 +28,7 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
     const { product, version } = await within(() => database.server())
     connection = item('database-connection', 'passed', { product, version })
   } catch (error) {
-    return [item('database-connection', (isPlinthError(error) ? findings[error.code] : undefined) ?? 'unreachable')]
+    return [item('database-connection', findingOf(isPlinthError(error) ? error.code : ''))]
   }
   return [
     connection,

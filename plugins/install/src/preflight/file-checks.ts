@@ -1,4 +1,4 @@
-import { EnvFileError } from '../env-file.ts'
+import { EnvFileError } from '../env-file/env-file.ts'
 import { item, type PreflightItem } from './catalogue.ts'
 import { type CheckContext, type DirectoryRole, faultOf } from './context.ts'
 import { sizeFinding } from './runtime-checks.ts'

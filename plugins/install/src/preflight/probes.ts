@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { access, constants, lstat, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { getHeapStatistics } from 'node:v8'
-import { type Database, exactInteger } from '@plinth/database'
-import { envFileKeys, inspectEnvFile } from '../env-file.ts'
-import { readExampleFile } from '../example-file.ts'
+import { exactInteger } from '@plinth/database'
+import { databaseNow } from '@plinth/migrations'
+import { envFileKeys, inspectEnvFile } from '../env-file/env-file.ts'
+import { readExampleFile } from '../env-file/example-file.ts'
 import type { Probes, RuntimeFacts } from './context.ts'
 
 /** Finds out by looking at this process and this machine. */
@@ -38,7 +39,7 @@ export const realProbes: Probes = {
     return text === undefined ? undefined : envFileKeys(text)
   },
   async databaseTime(database) {
-    const [row] = await database.query<{ now_ms: unknown }>(`select ${nowSql[database.dialect]} as now_ms`)
+    const [row] = await database.query<{ now_ms: unknown }>(`select ${databaseNow[database.dialect]} as now_ms`)
     return exactInteger(row?.now_ms)
   },
   async privileges(database) {
@@ -63,13 +64,6 @@ export const realProbes: Probes = {
     }
     return refused
   },
-}
-
-const nowSql: Readonly<Record<Database['dialect'], string>> = {
-  sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,
-  postgresql: 'cast(extract(epoch from clock_timestamp()) * 1000 as bigint)',
-  mysql: `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)`,
-  mariadb: `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)`,
 }
 
 /** The path itself or the first directory above it that exists. */

@@ -1,0 +1,110 @@
+/**
+ * Callers in a process of their own, for `Child`: plain sockets, because what a client library costs would be measured with
+ * the server. Each message is a job, each answer its exchanges.
+ */
+import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Callers that all begin at once. Each writes once; or writes on until the time is over, and waits as a refusal asks. */
+export interface Job {
+  readonly port: number
+  readonly token: string
+  /** In every code that is written: no two jobs write the same. */
+  readonly name: string
+  readonly callers: number
+  /** Whether all connections are open before the first write; otherwise each caller opens its own when it begins. */
+  readonly isKept: boolean
+  /** How long callers go on after the first write; 0 for one write each. */
+  readonly seconds: number
+}
+
+export interface Exchange {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** Milliseconds from the call for a connection, or from the request on an open one, to the end of the answer. */
+  readonly ms: number
+  /** When it ended, in milliseconds since the first one began. */
+  readonly endedAt: number
+}
+
+export interface Done {
+  readonly exchanges: readonly Exchange[]
+  /** CPU that the callers used. */
+  readonly cpuMs: number
+  /** The longest that the event loop of the callers was held: no exchange is measured better. */
+  readonly stallMs: number
+}
+
+const open = (port: number) =>
+  new Promise<Socket>((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket))
+    socket.once('error', reject)
+  })
+
+function requestOf({ port, token, name }: Job, caller: number, write: number): string {
+  const code = `${name}-${caller}-${write}`
+  const body = JSON.stringify({ code, name: code, permissions: [] })
+  const lines = [
+    'POST /api/v1/admin/iam/roles HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    `Authorization: Bearer ${token}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${body}`
+}
+
+/** One answer; status 0 for a connection that is cut. */
+const answerOn = (socket: Socket) =>
+  new Promise<Pick<Exchange, 'status' | 'retryAfter'>>((resolve) => {
+    let text = ''
+    const settle = (status: number) => {
+      socket.off('data', read).off('close', cut)
+      resolve({ status, retryAfter: /\r\nretry-after: (\d+)/i.exec(text)?.[1] })
+    }
+    const cut = () => settle(0)
+    const read = (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      const end = text.indexOf('\r\n\r\n')
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
+      if (end >= 0 && text.length >= end + 4 + length) settle(Number(text.slice(9, 12)))
+    }
+    socket.on('data', read).once('close', cut)
+  })
+
+async function run(job: Job): Promise<Done> {
+  const { port, callers, isKept, seconds } = job
+  const sockets = isKept ? await Promise.all(Array.from({ length: callers }, () => open(port))) : []
+  const exchanges: Exchange[] = []
+  let stallMs = 0
+  let turnAt = performance.now()
+  const beginning = turnAt
+  const watch = setInterval(() => {
+    stallMs = Math.max(stallMs, performance.now() - turnAt)
+    turnAt = performance.now()
+  })
+  const cpu = process.cpuUsage()
+  const caller = async (_: unknown, index: number) => {
+    let socket = sockets[index]
+    for (let write = 0; ; write++) {
+      const begunAt = performance.now()
+      socket ??= connect(port, '127.0.0.1').on('error', () => {})
+      const answer = answerOn(socket)
+      socket.write(requestOf(job, index, write))
+      const { status, retryAfter } = await answer
+      const endedAt = performance.now()
+      exchanges.push({ status, retryAfter, ms: endedAt - begunAt, endedAt: endedAt - beginning })
+      const waitMs = 1000 * Number(status === 503 ? retryAfter : 0)
+      if (endedAt + waitMs - beginning >= 1000 * seconds) break
+      if (waitMs > 0) await pause(waitMs)
+    }
+    socket?.destroy()
+  }
+  await Promise.all(Array.from({ length: callers }, caller))
+  clearInterval(watch)
+  const { user, system } = process.cpuUsage(cpu)
+  return { exchanges, cpuMs: (user + system) / 1000, stallMs }
+}
+
+process.on('message', async (job: Job) => process.send?.(await run(job)))
+process.once('disconnect', () => process.exit())

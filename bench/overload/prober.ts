@@ -1,0 +1,25 @@
+/**
+ * Asks for liveness every 20 ms in a process of its own, each time on a new connection, as an orchestrator does. Command line:
+ * the port. Each message is answered by the milliseconds of all probes since the one before; no answer counts as infinite.
+ */
+import { get } from 'node:http'
+
+const port = Number(process.argv[2])
+let probes: Promise<number>[] = []
+
+const probe = () =>
+  new Promise<number>((resolve) => {
+    const startedAt = performance.now()
+    get({ port, path: '/health/live', agent: false }, (response) => {
+      const isAlive = response.statusCode === 200
+      response.resume().once('end', () => resolve(isAlive ? performance.now() - startedAt : Number.POSITIVE_INFINITY))
+    }).once('error', () => resolve(Number.POSITIVE_INFINITY))
+  })
+
+setInterval(() => probes.push(probe()), 20)
+process.on('message', async () => {
+  const asked = probes
+  probes = []
+  process.send?.(await Promise.all(asked))
+})
+process.once('disconnect', () => process.exit())

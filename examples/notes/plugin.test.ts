@@ -1,0 +1,59 @@
+import databasePlugin from '@plinth/database'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import eventsPlugin, { events } from '@plinth/events'
+import httpPlugin, { http } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import iamPlugin, { accounts } from '@plinth/iam'
+import { declaredTasks, defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import notesPlugin from './plugin.ts'
+
+const administrator = { username: 'admin', password: 'correct horse battery staple' }
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+const path = '/api/v1/example-notes'
+
+async function startNotes(t: Test, db: TestDatabase) {
+  const clock = manualClock(Date.now())
+  const config = {
+    ...db.config,
+    'platform.http.port': 0,
+    'platform.iam.password.hash.memory': '1MiB',
+    'platform.iam.password.hash.passes': 1,
+    'platform.example.notes.retention': '10m',
+  }
+  const plugins = [databasePlugin, httpPlugin, i18nPlugin, iamPlugin, eventsPlugin, notesPlugin]
+  const running = await startForTest(defineProduct({ name: 'notes', plugins, config }), { clock })
+  t.teardown(() => running.stop('test ended'))
+  await running.service(accounts).createAdministrator(administrator, origin)
+  const server = running.service(http)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
+  const headers = { authorization: `Bearer ${login.json().data.accessToken}`, 'accept-language': 'zh-CN' }
+  const call = async (method: 'GET' | 'POST' | 'DELETE', url: string, payload?: object) =>
+    (await server.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })).json()
+  return { running, server, clock, call }
+}
+
+onEachDatabase(t, 'notes are added, announced, listed and removed, and old ones go', async (t: Test, db) => {
+  const { running, server, clock, call } = await startNotes(t, db)
+  t.match(await call('POST', path, { body: '' }), { code: '400' })
+  const { data } = await call('POST', path, { body: 'Tomatoes in November' })
+  await running.service(events).idle()
+  t.match((await call('GET', path)).data, {
+    items: [{ id: data.id, body: 'Tomatoes in November', announced: true }],
+    total: 1,
+  })
+  t.match(await call('DELETE', `/api/v1/admin/example-notes/${data.id}`), { code: '200', data: null })
+  t.match(await call('DELETE', `/api/v1/admin/example-notes/${data.id}`), {
+    code: '404',
+    message: `没有编号为 ${data.id} 的笔记。`,
+    data: { reason: 'notes.not-found' },
+  })
+
+  await call('POST', path, { body: 'old' })
+  clock.shiftWallClock(600_001)
+  const [purge] = running.service(declaredTasks).scheduledTasks.filter(({ plugin }) => plugin === 'example.notes')
+  await purge?.run(new AbortController().signal)
+  t.match((await call('GET', path)).data, { items: [], total: 0 })
+  t.match((await server.inject(path)).json(), { code: '401' }, 'nobody without an account')
+})

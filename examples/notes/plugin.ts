@@ -1,0 +1,47 @@
+import { olderThan, purgeKeys, purgeTask } from '@plinth/coordination'
+import { database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { definePlugin, key } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { createNote, Note, Notes, noteAdded } from './notes.ts'
+import { noteRoutes, removeNotes } from './routes.ts'
+
+const requires = { database, events, http }
+const config = {
+  'platform.example.notes.retention': key.duration({
+    title: { en: 'How long notes are kept', 'zh-CN': '笔记保留时长' },
+    default: '365d',
+    reload: 'live',
+  }),
+  ...purgeKeys('platform.example.notes', { en: 'How often old notes are removed.', 'zh-CN': '清除旧笔记的间隔。' }),
+}
+
+const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('platform.example.notes', {
+  displayName: { en: 'Remove old notes', 'zh-CN': '清理旧笔记' },
+  old: ({ config, clock }) => [
+    olderThan('example_note', 'created_at', new Date(clock.now() - config.get('platform.example.notes.retention'))),
+  ],
+})
+
+/** Notes of users: a table, three routes, a permission, a task, an event with its handler, texts in two languages. */
+export default definePlugin({
+  id: 'example.notes',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  config,
+  entities: [Note],
+  migrations: [createNote],
+  messages: { en, 'zh-CN': zhCN },
+  permissions: [{ code: removeNotes, displayName: { en: 'Remove notes', 'zh-CN': '删除笔记' } }],
+  scheduledTasks: [purge],
+  setup({ services, clock }) {
+    const notes = new Notes({ db: services.database, events: services.events, clock })
+    services.http.addRoutes(noteRoutes, { notes })
+    services.events.on(noteAdded, 'example.notes.announce', ({ payload }) => notes.announce(payload.id), {
+      transaction: true,
+    })
+  },
+})

@@ -1,0 +1,62 @@
+import {
+  answerList,
+  id,
+  idParams,
+  instant,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nothing,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import type { Notes } from './notes.ts'
+
+export const removeNotes = 'example-notes:note:remove'
+
+const path = '/api/v1/example-notes'
+const body = line(500, { minLength: 1 })
+const note = Type.Object({ id, body, announced: Type.Boolean(), createdAt: instant })
+
+const { route } = routesWith<{ readonly notes: Notes }>()
+
+export const noteRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Own notes, the newest first',
+    access: 'user',
+    request: { query: listQuery },
+    response: listPage(note),
+    handler: (request, { notes }) =>
+      answerList(request.query, newestFirst, async (window) => {
+        const found = await notes.list(requirePrincipal(request).userId, window)
+        return { ...found, items: found.items.map((one) => ({ ...one, createdAt: one.createdAt.toISOString() })) }
+      }),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Add a note',
+    access: 'user',
+    request: { body: Type.Object({ body }) },
+    response: Type.Object({ id }),
+    handler: async (request, { notes }) => ({
+      id: await notes.add(requirePrincipal(request).userId, request.body.body),
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/admin/example-notes/:id',
+    summary: 'Remove a note of whomever',
+    access: { permission: removeNotes },
+    request: { params: idParams },
+    response: nothing,
+    async handler({ params }, { notes }) {
+      await notes.remove(params.id)
+      return null
+    },
+  }),
+]

@@ -1,0 +1,88 @@
+import { fillText, type TextParams } from '../text/fill-text.ts'
+
+/**
+ * Envelope codes of business failures (decision B1). They travel in the body as strings while the HTTP status stays 200.
+ */
+export type BusinessCode = '400' | '401' | '403' | '404' | '409' | '429' | '500' | '503' | (string & {})
+
+export interface BusinessErrorOptions {
+  /** Stable dotted code of the exact reason, for example `notification.channel-unknown`. Sent as `data.reason`. */
+  readonly reason?: string
+  /** Message catalogue key; defaults to `messages.` + reason. Without a translation the error's own text is sent. */
+  readonly messageKey?: string
+  /** Values for the placeholders of the message. Never secrets. */
+  readonly params?: TextParams
+  /** More members for `data`. Never secrets. */
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+}
+
+/** A failure that a caller may see and understand. Services throw it; they know nothing of HTTP. */
+export class BusinessError extends Error {
+  override readonly name = 'BusinessError'
+  readonly code: BusinessCode
+  readonly reason: string | undefined
+  readonly messageKey: string | undefined
+  readonly params: TextParams
+  readonly data: Readonly<Record<string, unknown>> | undefined
+
+  constructor(code: BusinessCode, message: string, options: BusinessErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.reason = options.reason
+    this.messageKey = options.messageKey ?? (options.reason === undefined ? undefined : `messages.${options.reason}`)
+    this.params = options.params ?? {}
+    this.data = options.data
+  }
+}
+
+/** True for every business failure, by name, because another copy of the kernel may have made it. */
+export const isBusinessError = (error: unknown): error is BusinessError =>
+  error instanceof Error && error.name === 'BusinessError' && typeof (error as Partial<BusinessError>).code === 'string'
+
+/** Dotted paths of the texts of a message file. */
+type PathsOf<Texts> = {
+  [Key in keyof Texts & string]: Texts[Key] extends string ? Key : `${Key}.${PathsOf<Texts[Key]>}`
+}[keyof Texts & string]
+
+/** What a thrower adds to a declared failure. */
+export interface FailureDetails<Path> extends Omit<BusinessErrorOptions, 'reason' | 'messageKey'> {
+  /** Path of the text, where the reason has another name, or one text of several. */
+  readonly text?: Path
+}
+
+type Details<Path, Name> = Name extends Path
+  ? [details?: FailureDetails<Path>]
+  : [details: FailureDetails<Path> & { readonly text: Path }]
+
+/**
+ * Declares the business failures of a plugin: their names with the envelope codes (decision B1). The stable reason is
+ * `<area>.<name>`, the message key `messages.<area>.<text>`; the English text is sent where nothing translates.
+ *
+ * @param area beginning of the reasons, and name under which the plugin keeps its texts in `messages/`
+ * @param texts the English texts below that name
+ *
+ * @example
+ * export const refusal = businessFailures('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
+ * throw refusal('order-paid', { params: { order }, data: { order } })
+ */
+export function businessFailures<Texts extends object, Codes extends Readonly<Record<string, BusinessCode>>>(
+  area: string,
+  texts: Texts,
+  codes: Codes,
+) {
+  return <Name extends keyof Codes & string>(
+    name: Name,
+    ...[details]: Details<PathsOf<Texts>, Name>
+  ): BusinessError => {
+    const { text = name, ...options }: FailureDetails<string> = details ?? {}
+    const found = text.split('.').reduce<unknown>((branch, key) => Object(branch)[key], texts)
+    const reason = `${area}.${name}`
+    const message = fillText(String(found), options.params ?? {})
+    return new BusinessError(codes[name] ?? '500', message, {
+      ...options,
+      reason,
+      messageKey: `messages.${area}.${text}`,
+    })
+  }
+}

@@ -1,0 +1,89 @@
+import { fillText, type MarksOf, type TextParams } from '../text/fill-text.ts'
+
+/** An error with a stable code and a line that says what to do. Plugins raise it for faults that an operator must mend. */
+export class PlinthError extends Error {
+  override readonly name: string = 'PlinthError'
+  readonly code: string
+  readonly fix: string
+  /** Nothing is wrong with what was asked for: it may succeed later. The HTTP layer answers such an error with 503. */
+  declare readonly unavailable?: true
+
+  constructor(
+    code: string,
+    message: string,
+    fix: string,
+    options: { readonly cause?: unknown; readonly unavailable?: boolean } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.fix = fix
+    if (options.unavailable === true) this.unavailable = true
+  }
+}
+
+/** True for every error with a code and a fix, also for one that another copy of the kernel made. */
+export function isPlinthError(error: unknown): error is PlinthError {
+  const { code, fix } = error instanceof Error ? (error as Partial<PlinthError>) : {}
+  return typeof code === 'string' && typeof fix === 'string'
+}
+
+/** Message of anything that was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Code of anything that was thrown: of a system call (`ENOENT`), a driver or the house; `undefined` where it has none. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = Object(error).code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** What happened, and what to do about it. */
+export interface ErrorText {
+  readonly text: string
+  readonly fix: string
+}
+
+type Details<Lines extends string> = [MarksOf<Lines>] extends [never]
+  ? [details?: undefined, cause?: unknown]
+  : [details: Readonly<Record<MarksOf<Lines>, string | number>>, cause?: unknown]
+
+/** Makes the errors of one table; a call that leaves out a detail of the text does not compile. */
+export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
+  <Code extends keyof Table & string>(code: Code, ...details: Details<Table[Code]>): PlinthError
+  /** The error reference in `docs/` is generated from here. */
+  readonly table: Readonly<Record<keyof Table & string, ErrorText>>
+}
+
+/** Codes of a table of errors. */
+export type ErrorCodeOf<Errors extends { readonly table: object }> = keyof Errors['table'] & string
+
+/**
+ * Declares the coded errors of a package: by code, what happened on the first line and what to do about it on the second.
+ * `{{name}}` marks a detail that the place of the error hands over.
+ *
+ * @param unavailable codes of what may succeed later, unchanged
+ *
+ * @example
+ * export const shopError = errorTable({
+ *   PLINTH_SHOP_CLOSED: `The shop "{{shop}}" is closed.
+ *     Open it with \`plinth shop open\`.`,
+ * })
+ * throw shopError('PLINTH_SHOP_CLOSED', { shop: 'tea' }, cause)
+ */
+export function errorTable<const Table extends Readonly<Record<string, string>>>(
+  lines: Table,
+  { unavailable = [] }: { readonly unavailable?: readonly (keyof Table)[] } = {},
+): ErrorTable<Table> {
+  const texts = Object.entries(lines).map(([code, both]) => {
+    const [text = '', fix = ''] = both.split('\n')
+    return [code, { text, fix: fix.trim() }]
+  })
+  const table = Object.freeze(Object.fromEntries(texts)) as ErrorTable<Table>['table']
+  const create = (code: keyof Table & string, details: TextParams = {}, cause?: unknown) =>
+    new PlinthError(code, fillText(table[code].text, details), fillText(table[code].fix, details), {
+      cause,
+      unavailable: unavailable.includes(code),
+    })
+  return Object.assign(create as (code: keyof Table & string, ...rest: unknown[]) => PlinthError, { table })
+}

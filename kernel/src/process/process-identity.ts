@@ -1,0 +1,59 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { codeOf } from '../errors/coded-error.ts'
+
+/** Who holds a lock or a lease. */
+export interface ProcessIdentity {
+  /** Different for every holder, also within a process. */
+  readonly token: string
+  /** For people. */
+  readonly host: string
+  /** Equal for processes that can see each other by their ids: same boot of the same host, same container. */
+  readonly space: string
+  readonly pid: number
+}
+
+export function processIdentity(): ProcessIdentity {
+  return { token: randomUUID(), host: hostname(), space: processSpace(), pid: process.pid }
+}
+
+/** Host, process id and a random part, different at each call; at most 128 characters. What lists and rows show of a process. */
+export function instanceName(): string {
+  return `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
+}
+
+/** False only when it is certain: this process would see it, and it is not there. */
+export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'>): boolean {
+  if (space !== processSpace()) return true
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH'
+  }
+}
+
+let known: string | undefined
+
+/** Containers may share a host name and still not see each other's processes, so the name alone is not enough. */
+function processSpace(): string {
+  known ??= createHash('sha256')
+    .update(
+      [
+        hostname(),
+        orEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+        orEmpty(() => readlinkSync('/proc/self/ns/pid')),
+      ].join('|'),
+    )
+    .digest('hex')
+  return known
+}
+
+function orEmpty(read: () => string): string {
+  try {
+    return read()
+  } catch {
+    return ''
+  }
+}

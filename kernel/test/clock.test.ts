@@ -1,0 +1,39 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import fc from 'fast-check'
+import t from 'tap'
+import { systemClock, turnTime } from '../src/index.ts'
+import { manualClock } from '../src/testing/index.ts'
+
+t.test('the time of a turn is read again in the next one, is never ahead and never goes back', async (t) => {
+  const time = turnTime(systemClock)
+  const steps = fc.array(fc.oneof(fc.constant('turn'), fc.constant('wait'), fc.integer({ min: 1, max: 100 })))
+  await fc.assert(
+    fc.asyncProperty(steps, async (steps) => {
+      let last = time()
+      for (const step of steps) {
+        const before = systemClock.monotonic()
+        if (step === 'turn') await nextTurn()
+        else if (step === 'wait') while (systemClock.monotonic() === before);
+        for (let readings = 0; readings < (typeof step === 'number' ? step : 1); readings++) {
+          const read = time()
+          if (read < last || read > systemClock.monotonic()) return false
+          last = read
+        }
+        // A new turn and more readings than one time may answer both read the clock.
+        if ((step === 'turn' || (typeof step === 'number' && step > 32)) && last < before) return false
+      }
+      return true
+    }),
+    { numRuns: 50 },
+  )
+  const first = time()
+  t.equal(time(), first, 'one time for the calls of one turn')
+})
+
+t.test('a clock that a test moves is read each time', async (t) => {
+  const clock = manualClock()
+  const time = turnTime(clock)
+  t.equal(time(), 0)
+  await clock.advance(7)
+  t.equal(time(), 7)
+})

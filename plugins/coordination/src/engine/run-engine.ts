@@ -1,0 +1,101 @@
+import type { Clock, Logger, PluginContext } from '@plinth/kernel'
+import { coordinationError } from '../errors.ts'
+import type { LeaseTimes } from '../leases/lease-times.ts'
+import { PollLoop, type PollParts } from '../poll-loop.ts'
+import type { WakeUp } from '../wake-up.ts'
+import { BullmqEngine, type QueueServer } from './bullmq-engine.ts'
+import { embeddedEngine } from './embedded-engine.ts'
+import type { Engine } from './engine.ts'
+import type { EngineName } from './run-keys.ts'
+
+export interface EngineSettings {
+  readonly engine: EngineName
+  /** Redis of the product, if it has one. */
+  readonly server: QueueServer | undefined
+  /** Name of the queue, without a colon; all instances have the same. Its keys are `platform.<queueName>.*`. */
+  readonly queueName: string
+  readonly leaseMs: number
+  /** Runs at a time on this instance. */
+  readonly concurrency: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** @throws PlinthError `PLINTH_COORDINATION_NO_REDIS` */
+export function engineOf({ engine, server, ...settings }: EngineSettings): Engine {
+  if (engine === 'embedded') return embeddedEngine()
+  return new BullmqEngine({ ...settings, server: requireServer(settings.queueName, server) })
+}
+
+/**
+ * What an engine needs that is chosen; for the verification of its key.
+ *
+ * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
+ */
+export function verifyEngine(queueName: string, engine: EngineName, server: QueueServer | undefined): void {
+  if (engine === 'bullmq') requireServer(queueName, server)
+}
+
+function requireServer(name: string, server: QueueServer | undefined): QueueServer {
+  if (server === undefined) throw coordinationError('PLINTH_COORDINATION_NO_REDIS', { name })
+  return server
+}
+
+export interface RunEngineParts {
+  readonly engine: Engine
+  /** Begins the run of the name if it is due; settles when that has ended, and never rejects. */
+  readonly run: (name: string) => Promise<void>
+  /** Looks at all rows, dispatches what is due; see `PollParts.look`. */
+  readonly look: PollParts['look']
+  /** Longest pause between two looks while something happens, milliseconds. */
+  readonly pollIntervalMs: () => number
+  readonly times: LeaseTimes
+  readonly runs: { drain(signal: AbortSignal): Promise<void>; stop(): void }
+  readonly wakeUp: WakeUp
+  /** What it looks for, for the log: `scheduled tasks`. */
+  readonly subject: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Looks for due runs on this instance and has an engine carry them to where they run. */
+export class RunEngine {
+  readonly #parts: RunEngineParts
+  readonly #loop: PollLoop
+
+  constructor(parts: RunEngineParts) {
+    this.#parts = parts
+    const { look, pollIntervalMs, subject, times, clock, log } = parts
+    const pollMs = () => Math.min(pollIntervalMs(), times.longestPollMs)
+    this.#loop = new PollLoop({ look, pollMs, idleMs: () => times.longestIdleMs, subject, clock, log })
+  }
+
+  /** Starts, drains and stops with the plugin. */
+  attach({ onReady, onDrain, onStop }: Pick<PluginContext, 'onReady' | 'onDrain' | 'onStop'>): void {
+    onReady(() => this.#start())
+    onDrain((signal) => this.#drain(signal))
+    onStop(() => this.#stop())
+  }
+
+  wake(): void {
+    this.#loop.wake()
+  }
+
+  async #start(): Promise<void> {
+    await this.#parts.engine.start(this.#parts.run)
+    await this.#parts.wakeUp.listen()
+    this.#loop.start()
+  }
+
+  /** Begins nothing more and waits for what runs, until the signal aborts. */
+  async #drain(signal: AbortSignal): Promise<void> {
+    await this.#loop.stop()
+    await Promise.all([this.#parts.engine.drain(), this.#parts.runs.drain(signal)])
+  }
+
+  async #stop(): Promise<void> {
+    await this.#loop.stop()
+    this.#parts.runs.stop()
+    await this.#parts.engine.stop()
+  }
+}

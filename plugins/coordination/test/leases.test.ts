@@ -1,0 +1,161 @@
+import { keepLease, LeaseLost, type LeaseParts, momentOf, RowLeases } from '@plinth/coordination'
+import databasePlugin, { database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { defineChangeSet } from '@plinth/migrations'
+import fc from 'fast-check'
+import t from 'tap'
+
+/** A lease of 3 s that is renewed each second; `answers` are those of the renewals, `held` when there are no more. */
+function kept(answers: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
+  const clock = manualClock()
+  const renewals: number[] = []
+  const renew = async () => {
+    renewals.push(clock.monotonic())
+    const answer = answers.shift() ?? 'held'
+    if (answer === 'fails') throw new Error('no database')
+    return answer === 'held'
+  }
+  const lease = keepLease({ clock, renewMs: 1000, giveUpMs: 3000, heldSince: momentOf(clock), renew, ...parts })
+  return { clock, lease, renewals }
+}
+
+t.test('a lease is renewed until it ends, and leaves nothing that sleeps', async (t) => {
+  const { clock, lease, renewals } = kept([])
+  await clock.advance(10_000)
+  t.equal(renewals.length, 10)
+  t.notOk(lease.lost.aborted)
+  lease.end()
+  await clock.advance(10_000)
+  t.equal(renewals.length, 10)
+  t.equal(clock.sleepers, 0)
+})
+
+t.test('it is lost when a renewal says so, or when none was confirmed for its time', async (t) => {
+  const taken = kept(['held', 'lost'])
+  await taken.clock.advance(2000)
+  t.type(taken.lease.lost.reason, LeaseLost)
+  t.equal(taken.clock.sleepers, 0, 'and is renewed no more')
+
+  const silent = kept(['held', 'fails', 'fails', 'fails'])
+  await silent.clock.advance(3999)
+  t.notOk(silent.lease.lost.aborted, 'the time counts from the last confirmation')
+  await silent.clock.advance(1)
+  t.ok(silent.lease.lost.aborted)
+})
+
+t.test('where the renewal itself decides, one that comes late saves the lease', async (t) => {
+  const answer = Promise.withResolvers<boolean>()
+  const waits = { renew: () => answer.promise }
+  const strict = kept([], waits)
+  const patient = kept([], { ...waits, isJudgedByRenewal: true })
+  await strict.clock.advance(5000)
+  await patient.clock.advance(5000)
+  t.ok(strict.lease.lost.aborted)
+  t.notOk(patient.lease.lost.aborted)
+  answer.resolve(true)
+  await patient.clock.advance(0)
+  t.notOk(patient.lease.lost.aborted)
+  patient.lease.end()
+
+  const failing = kept(Array(9).fill('fails'), { isJudgedByRenewal: true })
+  await failing.clock.advance(3000)
+  t.ok(failing.lease.lost.aborted, 'one that fails after that time does not')
+})
+
+t.test('who may have slept asks before it goes on, also where only the wall clock tells', async (t) => {
+  const { clock, lease, renewals } = kept(['held', 'lost'])
+  await lease.confirm()
+  t.equal(renewals.length, 0, 'no need yet')
+  clock.shiftWallClock(60_000)
+  await lease.confirm()
+  t.equal(renewals.length, 1)
+  clock.shiftWallClock(-60_000)
+  await t.rejects(lease.confirm(), { name: 'LeaseLost' })
+  t.ok(lease.lost.aborted)
+})
+
+const jobs = definePlugin({
+  id: 'jobs',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  migrations: [
+    defineChangeSet({
+      id: '0001-create-job',
+      up: ({ schema, type }) => [
+        schema
+          .createTable('job')
+          .addColumn('name', type.text(64), (c) => c.primaryKey())
+          .addColumn('holder', type.text(128))
+          .addColumn('fence', type.bigint, (c) => c.notNull())
+          .addColumn('beat', type.bigint, (c) => c.notNull())
+          .addColumn('note', type.text(64)),
+      ],
+    }),
+  ],
+})
+
+onEachDatabase(t, 'of several instances one holds a row, and only it renews and releases it', async (t, at) => {
+  const running = await startForTest(
+    defineProduct({ name: 'test', plugins: [databasePlugin, jobs], config: at.config }),
+  )
+  t.teardown(() => running.stop('test ended'))
+  const db = running.service(database)
+  const clock = manualClock()
+  const instances = ['one', 'two', 'three'].map(
+    (instance) => new RowLeases<string>({ db, clock, instance, table: 'job', key: 'name' }),
+  )
+  const state = async () => {
+    const [row] = await db.query<{ holder: string | null; fence: unknown; beat: unknown }>(
+      'select holder, fence, beat from job where name = ?',
+      ['job'],
+    )
+    return { holder: row?.holder ?? null, fence: Number(row?.fence), beat: Number(row?.beat) }
+  }
+  const step = fc.record({
+    by: fc.integer({ min: 0, max: 2 }),
+    what: fc.constantFrom('take', 'renew', 'release', 'takeAway'),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+      await db.execute('delete from job')
+      await db.execute('insert into job (name, fence, beat) values (?, 0, 0)', ['job'])
+      const claims = new Map<number, NonNullable<Awaited<ReturnType<RowLeases<string>['take']>>>>()
+      let holder: number | undefined
+      for (const { by, what } of steps) {
+        const leases = instances[by] as RowLeases<string>
+        const before = await state()
+        const claim = claims.get(by)
+        if (what === 'take') {
+          const taken = await leases.take('job', before, { sql: 'note = ?', parameters: ['taken'] })
+          t.equal(taken !== undefined, holder === undefined)
+          if (taken !== undefined) {
+            claims.set(by, taken)
+            holder = by
+          }
+        } else if (what === 'takeAway') {
+          const isFreed = await leases.takeAway('job', before, { sql: 'note = null', parameters: [] })
+          t.equal(isFreed, holder !== undefined)
+          holder = undefined
+        } else if (claim !== undefined) {
+          const isDone =
+            what === 'renew'
+              ? await leases.renew(claim)
+              : await leases.release(claim, { sql: 'note = ?', parameters: [what] })
+          t.equal(isDone, holder === by && before.fence === claim.fence, `${what} by ${by}`)
+          if (isDone && what === 'release') holder = undefined
+        }
+        const after = await state()
+        t.equal(after.holder, holder === undefined ? null : ['one', 'two', 'three'][holder])
+        t.ok(after.fence + after.beat >= before.fence + before.beat, 'states never come back')
+      }
+      const seen = await state()
+      if (holder !== undefined) return
+      const all = await Promise.all(instances.map((leases) => leases.take('job', seen)))
+      t.equal(all.filter((taken) => taken !== undefined).length, 1, 'one of those that saw the same')
+      t.ok(instances[all.findIndex((taken) => taken !== undefined)]?.isOwn(await state()))
+    }),
+    { numRuns: 25 },
+  )
+})

@@ -1,0 +1,92 @@
+import { PollLoop } from '@plinth/coordination'
+import { manualClock } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import pino from 'pino'
+import t from 'tap'
+
+const log = pino({ level: 'silent' })
+
+function startLoop(look: () => Promise<number>, idleMs?: number) {
+  const clock = manualClock()
+  const looks: number[] = []
+  const loop = new PollLoop({
+    look: () => {
+      looks.push(clock.monotonic())
+      return look()
+    },
+    pollMs: () => 1000,
+    ...(idleMs === undefined ? {} : { idleMs: () => idleMs }),
+    ...{ subject: 'things', clock, log },
+  })
+  loop.start()
+  return { clock, looks, loop }
+}
+
+t.test('while nothing happens the pauses double up to the idle one, and begin anew when it is woken', async (t) => {
+  const { clock, looks, loop } = startLoop(async () => Number.POSITIVE_INFINITY, 5000)
+  await clock.advance(20_000)
+  t.same(looks, [0, 1000, 3000, 7000, 12_000, 17_000])
+  loop.wake()
+  await clock.advance(4000)
+  t.same(looks.slice(6), [20_000, 21_000, 23_000])
+  await loop.stop()
+  await clock.advance(60_000)
+  t.equal(looks.length, 9, 'a loop that was stopped looks no more')
+  t.equal(clock.sleepers, 0)
+})
+
+t.test('without an idle pause it looks once per interval', async (t) => {
+  const { clock, looks, loop } = startLoop(async () => Number.POSITIVE_INFINITY)
+  await clock.advance(5000)
+  t.same(looks, [0, 1000, 2000, 3000, 4000, 5000])
+  await loop.stop()
+})
+
+t.test(
+  'whatever it is told, it looks neither later than what is due, nor than the idle pause, nor more than the interval allows',
+  async (t) => {
+    const answer = fc.oneof(
+      fc.constant(Number.POSITIVE_INFINITY),
+      fc.integer({ min: 1, max: 20_000 }),
+      fc.constant('fails' as const),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 40 }), async (answers) => {
+        let next = 0
+        const { clock, looks, loop } = startLoop(async () => {
+          const told = answers[next++] ?? Number.POSITIVE_INFINITY
+          if (told === 'fails') throw new Error('no answer')
+          return told
+        }, 5000)
+        await clock.advance(60_000)
+        await loop.stop()
+        for (const [index, told] of answers.entries()) {
+          const [at, then] = [looks[index], looks[index + 1]]
+          if (at === undefined || then === undefined) return
+          const pause = then - at
+          if (told === 'fails') t.equal(pause, 1000, 'tries again')
+          else t.ok(pause <= Math.min(told, 5000) && pause >= Math.min(told, 1000), `${pause} after ${told}`)
+        }
+      }),
+      { numRuns: 100 },
+    )
+  },
+)
+
+t.test('a wake-up during a look is not lost', async (t) => {
+  let finish = () => {}
+  const { clock, looks, loop } = startLoop(
+    () =>
+      new Promise((resolve) => {
+        finish = () => resolve(Number.POSITIVE_INFINITY)
+      }),
+    5000,
+  )
+  await clock.advance(0)
+  loop.wake()
+  finish()
+  await clock.advance(0)
+  t.equal(looks.length, 2)
+  finish()
+  await loop.stop()
+})

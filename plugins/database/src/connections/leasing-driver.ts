@@ -1,0 +1,298 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { FailureLog } from '@plinth/kernel'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryCompiler,
+  type TransactionSettings,
+} from 'kysely'
+import { databaseError } from '../errors.ts'
+import { ConnectionQueue } from './connection-queue.ts'
+import type { OpenWaits } from './open-waits.ts'
+
+/** What a piece of work asks of its connections. */
+export interface Demand {
+  /** A connection that ordinary work does not use up. */
+  readonly reserved?: boolean
+  /** Milliseconds that a statement may take instead of the usual limit; `Infinity` for none. */
+  readonly statementMs?: number
+}
+
+/** A network connection, below Kysely. */
+export interface NativeConnection {
+  /** Closes its socket at once; resolves when the pool has noticed. */
+  destroy(reason: Error): Promise<void>
+}
+
+/**
+ * The network connection that took a statement last. Kysely hides it; but a statement reaches the network driver before
+ * `executeQuery` returns, so who clears this first and looks right after the call finds the right one.
+ */
+export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
+
+export interface LeaseRules {
+  /** Connections that are in use at once at most. */
+  readonly size: number
+  /** Connections besides, for reserved statements. */
+  readonly reserved: number
+  /** Milliseconds to wait for a connection. */
+  readonly waitMs: number
+  /** Milliseconds that a statement may take; `Infinity` where there is no network to wait for. */
+  readonly statementMs: number
+  readonly waits: OpenWaits
+  readonly demand: AsyncLocalStorage<Demand>
+  /** Statements for a new connection, and around work without a limit. */
+  readonly session: Readonly<Record<'open' | 'lift' | 'restore', readonly string[]>>
+  /** Hears of every statement that ran, and of every wait that had to be ended. */
+  readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
+  /** Throws when the calling code may have no connection. */
+  admit(): void
+  /** What is thrown when no connection can be had. */
+  failure(error: unknown): unknown
+  /** Gives up the open transaction of a connection that has no network below it. */
+  giveUp?(): void
+  /** Closes every socket, at the very end. */
+  closeSockets?(): void
+}
+
+/** Milliseconds that work in flight has to end when the product stops, and then its connections to say goodbye. */
+const closing = { work: 1_500, goodbye: 1_000 }
+
+/**
+ * A driver that gives every connection back, and waits for nothing without an end.
+ *
+ * Kysely keeps the connection of a controlled transaction (the kind that MikroORM uses) for ever when `begin` or
+ * `rollback` fails, which is what happens when the server restarts: the pool would be empty after a few of those. And no
+ * network driver ends a statement whose server has gone without a word: at the end of its time the connection is destroyed,
+ * so that the pool opens another one.
+ */
+export class LeasingDriver implements Driver {
+  readonly #inner: Driver
+  readonly #rules: LeaseRules
+  readonly #queue: ConnectionQueue
+  readonly #leases = new Set<Lease>()
+  readonly #opened = new WeakSet<DatabaseConnection>()
+  #onIdle: (() => void) | undefined
+
+  constructor(inner: Driver, rules: LeaseRules) {
+    this.#inner = inner
+    this.#rules = rules
+    const { size, reserved, waitMs, waits } = rules
+    const tooLate = () => reported(rules, databaseError('PLINTH_DATABASE_POOL_TIMEOUT', { size, ms: waitMs }))
+    this.#queue = new ConnectionQueue({ size, reserved, waitMs, waits, tooLate })
+  }
+
+  init(...options: Parameters<Driver['init']>) {
+    return this.#inner.init(...options)
+  }
+
+  async acquireConnection(...options: Parameters<Driver['acquireConnection']>) {
+    this.#rules.admit()
+    const demand = this.#rules.demand.getStore()
+    const turn = this.#queue.take(demand?.reserved === true)
+    if (turn !== undefined) await turn
+    let connection: DatabaseConnection
+    const hasNetwork = this.#rules.statementMs !== Number.POSITIVE_INFINITY
+    // The network driver ends this wait; here it is only seen.
+    const wait = hasNetwork ? this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {}) : undefined
+    try {
+      connection = await this.#inner.acquireConnection(...options)
+    } catch (error) {
+      this.#queue.give()
+      throw reported(this.#rules, this.#rules.failure(error))
+    } finally {
+      if (wait !== undefined) this.#rules.waits.close(wait)
+    }
+    if (!hasNetwork) this.#rules.log.succeeded()
+    const lease = new Lease(connection, this.#rules, demand)
+    this.#leases.add(lease)
+    try {
+      await this.#openSession(lease)
+    } catch (error) {
+      await this.releaseConnection(lease)
+      throw error
+    }
+    return lease
+  }
+
+  async #openSession(lease: Lease): Promise<void> {
+    const { open, lift } = this.#rules.session
+    if (!this.#opened.has(lease.connection)) {
+      await lease.prepare(open)
+      this.#opened.add(lease.connection)
+    }
+    if (lease.isUnlimited) await lease.prepare(lift)
+  }
+
+  /** A second release of the same lease is none. */
+  async releaseConnection(connection: DatabaseConnection) {
+    const lease = connection as Lease
+    if (!this.#leases.delete(lease)) return
+    try {
+      if (lease.isUnlimited) await this.#restoreLimits(lease)
+      // A pool would hand it out again before it has noticed.
+      await lease.gone
+      await this.#inner.releaseConnection(lease.connection)
+    } finally {
+      this.#queue.give()
+      if (this.#leases.size === 0) this.#onIdle?.()
+    }
+  }
+
+  async #restoreLimits(lease: Lease): Promise<void> {
+    try {
+      await lease.prepare(this.#rules.session.restore)
+    } catch (error) {
+      lease.sever(error as Error)
+    }
+  }
+
+  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings) {
+    const lease = connection as Lease
+    try {
+      await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
+    } catch (error) {
+      await this.releaseConnection(connection)
+      throw error
+    }
+  }
+
+  commitTransaction(connection: DatabaseConnection) {
+    const lease = connection as Lease
+    return lease.bounded(() => this.#inner.commitTransaction(lease.connection))
+  }
+
+  /** A rollback fails when the connection is broken. Then the server has rolled back, and the pool drops the connection. */
+  async rollbackTransaction(connection: DatabaseConnection) {
+    const lease = connection as Lease
+    await lease.bounded(() => this.#inner.rollbackTransaction(lease.connection)).catch(() => undefined)
+  }
+
+  savepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
+    const lease = connection as Lease
+    return lease.bounded(async () => this.#inner.savepoint?.(lease.connection, name, compile))
+  }
+  rollbackToSavepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
+    const lease = connection as Lease
+    return lease.bounded(async () => this.#inner.rollbackToSavepoint?.(lease.connection, name, compile))
+  }
+  releaseSavepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
+    const lease = connection as Lease
+    return lease.bounded(async () => this.#inner.releaseSavepoint?.(lease.connection, name, compile))
+  }
+
+  /** Lets work in flight end, cuts what does not, and waits for no goodbye of a server that is silent. */
+  async destroy(...options: Parameters<Driver['destroy']>) {
+    const { waits, closeSockets } = this.#rules
+    const work = waits.open(closing.work, () => {
+      for (const lease of this.#leases) lease.sever(databaseError('PLINTH_DATABASE_CLOSED'))
+    })
+    if (this.#leases.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+    waits.close(work)
+    const goodbye = waits.open(closing.goodbye, () => closeSockets?.())
+    await this.#inner.destroy(...options)
+    waits.close(goodbye)
+    closeSockets?.()
+  }
+}
+
+function reported<E>({ log }: LeaseRules, error: E): E {
+  log.failed(error)
+  return error
+}
+
+/** One acquisition of a connection. */
+export class Lease implements DatabaseConnection {
+  readonly connection: DatabaseConnection
+  readonly #rules: LeaseRules
+  readonly #statementMs: number
+  #native: NativeConnection | undefined
+  #severed: Error | undefined
+  /** Resolves when a connection that was cut is out of the pool. */
+  gone: Promise<void> | undefined
+  declare cancelQuery?: NonNullable<DatabaseConnection['cancelQuery']>
+  declare collectSessionInfo?: NonNullable<DatabaseConnection['collectSessionInfo']>
+  declare killSession?: NonNullable<DatabaseConnection['killSession']>
+
+  constructor(connection: DatabaseConnection, rules: LeaseRules, demand: Demand | undefined) {
+    this.connection = connection
+    this.#rules = rules
+    this.#statementMs = demand?.statementMs ?? rules.statementMs
+    if (connection.cancelQuery) this.cancelQuery = connection.cancelQuery.bind(connection)
+    if (connection.collectSessionInfo) this.collectSessionInfo = connection.collectSessionInfo.bind(connection)
+    if (connection.killSession) this.killSession = connection.killSession.bind(connection)
+  }
+
+  get isUnlimited(): boolean {
+    return this.#statementMs > this.#rules.statementMs
+  }
+
+  executeQuery<R>(query: CompiledQuery, ...options: [] | [object]) {
+    return this.bounded(() => this.connection.executeQuery<R>(query, ...options))
+  }
+
+  /** Settings of the session: never without a limit. */
+  async prepare(statements: readonly string[]): Promise<void> {
+    const { statementMs } = this.#rules
+    for (const text of statements) {
+      await this.bounded(() => this.connection.executeQuery(CompiledQuery.raw(text)), statementMs)
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery, chunkSize: number, ...options: [] | [object]) {
+    const rows = this.connection.streamQuery<R>(query, chunkSize, ...options)[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const { done, value } = await this.bounded(() => rows.next())
+        if (done) return
+        yield value
+      }
+    } finally {
+      if (this.#severed === undefined) await rows.return?.()
+    }
+  }
+
+  /** Runs what asks the server something. @throws what cut the connection, once it is cut */
+  bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
+    if (this.#severed !== undefined) return Promise.reject(this.#severed)
+    // Where there is no network no statement waits for one, and watching it is a part of its cost that can be measured.
+    if (this.#rules.statementMs === Number.POSITIVE_INFINITY) return ask()
+    return this.#watched(ask, ms)
+  }
+
+  async #watched<T>(ask: () => Promise<T>, ms: number): Promise<T> {
+    const wait = this.#rules.waits.open(ms, () =>
+      this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms }))),
+    )
+    try {
+      if (this.#native === undefined) lastUsed.connection = undefined
+      const answer = ask()
+      this.#native ??= lastUsed.connection
+      const result = await answer
+      this.#rules.log.succeeded()
+      return result
+    } catch (error) {
+      throw this.#severed ?? error
+    } finally {
+      this.#rules.waits.close(wait)
+    }
+  }
+
+  /** Gives up what the connection does, transaction and all. What is asked of this lease from now on fails with the reason. */
+  sever(reason: Error): void {
+    if (this.#severed !== undefined) return
+    this.#severed = reason
+    this.gone = this.#native?.destroy(reason)
+    this.#rules.giveUp?.()
+  }
+}
+
+/** The same dialect with a driver that gives every connection back and waits for nothing without an end. */
+export const withLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
+  createAdapter: () => dialect.createAdapter(),
+  createDriver: () => new LeasingDriver(dialect.createDriver(), rules),
+  createIntrospector: (db) => dialect.createIntrospector(db),
+  createQueryCompiler: () => dialect.createQueryCompiler(),
+})

@@ -1,0 +1,252 @@
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf, makePrivateDirectory, makePrivateFile } from '@plinth/kernel'
+import Database, { type Statement } from 'better-sqlite3'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryCompiler,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type TransactionSettings,
+} from 'kysely'
+import { StatementCache } from '../rows/bound-parameters.ts'
+
+export interface SqliteOptions {
+  /** Path, or `:memory:`. */
+  readonly file: string
+  /** Milliseconds to wait for another process that writes. */
+  readonly busyTimeoutMs: number
+  /** `full` survives a loss of power, `normal` only a crash of the process. */
+  readonly synchronous: 'full' | 'normal'
+  /** Receives what an operator should know. */
+  readonly warn: (message: string) => void
+}
+
+/**
+ * Kysely on better-sqlite3 with what the stock dialect lacks: WAL, prepared statements that are kept, transactions that
+ * take the write lock when they begin (a transaction that reads first would fail at its first write when another
+ * process wrote in between), waiting for another process without blocking the event loop, integers beyond 2^53 that
+ * stay exact. Its one connection is handed out in turn by the leases around it.
+ */
+export class SqliteDialect implements Dialect {
+  readonly driver: SqliteDriver
+
+  constructor(options: SqliteOptions) {
+    this.driver = new SqliteDriver(options)
+  }
+
+  createAdapter() {
+    return new QueueingAdapter()
+  }
+  createDriver() {
+    return this.driver
+  }
+  createIntrospector(db: ConstructorParameters<typeof SqliteIntrospector>[0]) {
+    return new SqliteIntrospector(db)
+  }
+  createQueryCompiler() {
+    return new SqliteQueryCompiler()
+  }
+}
+
+/** Leases are handed out in turn, so Kysely must not queue before them. */
+class QueueingAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections() {
+    return true
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #options: SqliteOptions
+  #connection: SqliteConnection | undefined
+
+  constructor(options: SqliteOptions) {
+    this.#options = options
+  }
+
+  /** Only for who owns the connection, that is inside a transaction. */
+  get connection(): SqliteConnection {
+    if (this.#connection === undefined) throw new Error('The SQLite file is not open.')
+    return this.#connection
+  }
+
+  async init(): Promise<void> {
+    if (this.#options.file !== ':memory:') await prepareFile(this.#options)
+    const connection = new SqliteConnection(this.#options)
+    try {
+      await connection.configure()
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+    this.#connection = connection
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.connection
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async beginTransaction(_: DatabaseConnection, { accessMode }: TransactionSettings): Promise<void> {
+    await this.connection.begin(accessMode === 'read only' ? 'begin' : 'begin immediate')
+  }
+  async commitTransaction(): Promise<void> {
+    this.connection.run('commit', [])
+  }
+  async rollbackTransaction(): Promise<void> {
+    this.rollBack()
+  }
+  rollBack(): void {
+    if (this.connection.inTransaction) this.connection.run('rollback', [])
+  }
+  async savepoint(_: DatabaseConnection, name: string, __: QueryCompiler['compileQuery']): Promise<void> {
+    this.connection.run(`savepoint ${name}`, [])
+  }
+  async rollbackToSavepoint(_: DatabaseConnection, name: string): Promise<void> {
+    this.connection.run(`rollback to ${name}`, [])
+  }
+  async releaseSavepoint(_: DatabaseConnection, name: string): Promise<void> {
+    this.connection.run(`release ${name}`, [])
+  }
+
+  async destroy(): Promise<void> {
+    this.#connection?.close()
+    this.#connection = undefined
+  }
+}
+
+/**
+ * The file, and what SQLite puts beside it, is for the owner of the process alone: it holds password hashes and data of
+ * people. SQLite gives its other files the rights of the first one.
+ */
+async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
+  await makePrivateDirectory(dirname(file))
+  // What else stands in the way SQLite says better.
+  await open(file, 'wx', 0o600)
+    .then((made) => made.close())
+    .catch(() => undefined)
+  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+    try {
+      const former = await makePrivateFile(path)
+      if (former !== undefined) warn(`${path} could be read by others (${former}); now by its owner alone`)
+    } catch (error) {
+      warn(`${path} can be read by others and cannot be changed (${codeOf(error)}); run chmod 600 on it`)
+    }
+  }
+}
+
+/** Statements that are kept; those of MikroORM carry their values in the text and are never seen again. */
+const keptStatements = 256
+
+export class SqliteConnection implements DatabaseConnection {
+  readonly #database: Database
+  readonly #busyTimeoutMs: number
+  readonly #synchronous: SqliteOptions['synchronous']
+  readonly #statements = new StatementCache<Statement>(keptStatements)
+
+  constructor({ file, busyTimeoutMs, synchronous }: SqliteOptions) {
+    this.#busyTimeoutMs = busyTimeoutMs
+    this.#synchronous = synchronous
+    this.#database = new Database(file, { timeout: 0 })
+  }
+
+  async configure(): Promise<void> {
+    for (const setting of ['journal_mode = wal', `synchronous = ${this.#synchronous}`, 'foreign_keys = on']) {
+      await this.#whenFree(() => this.#database.pragma(setting))
+    }
+  }
+
+  /** False again when SQLite itself gave the transaction up, for example because the disk is full. */
+  get inTransaction(): boolean {
+    return this.#database.inTransaction
+  }
+
+  async begin(statement: string): Promise<void> {
+    await this.#whenFree(() => this.run(statement, []))
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const work = () => this.run(sql, parameters) as QueryResult<R>
+    return this.inTransaction ? work() : this.#whenFree(work)
+  }
+
+  /** Runs a statement at once. Integers beyond 2^53 - 1 are answered as decimal text. */
+  run(sql: string, parameters: readonly unknown[]): QueryResult<Record<string, unknown>> {
+    const isKept = parameters.length > 0 || sql.length < 40
+    const statement = isKept
+      ? this.#statements.get(sql, (text) => this.#database.prepare(text))
+      : this.#database.prepare(sql)
+    const values = parameters.map(toSqlite)
+    if (!statement.reader) {
+      const { changes, lastInsertRowid } = statement.run(values)
+      return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
+    }
+    if (!statement.readonly) return changedRows(exactRows(this.#database.prepare(sql), values))
+    const rows = statement.all(values)
+    return { rows: rows.some(holdsInexactInteger) ? exactRows(this.#database.prepare(sql), values) : rows }
+  }
+
+  async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    const statement = this.#database.prepare(sql).safeIntegers()
+    for (const row of statement.iterate(parameters.map(toSqlite))) yield { rows: [withPlainIntegers(row) as R] }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  /** Another process may write at this moment. better-sqlite3 would wait in a way that stops the whole process. */
+  async #whenFree<T>(work: () => T): Promise<T> {
+    const giveUpAt = performance.now() + this.#busyTimeoutMs
+    for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
+      try {
+        return work()
+      } catch (error) {
+        const isBusy = String(codeOf(error)).startsWith('SQLITE_BUSY')
+        if (!isBusy || performance.now() >= giveUpAt) throw error
+        await pause(wait)
+      }
+    }
+  }
+}
+
+const largestInt32 = 2 ** 31 - 1
+
+/** better-sqlite3 refuses booleans and dates, and binds larger numbers as floating point. */
+function toSqlite(value: unknown): unknown {
+  if (typeof value === 'number') {
+    return Number.isSafeInteger(value) && Math.abs(value) > largestInt32 ? BigInt(value) : value
+  }
+  if (typeof value === 'boolean') return Number(value)
+  return value instanceof Date ? BigInt(value.getTime()) : value
+}
+
+function holdsInexactInteger(row: Record<string, unknown>): boolean {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value === 'number' && !Number.isSafeInteger(value) && Number.isInteger(value)) return true
+  }
+  return false
+}
+
+const exactRows = (statement: Statement, values: readonly unknown[]) =>
+  statement.safeIntegers().all(values).map(withPlainIntegers)
+
+function withPlainIntegers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value !== 'bigint') continue
+    const number = Number(value)
+    row[name] = Number.isSafeInteger(number) ? number : String(value)
+  }
+  return row
+}
+
+const changedRows = (rows: Record<string, unknown>[]) => ({ rows, numAffectedRows: BigInt(rows.length) })

@@ -1,0 +1,179 @@
+import { type EntityName, raw } from '@mikro-orm/core'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { exactInteger } from '../contract.ts'
+import {
+  conditionOf,
+  type Key,
+  type KeyValue,
+  keysOf,
+  orderOf,
+  positionIn,
+  positionOf,
+  type SortedBy,
+  type Stretch,
+  stretchesOf,
+} from './keyset.ts'
+import { holdsSql, type TextSearch } from './text-search.ts'
+
+/** Which rows of a list are wanted. */
+export interface PageWindow {
+  /**
+   * In order of precedence. Ties are broken by the primary key, in the direction of the last rule; null counts as smaller
+   * than any value, on every database.
+   */
+  readonly orderBy: readonly SortedBy[]
+  /** Rows at most, 1 or more. */
+  readonly size: number
+  /** Rows to skip; the database reads each of them. 0 with `after`. */
+  readonly offset: number
+  /** Begins after this position, which an earlier page answered as `next`. */
+  readonly after?: readonly KeyValue[] | undefined
+  /** What `total` costs: all rows are counted, at most 10,000, or none. */
+  readonly count: 'exact' | 'capped' | 'none'
+}
+
+export interface PageOptions<T> {
+  /** Properties that are not read. */
+  readonly exclude?: readonly (keyof T & string)[]
+  /**
+   * Text that the rows must hold; all rows when it is empty. No index answers it, so a page looks at 10,000 rows of its order
+   * at most: it may have fewer rows than its size although `next` goes on. `total` counts those of the first 10,000, also
+   * for `exact`. The entity has one primary key.
+   */
+  readonly search?: TextSearch | undefined
+}
+
+export interface FoundPage<T> {
+  readonly items: readonly T[]
+  /** Rows that fulfil the condition; `null` when they were not counted. */
+  readonly total: number | null
+  /** True when there are, or after a search may be, more than `total`. */
+  readonly isCapped: boolean
+  /** Position that the page reached, `null` when no row follows. */
+  readonly next: readonly KeyValue[] | null
+}
+
+/** Rows that a capped count counts, and that a search looks at. */
+const cap = 10_000
+
+interface List<T> extends PageOptions<T> {
+  readonly em: SqlEntityManager
+  readonly entity: EntityName<T>
+}
+
+/**
+ * One page of the rows of an entity that fulfil a condition. A page after a position costs the same wherever it lies, as
+ * long as an index of the condition's columns and the order exists, and a walk along `next` meets every row that stays
+ * exactly once, whatever is inserted and removed meanwhile.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_POSITION` when `after` is no position in this order; RangeError for a property that
+ *   the entity does not have
+ */
+export async function findPage<T extends object>(
+  em: SqlEntityManager,
+  entity: EntityName<T>,
+  where: object,
+  window: PageWindow,
+  { search, ...options }: PageOptions<T> = {},
+): Promise<FoundPage<T>> {
+  const { size, offset, count } = window
+  const list = { em, entity, ...options, search: search?.text === '' ? undefined : search }
+  const keys = keysOf(em, entity, window.orderBy)
+  const after = window.after && positionOf(em.getMetadata().get<T>(entity).className, keys, window.after)
+  const { found, end } = await walk(list, stretchesOf({ where: [where], keys, after }), size + 1, offset, keys)
+  const items = found.slice(0, size)
+  const last = items.at(-1)
+  const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
+  if (count === 'none') return { items, total: null, isCapped: false, next }
+  // The last page of all says how many there are.
+  const isEnd = after === undefined && next === null && (offset === 0 || items.length > 0)
+  if (isEnd) return { items, total: offset + items.length, isCapped: false, next }
+  return { items, next, ...(await counted(list, { where: [where], keys }, count)) }
+}
+
+/** The first rows behind an offset. `end` is where a search stopped short of the end of the list. */
+async function walk<T extends object>(
+  list: List<T>,
+  stretches: readonly Stretch[],
+  wanted: number,
+  offset: number,
+  keys: readonly Key[],
+): Promise<{ readonly found: readonly T[]; readonly end: readonly KeyValue[] | null }> {
+  const { em, entity, exclude, search } = list
+  const found: T[] = []
+  let left = offset
+  for (const stretch of stretches) {
+    const where = search === undefined ? conditionOf(em, stretch) : searched(list, search, stretch)
+    const rows = (await em.find(entity, where as never, {
+      ...(exclude === undefined ? {} : { exclude: exclude as never }),
+      orderBy: orderOf(em, stretch) as never,
+      limit: wanted - found.length,
+      offset: left,
+    })) as T[]
+    found.push(...rows)
+    if (found.length === wanted) break
+    const last = search === undefined ? undefined : await lastLookedAt(list, stretch, keys)
+    if (last !== undefined) return { found, end: positionIn(last, keys) }
+    if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch) as never))
+  }
+  return { found, end: null }
+}
+
+/** The row that a search ends at, if others follow. */
+async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
+  const [last, another] = await em.find(entity, conditionOf(em, stretch) as never, {
+    fields: keys.map(({ property }) => property) as never,
+    orderBy: orderOf(em, stretch) as never,
+    limit: 2,
+    offset: cap - 1,
+  })
+  return another === undefined ? undefined : (last as object)
+}
+
+/** Condition for those of the rows looked at that hold the text. */
+function searched<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
+  const { properties, primaryKeys } = em.getMetadata().get<T>(entity)
+  const [id] = primaryKeys.map((key) => properties[key].fieldNames[0] as string)
+  const rows = em
+    .createQueryBuilder(entity, 'e')
+    .select([...new Set<string>([...primaryKeys, ...search.properties])] as never)
+    .where(conditionOf(em, stretch) as never)
+    .orderBy(orderOf(em, stretch) as never)
+    .limit(cap)
+  const holds = holdsSql(em, entity, search, 'looked')
+  const text = (alias: string) =>
+    `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
+  return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
+}
+
+const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
+  parameters.map((value) => (value instanceof Date ? em.getPlatform().processDateProperty(value) : value))
+
+async function counted<T extends object>(list: List<T>, whole: Stretch, count: 'exact' | 'capped') {
+  const { em, entity, search } = list
+  if (search === undefined) {
+    if (count === 'exact') return { total: await em.count(entity, conditionOf(em, whole) as never), isCapped: false }
+    return countUpToCap(list, whole)
+  }
+  const parts = []
+  for (const stretch of stretchesOf(whole)) parts.push(await countUpToCap(list, stretch))
+  return {
+    total: parts.reduce((sum, { total }) => sum + total, 0),
+    isCapped: parts.some(({ isCapped }) => isCapped),
+  }
+}
+
+async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch) {
+  const holds = search === undefined ? { sql: '1 = 1', parameters: [] } : holdsSql(em, entity, search, 'looked')
+  const most = search === undefined ? cap + 1 : cap
+  const rows = em
+    .createQueryBuilder(entity, 'e')
+    .select((search === undefined ? raw('1 as one') : search.properties) as never)
+    .where(conditionOf(em, stretch) as never)
+    .limit(most)
+  if (search !== undefined) rows.orderBy(orderOf(em, stretch) as never)
+  const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
+    from (${rows.getQuery()}) as looked`
+  const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
+  return { total: Math.min(cap, exactInteger(row?.total)), isCapped: exactInteger(row?.looked) === most }
+}

@@ -1,0 +1,171 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Clock } from '@plinth/kernel'
+import type { Kysely } from 'kysely'
+import { databaseError } from '../errors.ts'
+
+/**
+ * Ids are whole numbers below 2^53, so that JSON and JavaScript carry them exactly:
+ *
+ *     41 bits   milliseconds since 2025-01-01 UTC (until 2094)
+ *      8 bits   number of the process, from the table database_id_node
+ *      4 bits   counter within the millisecond; beyond 15 the time runs ahead
+ *
+ * Ids of one process grow strictly; those of several sort by time. They are unique without a word between processes:
+ * each reserves in the database a number together with the time up to which it may use it, and a number whose time
+ * ran out is handed to another process only for the time after it. Clocks that differ or jump change the order, never
+ * the uniqueness.
+ */
+const epoch = Date.UTC(2025, 0, 1)
+const nodes = 2 ** 8
+const counters = 2 ** 4
+
+/** Milliseconds that are reserved at a time. */
+const reservation = 600_000
+
+export interface IdTables {
+  database_id_node: {
+    node: number
+    /** Milliseconds since the epoch of ids. */
+    reserved_until: number
+    holder: string
+  }
+}
+
+export class IdSource {
+  readonly #db: () => Kysely<IdTables>
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #holder: string
+  /** The async context of the plugin: a renewal that `next` starts must not join the caller's transaction. */
+  readonly #outside = AsyncLocalStorage.snapshot()
+  #node: number | undefined
+  #time = 0
+  #counter = 0
+  #until = -1
+  #renewal: Promise<void> | undefined
+
+  /** @param holder text that no other process uses */
+  constructor(db: () => Kysely<IdTables>, clock: Pick<Clock, 'now'>, holder: string) {
+    this.#db = db
+    this.#clock = clock
+    this.#holder = holder
+  }
+
+  /** The next id. Throws PlinthError `PLINTH_DATABASE_NO_IDS` when the process has not reserved a number yet. */
+  next(): number {
+    if (this.#node === undefined) throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database is not ready' })
+    const now = this.#now()
+    if (now > this.#time && now <= this.#until) {
+      this.#time = now
+      this.#counter = 0
+    } else if (this.#counter < counters - 1) {
+      this.#counter++
+    } else if (this.#time < this.#until) {
+      this.#time++
+      this.#counter = 0
+    } else {
+      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database could not be reached for long' })
+    }
+    if (Math.max(now, this.#time) > this.#until - reservation / 2) this.#renewUnnoticed()
+    return (this.#time * nodes + this.#node) * counters + this.#counter
+  }
+
+  /** Reserves a number, once. */
+  async claim(): Promise<void> {
+    if (this.#node === undefined) await this.#outside(() => this.#renew())
+    if (this.#node === undefined) {
+      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'no number could be reserved' })
+    }
+  }
+
+  /** Writes a longer reservation, once a number is reserved: the proof that this process can write. */
+  async renew(): Promise<void> {
+    if (this.#node !== undefined) await this.#outside(() => this.#renew())
+  }
+
+  /** Lets another process have the number from now on. */
+  async release(): Promise<void> {
+    await this.#renewal?.catch(() => undefined)
+    if (this.#node === undefined) return
+    const node = this.#node
+    this.#node = undefined
+    await this.#update(node).set({ reserved_until: this.#time }).execute()
+  }
+
+  /** What is reserved lasts for minutes more, so a failure may wait for the next try. */
+  #renewUnnoticed(): void {
+    this.#outside(() => this.#renew()).catch(() => undefined)
+  }
+
+  #renew(): Promise<void> {
+    this.#renewal ??= this.#reserve().finally(() => {
+      this.#renewal = undefined
+    })
+    return this.#renewal
+  }
+
+  async #reserve(): Promise<void> {
+    const until = Math.max(this.#now(), this.#time) + reservation
+    if (this.#node !== undefined) {
+      const { numUpdatedRows } = await this.#update(this.#node).set({ reserved_until: until }).executeTakeFirstOrThrow()
+      if (numUpdatedRows === 1n) {
+        this.#until = until
+        return
+      }
+    }
+    const { node, after } = await this.#take(until)
+    this.#node = node
+    this.#time = Math.max(this.#time + 1, after + 1)
+    this.#counter = 0
+    this.#until = Math.max(until, this.#time)
+  }
+
+  #update(node: number) {
+    return this.#db().updateTable('database_id_node').where('node', '=', node).where('holder', '=', this.#holder)
+  }
+
+  /** A number whose reservation ran out longest ago, or a new one. `after`: the last time that its former holder had. */
+  async #take(until: number): Promise<{ readonly node: number; readonly after: number }> {
+    const db = this.#db()
+    for (;;) {
+      const free = await db
+        .selectFrom('database_id_node')
+        .select(['node', 'reserved_until'])
+        .where('reserved_until', '<', this.#now())
+        .orderBy('reserved_until')
+        .limit(1)
+        .executeTakeFirst()
+      if (free !== undefined) {
+        const { numUpdatedRows } = await db
+          .updateTable('database_id_node')
+          .set({ reserved_until: until, holder: this.#holder })
+          .where('node', '=', free.node)
+          .where('reserved_until', '=', free.reserved_until)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 1n) return { node: free.node, after: Number(free.reserved_until) }
+        continue
+      }
+      const { last } = await db
+        .selectFrom('database_id_node')
+        .select((q) => q.fn.max('node').as('last'))
+        .executeTakeFirstOrThrow()
+      const node = last === null ? 0 : Number(last) + 1
+      if (node >= nodes) throw databaseError('PLINTH_DATABASE_NO_ID_NODE', { nodes })
+      try {
+        await db.insertInto('database_id_node').values({ node, reserved_until: until, holder: this.#holder }).execute()
+        return { node, after: -1 }
+      } catch (error) {
+        // Another process took the same number at the same moment: look again.
+        const rival = await db
+          .selectFrom('database_id_node')
+          .select('holder')
+          .where('node', '=', node)
+          .executeTakeFirst()
+        if (rival === undefined) throw error
+      }
+    }
+  }
+
+  #now(): number {
+    return Math.max(0, Math.floor(this.#clock.now()) - epoch)
+  }
+}

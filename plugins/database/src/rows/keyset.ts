@@ -1,0 +1,172 @@
+import { type EntityName, type EntityProperty, raw } from '@mikro-orm/core'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { databaseError } from '../errors.ts'
+import { familyOf } from './columns.ts'
+
+/** A value that rows are ordered by. A time is its milliseconds since 1970. */
+export type KeyValue = string | number | boolean | null
+
+export interface SortedBy {
+  /** Property of the entity; its column must be short enough to travel in a cursor. */
+  readonly property: string
+  readonly direction: 'asc' | 'desc'
+}
+
+export type Position = KeyValue | Date
+
+/** A column of an order. */
+export interface Key extends SortedBy {
+  readonly column: EntityProperty
+  /** False also where a condition leaves out rows without a value. */
+  readonly isNullable: boolean
+}
+
+/** A part of an order that one walk along an index answers. */
+export interface Stretch {
+  readonly where: readonly object[]
+  readonly keys: readonly Key[]
+  /** Begins behind it. */
+  readonly after?: readonly Position[] | undefined
+}
+
+/** Times that all databases know. */
+const latestTime = Date.UTC(9999, 11, 31)
+const largestInt = 2 ** 31 - 1
+
+/**
+ * The columns of an order, down to one that no two rows have in common, at the latest the primary key. What follows a unique
+ * column is left out, because MySQL walks no unique index for an order of more than its columns.
+ */
+export function keysOf<T extends object>(
+  em: SqlEntityManager,
+  entity: EntityName<T>,
+  orderBy: readonly SortedBy[],
+): readonly Key[] {
+  const { properties, primaryKeys, uniques, className } = em.getMetadata().get<T>(entity)
+  const unique = uniques.map(({ properties }) => [properties ?? []].flat().join())
+  const direction = orderBy.at(-1)?.direction ?? 'asc'
+  const ties = primaryKeys.map((property) => ({ property: String(property), direction }))
+  const keys = new Map<string, Key>()
+  for (const rule of [...orderBy, ...ties]) {
+    const column = (properties as Record<string, EntityProperty | undefined>)[rule.property]
+    if (column === undefined) throw new RangeError(`${className} has no property "${rule.property}"`)
+    if (ties.every(({ property }) => keys.has(property))) break
+    const isNullable = column.nullable === true
+    if (!keys.has(rule.property)) keys.set(rule.property, { ...rule, column, isNullable })
+    if (!isNullable && unique.includes(rule.property)) break
+  }
+  return [...keys.values()]
+}
+
+/**
+ * Reads a position that comes from a caller.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_POSITION`
+ */
+export function positionOf(entity: string, keys: readonly Key[], after: readonly KeyValue[]): readonly Position[] {
+  const refuse = (reason: string): never => {
+    throw databaseError('PLINTH_DATABASE_POSITION', { entity, reason })
+  }
+  if (after.length !== keys.length) refuse('it has another number of values')
+  return after.map((value, index) => {
+    const { column, property } = keys[index] as Key
+    if (!fits(column, value)) refuse(`"${property}" is of another type`)
+    return column.runtimeType === 'Date' && value !== null ? new Date(value as number) : value
+  })
+}
+
+/** The position of a row. */
+export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue[] {
+  return keys.map(({ property }) => {
+    const value = (row as Readonly<Record<string, unknown>>)[property]
+    return value instanceof Date ? value.getTime() : ((value ?? null) as KeyValue)
+  })
+}
+
+/**
+ * The stretches of an order, one after the other: where its first column may be null, the rows without a value are one of
+ * their own. Databases disagree on which end they stand at, and no walk along an index reaches them from a value.
+ */
+export function stretchesOf(whole: Stretch): readonly Stretch[] {
+  const { where, keys, after } = whole
+  const [key, ...later] = keys
+  if (key?.isNullable !== true) return [whole]
+  const isUp = key.direction === 'asc'
+  const isAtNull = after?.[0] === null
+  const isAtValue = after !== undefined && !isAtNull
+  const without = stretchesOf({
+    where: [...where, { [key.property]: null }],
+    keys: later,
+    after: isAtNull ? after.slice(1) : undefined,
+  })
+  const withValue: Stretch = {
+    where: [...where, { [key.property]: { $ne: null } }],
+    keys: [{ ...key, isNullable: false }, ...later],
+    after: isAtValue ? after : undefined,
+  }
+  if (isUp) return isAtValue ? [withValue] : [...without, withValue]
+  return isAtNull ? without : [withValue, ...without]
+}
+
+export const orderOf = (em: SqlEntityManager, { keys }: Stretch) =>
+  keys.map((key) => ({ [key.property]: directionOf(em, key) }))
+
+/** PostgreSQL alone takes null for the largest value. */
+function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
+  if (!isNullable || familyOf(em.getPlatform()) !== 'postgresql') return direction
+  return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
+}
+
+/** Condition for the rows of a stretch. */
+export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
+  if (after === undefined) return { $and: where }
+  if (isOneSeek(em, keys)) return { $and: [...where, rowBehind(em, keys, after)] }
+  return { $and: [...where, bound(keys[0] as Key, after[0] as Position), stepsBehind(keys, after)] }
+}
+
+/** `(a, b) > (?, ?)` is one seek of an index on SQLite and PostgreSQL; MySQL reads the whole index for it. */
+const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
+  familyOf(em.getPlatform()) !== 'mysql' &&
+  keys.every(({ direction, isNullable }) => direction === keys[0]?.direction && !isNullable)
+
+function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly Position[]): object {
+  const platform = em.getPlatform()
+  const names = keys.map(({ column }) => platform.quoteIdentifier(column.fieldNames[0] as string))
+  const operator = keys[0]?.direction === 'desc' ? '<' : '>'
+  const text = (alias: string) =>
+    `(${names.map((name) => `${alias}.${name}`).join(', ')}) ${operator} (${names.map(() => '?').join(', ')})`
+  const bound = values.map((value) => (value instanceof Date ? platform.processDateProperty(value) : value))
+  return { [raw(text, bound)]: [] }
+}
+
+/** Says once more where the rows begin: databases read an index from there, and of alternatives they would read all. */
+function bound({ property, direction }: Key, value: Position): object {
+  return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
+}
+
+/** `a > ? or (a = ? and (b > ? or ...))`, with null before all values. */
+function stepsBehind(keys: readonly Key[], values: readonly Position[]): object {
+  const [key, ...laterKeys] = keys
+  const [value, ...laterValues] = values
+  if (key === undefined || value === undefined) return {}
+  const { property, direction, isNullable } = key
+  const isUp = direction === 'asc'
+  const beyond =
+    value === null
+      ? isUp && [{ [property]: { $ne: null } }]
+      : [{ [property]: { [isUp ? '$gt' : '$lt']: value } }, ...(!isUp && isNullable ? [{ [property]: null }] : [])]
+  const same = laterKeys.length > 0 && [{ $and: [{ [property]: value }, stepsBehind(laterKeys, laterValues)] }]
+  return { $or: [...(beyond || []), ...(same || [])] }
+}
+
+/** Whether a value can be compared with a column: a cursor is the caller's, and servers refuse what has another type. */
+function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
+  if (value === null) return nullable === true
+  if (runtimeType === 'Date')
+    return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= latestTime
+  if (runtimeType === 'number') {
+    return Number.isSafeInteger(value) && (type !== 'integer' || Math.abs(value as number) <= largestInt)
+  }
+  if (runtimeType === 'string') return typeof value === 'string' && !value.includes('\0')
+  return typeof value === runtimeType
+}

@@ -1,0 +1,123 @@
+import type { Database } from '../contract.ts'
+import type { Parameter } from '../rows/bound-parameters.ts'
+
+/** How a database runs a statement when it may choose among its indexes and nothing else looks cheap. */
+export interface StatementPlan {
+  readonly sql: string
+  /** Indexes that it reads, by their names; the primary key is `primary`. */
+  readonly indexes: readonly string[]
+  /** True when rows are put in order after they were read. */
+  readonly sorts: boolean
+  /** Tables, or their aliases, that it reads from end to end if nothing stops it. */
+  readonly scans: readonly string[]
+}
+
+export interface WatchedStatements {
+  /** The statements that were run since `clear`, each once, with the parameters of its last run. */
+  readonly statements: ReadonlyMap<string, readonly Parameter[]>
+  clear(): void
+  /** The plans of what some work runs, where the server has counted the rows. A product never lets SQLite do so. */
+  plansOf(work: () => Promise<unknown>): Promise<readonly StatementPlan[]>
+}
+
+type Run = (sql: string, ...rest: unknown[]) => unknown
+
+/** Watches the statements of a database that name a table, through its entity managers too. */
+export function watchStatements(db: Database, table: string): WatchedStatements {
+  const found = new Map<string, readonly Parameter[]>()
+  const watch = (owner: object, names: readonly string[]) => {
+    for (const name of names) {
+      const run = ((owner as Record<string, Run>)[name] as Run).bind(owner)
+      const watched: Run = (sql, parameters = [], ...rest) => {
+        const isMeant = new RegExp(`\\b${table}\\b`).test(sql) && !/^(?:explain|analyze)/.test(sql)
+        if (isMeant) found.set(sql, parameters as readonly Parameter[])
+        return run(sql, parameters, ...rest)
+      }
+      Object.defineProperty(owner, name, { configurable: true, value: watched })
+    }
+  }
+  watch(db, ['query', 'execute'])
+  watch(db.fork().getConnection(), ['execute'])
+  return {
+    statements: found,
+    clear: () => found.clear(),
+    async plansOf(work) {
+      found.clear()
+      await work()
+      if (db.dialect === 'postgresql') await db.execute(`analyze ${table}`)
+      if (db.dialect !== 'postgresql' && db.dialect !== 'sqlite') await db.query(`analyze table ${table}`)
+      const plans: StatementPlan[] = []
+      for (const [sql, parameters] of [...found]) plans.push(await planOf(db, sql, parameters))
+      return plans
+    },
+  }
+}
+
+/** The plan of a statement. Small tables do: sorting and reading a whole table are made to look expensive. */
+export async function planOf(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
+  switch (db.dialect) {
+    case 'sqlite':
+      return planOfSqlite(db, sql, parameters)
+    case 'postgresql':
+      return planOfPostgresql(db, sql, parameters)
+    default:
+      return planOfMysql(db, sql, parameters)
+  }
+}
+
+async function planOfSqlite(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
+  const lines = (await db.query<{ detail: string }>(`explain query plan ${sql}`, parameters)).map(
+    ({ detail }) => detail,
+  )
+  return {
+    sql,
+    indexes: lines.flatMap((line) => {
+      const [, name] = /USING (?:COVERING )?INDEX (\w+)/.exec(line) ?? []
+      return name ?? (line.includes('INTEGER PRIMARY KEY') ? 'primary' : [])
+    }),
+    sorts: lines.some((line) => line.includes('TEMP B-TREE')),
+    scans: lines
+      .flatMap((line) => /^SCAN (\w+)$/.exec(line)?.[1] ?? [])
+      .filter((name) => !lines.some((line) => line === `CO-ROUTINE ${name}` || line === `MATERIALIZE ${name}`)),
+  }
+}
+
+interface PostgresqlNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly Plans?: readonly PostgresqlNode[]
+}
+
+const nodesOf = (node: PostgresqlNode): readonly PostgresqlNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+
+async function planOfPostgresql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
+  const [answer] = await db.transactional(async () => {
+    for (const way of ['seqscan', 'sort', 'bitmapscan']) await db.execute(`set local enable_${way} = off`)
+    return db.query<{ 'QUERY PLAN': readonly { Plan: PostgresqlNode }[] }>(`explain (format json) ${sql}`, parameters)
+  })
+  const nodes = nodesOf(answer?.['QUERY PLAN'][0]?.Plan as PostgresqlNode)
+  return {
+    sql,
+    indexes: nodes.flatMap((node) => node['Index Name']?.replace(/^\w+_pkey$/, 'primary') ?? []),
+    // An incremental sort orders rows of one place in the index, and stops where the page is full.
+    sorts: nodes.some((node) => node['Node Type'] === 'Sort'),
+    scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] as string] : [])),
+  }
+}
+
+async function planOfMysql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
+  const lines = await db.transactional(async () => {
+    // On few rows it would rather read two indexes than the one that has both columns.
+    await db.execute(`set session max_seeks_for_key = 1, optimizer_switch = 'index_merge=off'`)
+    const plan = await db.query<Record<'table' | 'type' | 'key' | 'Extra', string | null>>(`explain ${sql}`, parameters)
+    await db.execute('set session max_seeks_for_key = default, optimizer_switch = default')
+    return plan
+  })
+  return {
+    sql,
+    indexes: lines.flatMap(({ key }) => key?.replace('PRIMARY', 'primary') ?? []),
+    sorts: lines.some(({ Extra }) => Extra?.includes('filesort')),
+    scans: lines.flatMap(({ type, table }) => (type === 'ALL' && table?.startsWith('<') === false ? [table] : [])),
+  }
+}

@@ -1,0 +1,15 @@
+import { errorTable } from '@plinth/kernel'
+
+/** Every coded error of this plugin. */
+export const httpError = errorTable({
+  PLINTH_HTTP_LISTEN: `Cannot listen on {{host}}:{{port}} ({{code}}).
+    {{fix}}`,
+  PLINTH_HTTP_OPENAPI_UNREADABLE: `{{file}} is no API description: {{reason}}.
+    Name a file that \`plinth openapi\` wrote.`,
+  PLINTH_HTTP_REGISTRATION_ENDED: `http.{{member}}() was called after the server had been built.
+    Call it during set-up.`,
+  PLINTH_HTTP_ROUTE_REFUSED: `Route {{method}} {{path}} of plugin "{{plugin}}" {{fault}}.
+    Correct the declaration of the route.`,
+  PLINTH_HTTP_SCHEMA_INVALID: `Schemas of routes cannot be used:{{faults}}
+    Correct the schemas; only what JSON Schema knows may stand in them.`,
+})

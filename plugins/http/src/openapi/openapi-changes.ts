@@ -1,0 +1,205 @@
+type Json = Readonly<Record<string, unknown>>
+type Use = 'request' | 'answer'
+
+const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
+/** Limits of a request by what makes them tighter. */
+const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
+const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const jsonOf = (value: unknown): Json => (isJson(value) ? value : {})
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/**
+ * What a caller of the previous API description would stumble over in the current one; empty when every change is
+ * compatible (document 1, "Interface versioning"): a path, a field or a type that is gone, a rule that became stricter,
+ * a permission or an operation id that became another. New paths, optional fields and further values of an enumeration in an answer are
+ * compatible, and so is a null that comes only with new query parameters or members of the body, which its member names in `x-null-with`.
+ */
+export function breakingChanges(previous: object, current: object): string[] {
+  const comparison = new Comparison(previous as Json, current as Json)
+  const pathsOf = (document: object) => jsonOf((document as Json)['paths'])
+  for (const [path, item] of Object.entries(pathsOf(previous))) {
+    for (const method of methods) {
+      const before = jsonOf(item)[method]
+      const after = jsonOf(pathsOf(current)[path])[method]
+      const name = `${method.toUpperCase()} ${path}`
+      if (isJson(before)) {
+        if (isJson(after)) comparison.operations(before, after, name)
+        else comparison.changes.push(`${name} is gone`)
+      }
+    }
+  }
+  return comparison.changes
+}
+
+class Comparison {
+  readonly changes: string[] = []
+  readonly #previous: Json
+  readonly #current: Json
+  /** Pairs that are being compared: trees refer to themselves. */
+  readonly #open = new Set<string>()
+  /** Query parameters and members of the body that callers of the previous description do not know. */
+  #newInput: ReadonlySet<string> = new Set()
+
+  constructor(previous: Json, current: Json) {
+    this.#previous = previous
+    this.#current = current
+  }
+
+  operations(before: Json, after: Json, name: string): void {
+    const [id, newId] = [before['operationId'], after['operationId']]
+    if (id !== newId) this.changes.push(`${name}: operation id was ${id}, is ${newId}`)
+    this.#access(before, after, name)
+    this.#parameters(before, after, name)
+    const bodyOf = (operation: Json) => jsonOf(operation['requestBody'])
+    const [bodyBefore, bodyAfter] = [contentOf(bodyOf(before)), contentOf(bodyOf(after))]
+    if (bodyBefore !== undefined && bodyAfter !== undefined) {
+      this.#schemas(bodyBefore, bodyAfter, 'request', `${name}: body`)
+    } else if (bodyOf(after)['required'] === true) this.changes.push(`${name}: body is now required`)
+    const answerOf = (operation: Json) => contentOf(jsonOf(jsonOf(operation['responses'])['200']))
+    const [answerBefore, answerAfter] = [answerOf(before), answerOf(after)]
+    if (answerBefore !== undefined) this.#schemas(answerBefore, answerAfter ?? {}, 'answer', `${name}: answer`)
+  }
+
+  /** One more way to prove who calls is compatible. */
+  #access(before: Json, after: Json, name: string): void {
+    const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
+    const [was, is] = [ways(before), ways(after)]
+    const isOpen = is.length === 0
+    const [permission, newPermission] = [before['x-permission'], after['x-permission']]
+    if (permission === newPermission && (isOpen || (was.length > 0 && was.every((way) => is.includes(way))))) return
+    this.changes.push(`${name}: access changed to ${newPermission ?? (isOpen ? 'public' : is.join(' or '))}`)
+  }
+
+  #parameters(before: Json, after: Json, name: string): void {
+    const byName = (operation: Json) =>
+      new Map(
+        listOf(operation['parameters']).map((one) => [`${jsonOf(one)['in']} ${jsonOf(one)['name']}`, jsonOf(one)]),
+      )
+    const known = byName(before)
+    const left = byName(after)
+    for (const [parameter, declared] of known) {
+      const place = `${name}: ${parameter}`
+      const now = left.get(parameter)
+      if (now === undefined) this.changes.push(`${place} is gone`)
+      else this.#schemas(jsonOf(declared['schema']), jsonOf(now['schema']), 'request', place)
+    }
+    const query = [...left.values()]
+      .filter((declared) => declared['in'] === 'query' && !known.has(`query ${declared['name']}`))
+      .map((declared) => String(declared['name']))
+    const membersOf = (operation: Json) =>
+      Object.keys(jsonOf(contentOf(jsonOf(operation['requestBody']))?.['properties']))
+    const body = membersOf(after).filter((member) => !membersOf(before).includes(member))
+    this.#newInput = new Set([...query, ...body])
+    for (const [parameter, declared] of left) {
+      const wasRequired = known.get(parameter)?.['required'] === true
+      if (declared['required'] === true && !wasRequired) this.changes.push(`${name}: ${parameter} is now required`)
+    }
+  }
+
+  #schemas(left: Json, right: Json, use: Use, place: string): void {
+    const [before, after] = [resolve(left, this.#previous), resolve(right, this.#current)]
+    const pair = `${use} ${left['$ref'] ?? ''} ${right['$ref'] ?? ''}`
+    const isNamed = '$ref' in left || '$ref' in right
+    if (isNamed && this.#open.has(pair)) return
+    if (isNamed) this.#open.add(pair)
+    this.#types(before, after, use, place)
+    if (use === 'request') this.#limits(before, after, place)
+    this.#members(before, after, use, place)
+    for (const inner of ['items', 'additionalProperties'] as const) {
+      if (isJson(before[inner]) && isJson(after[inner])) this.#schemas(before[inner], after[inner], use, `${place}[]`)
+    }
+    // Of alternatives, types and values are compared as a whole; what has parts is compared with what stands in its place.
+    const branches = (node: Json) =>
+      listOf(node['anyOf'] ?? node['oneOf'] ?? node['allOf'])
+        .map(jsonOf)
+        .filter((branch) => ['$ref', 'properties', 'items'].some((name) => name in branch))
+    const others = branches(after)
+    for (const [index, branch] of branches(before).entries()) {
+      const other = others[index]
+      if (other !== undefined) this.#schemas(branch, other, use, place)
+      else if (use === 'request') this.changes.push(`${place} takes fewer alternatives`)
+    }
+    if (isNamed) this.#open.delete(pair)
+  }
+
+  #types(before: Json, after: Json, use: Use, place: string): void {
+    const was = typesOf(before)
+    const causes = listOf(after['x-null-with']).map(String)
+    const isNewNull = use === 'answer' && causes.length > 0 && causes.every((name) => this.#newInput.has(name))
+    const is = typesOf(after).filter((type) => !isNewNull || type !== 'null')
+    // A caller may send what was allowed, and understands what could come.
+    const [needed, given] = use === 'request' ? [was, is] : [is, was]
+    if (was.length > 0 && is.length > 0 && needed.some((type) => !given.includes(type))) {
+      this.changes.push(`${place} was ${was.join(' or ')}, is ${is.join(' or ')}`)
+    }
+    const values = valuesOf(after)
+    const lost = (valuesOf(before) ?? []).filter((value) => values !== undefined && !values.includes(value))
+    if (lost.length > 0) this.changes.push(`${place} knows ${lost.join(', ')} no more`)
+    else if (use === 'request' && values !== undefined && valuesOf(before) === undefined) {
+      this.changes.push(`${place} takes only ${values.join(', ')}`)
+    }
+  }
+
+  #limits(before: Json, after: Json, place: string): void {
+    const number = (node: Json, name: string, none: number) => (typeof node[name] === 'number' ? node[name] : none)
+    const tighter = [
+      ...lowerLimits.filter((name) => number(after, name, -Infinity) > number(before, name, -Infinity)),
+      ...upperLimits.filter((name) => number(after, name, Infinity) < number(before, name, Infinity)),
+      ...['pattern', 'format'].filter((name) => after[name] !== undefined && after[name] !== before[name]),
+    ]
+    for (const name of tighter) this.changes.push(`${place} is stricter: ${name} ${after[name]}`)
+  }
+
+  #members(before: Json, after: Json, use: Use, place: string): void {
+    const [known, left] = [jsonOf(before['properties']), jsonOf(after['properties'])]
+    const isOpen = Object.keys(left).length === 0 && !('properties' in after)
+    for (const [name, member] of Object.entries(known)) {
+      if (isJson(left[name])) this.#schemas(jsonOf(member), left[name], use, `${place}.${name}`)
+      else if (!isOpen) this.changes.push(`${place}.${name} is gone`)
+    }
+    const [needed, given] = [listOf(before['required']), listOf(after['required'])]
+    if (use === 'request') {
+      for (const name of given.filter((one) => !needed.includes(one))) {
+        this.changes.push(`${place}.${name} is now required`)
+      }
+    } else {
+      for (const name of needed.filter((one) => isJson(left[String(one)]) && !given.includes(one))) {
+        this.changes.push(`${place}.${name} may be missing now`)
+      }
+    }
+  }
+}
+
+/** The JSON schema of a body or an answer. */
+function contentOf(holder: Json): Json | undefined {
+  const schema = jsonOf(jsonOf(holder['content'])['application/json'])['schema']
+  return isJson(schema) ? schema : undefined
+}
+
+function resolve(schema: Json, document: Json): Json {
+  const name = typeof schema['$ref'] === 'string' ? schema['$ref'].replace('#/components/schemas/', '') : undefined
+  return name === undefined ? schema : jsonOf(jsonOf(jsonOf(document['components'])['schemas'])[name])
+}
+
+/** JSON types that a schema allows by itself; empty when it does not say. */
+function typesOf(schema: Json): string[] {
+  const alternatives = listOf(schema['anyOf'] ?? schema['oneOf']).map(jsonOf)
+  if (alternatives.length > 0) {
+    const all = alternatives.map(typesOf)
+    return all.some((types) => types.length === 0) ? [] : [...new Set(all.flat())]
+  }
+  const type = schema['type']
+  if (type !== undefined) return (Array.isArray(type) ? type : [type]).map(String)
+  return [...new Set((valuesOf(schema) ?? []).map((value) => (value === null ? 'null' : typeof value)))]
+}
+
+/** The values of an enumeration; `undefined` when any value of the type goes. */
+function valuesOf(schema: Json): readonly unknown[] | undefined {
+  if ('const' in schema) return [schema['const']]
+  if (Array.isArray(schema['enum'])) return schema['enum']
+  const alternatives = listOf(schema['anyOf'] ?? schema['oneOf']).map((branch) => valuesOf(jsonOf(branch)))
+  if (alternatives.length === 0 || alternatives.includes(undefined)) return undefined
+  return alternatives.flatMap((values) => values ?? [])
+}

@@ -1,0 +1,106 @@
+import { type FieldTitle, titleMembers } from './field-titles.ts'
+
+type Json = Record<string, unknown>
+type TitleOf = (name: string) => FieldTitle | undefined
+type Use = 'input' | 'output'
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const maps = new Set(['properties', 'patternProperties'])
+/** Values, not schemas: copied as they are. */
+const verbatim = new Set(['default', 'examples', 'const', 'enum'])
+
+/**
+ * Writes schemas for the API description, in JSON Schema 2020-12 as OpenAPI 3.1 wants it: tuples become `prefixItems`, and
+ * what a schema defines for itself (`$defs`, for trees) becomes a component, because a reference counts from the root of
+ * the document.
+ */
+export class SchemaWriter {
+  readonly components: Record<string, Json> = {}
+  readonly #known = new Map<string, string>()
+
+  /** Of an `input` schema, members with a default are not required: a caller may leave them out. */
+  write(schema: object, use: Use, titleOf: TitleOf): Json {
+    return this.#convert(schema as Json, use, titleOf, new Map())
+  }
+
+  /** Adds a component and answers the reference to it. */
+  component(name: string, schema: object, titleOf: TitleOf): { readonly $ref: string } {
+    this.components[name] = this.write(schema, 'output', titleOf)
+    return { $ref: pointer(name) }
+  }
+
+  #convert(schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
+    const { 'x-name': name, ...unnamed } = schema
+    if (typeof name === 'string') return this.#named(name, unnamed, use, titleOf, outer)
+    const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
+    const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
+    const member = (name: string, node: unknown) => ({ ...titleMembers(titleOf(name)), ...(any(node) as object) })
+    const result: Json = {}
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (keyword === '$defs' || keyword === '$id' || keyword === 'additionalItems') continue
+      if (keyword === '$ref')
+        result[keyword] = pointer(names.get(String(value).replace('#/$defs/', '')) ?? String(value))
+      else if (verbatim.has(keyword)) result[keyword] = value
+      else if (maps.has(keyword) && isJson(value)) {
+        const convert = keyword === 'properties' ? member : (_name: string, node: unknown) => any(node)
+        result[keyword] = Object.fromEntries(Object.entries(value).map(([name, node]) => [name, convert(name, node)]))
+      } else if (keyword === 'items' && Array.isArray(value)) {
+        result['prefixItems'] = value.map(any)
+        result['items'] = schema['additionalItems'] ?? true
+      } else result[keyword] = Array.isArray(value) ? value.map(any) : any(value)
+    }
+    return use === 'input' ? withoutDefaulted(result) : result
+  }
+
+  /** Makes a component of a schema that has a name of its own, which generated clients use. */
+  #named(name: string, schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
+    const written = this.#convert(schema, use, titleOf, outer)
+    const identity = `${use} ${name} ${JSON.stringify(written)}`
+    const component = this.#known.get(identity) ?? this.#freeName(name)
+    this.#known.set(identity, component)
+    this.components[component] = written
+    return { $ref: pointer(component) }
+  }
+
+  /** Makes components of definitions. The same definition is one component, whoever uses it. */
+  #hoist(
+    definitions: Json,
+    use: Use,
+    titleOf: TitleOf,
+    outer: ReadonlyMap<string, string>,
+  ): ReadonlyMap<string, string> {
+    const names = new Map(outer)
+    const fresh: [string, Json][] = []
+    for (const [name, definition] of Object.entries(definitions)) {
+      const identity = `${use} ${JSON.stringify(definitions)} ${name}`
+      let component = this.#known.get(identity)
+      if (component === undefined) {
+        component = this.#freeName(name)
+        this.#known.set(identity, component)
+        this.components[component] = {}
+        fresh.push([component, definition as Json])
+      }
+      names.set(name, component)
+    }
+    for (const [component, definition] of fresh)
+      this.components[component] = this.#convert(definition, use, titleOf, names)
+    return names
+  }
+
+  #freeName(name: string): string {
+    for (let number = 1; ; number++) {
+      const candidate = number === 1 ? name : `${name}${number}`
+      if (!(candidate in this.components)) return candidate
+    }
+  }
+}
+
+const pointer = (component: string) => `#/components/schemas/${component}`
+
+function withoutDefaulted(schema: Json): Json {
+  const { required, properties } = schema
+  if (!Array.isArray(required) || !isJson(properties)) return schema
+  const left = required.filter((name) => !isJson(properties[name]) || !('default' in (properties[name] as Json)))
+  const { required: _, ...rest } = schema
+  return left.length > 0 ? { ...rest, required: left } : rest
+}

@@ -1,0 +1,213 @@
+import type { TSchema } from 'typebox'
+import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
+import { envelopeType, failureSchema, successSchema } from '../envelope.ts'
+import type { RouteInfo } from '../routes/declaration.ts'
+import type { BookedRoute, RouteBook } from '../routes/route-book.ts'
+import type { Site } from '../site.ts'
+import { type FieldTitle, type fieldTitles, titleMembers } from './field-titles.ts'
+import { SchemaWriter } from './openapi-schema.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+const [jsonType] = envelopeType.split(';') as [string]
+
+/**
+ * The OpenAPI 3.1 document of all routes that are not hidden. It is written from the declarations themselves: the schemas
+ * that validate and serialize are the schemas that it shows.
+ */
+export function openapiDocument(
+  product: { readonly name: string; readonly version: string },
+  { routes, guards, wrappers }: Pick<RouteBook, 'routes' | 'guards' | 'wrappers'>,
+  titles: ReturnType<typeof fieldTitles>,
+): object {
+  const schemas = new SchemaWriter()
+  const failure = schemas.component('Failure', failureSchema, (name) => titles('http', name))
+  const securitySchemes: Record<string, object> = { bearer: { type: 'http', scheme: 'bearer' } }
+  const securityOf = (info: RouteInfo) => {
+    const stage = info.access === 'signed' ? 'signature' : 'access'
+    const asked = info.access === 'public' ? [] : guards.filter((guard) => guard.stage === stage)
+    const proofs = asked.flatMap((guard) => guard.security?.(info) ?? [])
+    for (const { schemes } of proofs) Object.assign(securitySchemes, schemes)
+    return security(info, proofs)
+  }
+  const describe = (route: BookedRoute, path: string) => {
+    const headers = route.kind === 'raw' ? [] : wrappers.flatMap((wrapper) => wrapper.headers?.(route.info) ?? [])
+    const titleOf = (name: string) => titles(route.info.plugin, name)
+    const writer: Writer = { write: (schema, use) => schemas.write(schema, use, titleOf), titleOf }
+    const described = operation(route, path, writer, failure, securityOf(route.info), headers)
+    return { operationId: route.info.operationId, ...described }
+  }
+  const shown = routes.filter(({ info }) => !info.hidden).sort((a, b) => (order(a) < order(b) ? -1 : 1))
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of shown) {
+    const path = route.info.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{wildcard}')
+    paths[path] = { ...paths[path], [route.info.method.toLowerCase()]: describe(route, path) }
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: product.name, version: product.version, description: introduction },
+    servers: [{ url: '/' }],
+    tags: [...new Set(shown.flatMap(tagsOf))].sort().map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.components,
+      securitySchemes,
+    },
+  }
+}
+
+const introduction = [
+  'Answers are an envelope `{code, message, data}`: code "200" comes with the payload, any other code names a failure, ' +
+    'whose `data.reason` is stable and whose `message` is for people, in the language of `Accept-Language`. The HTTP ' +
+    'status tells about transport alone.',
+  'Who calls is proven by `Authorization: Bearer`, by the cookie of a browser session, or by a signature, as each ' +
+    'operation says; `x-permission` is what the caller must have been granted.',
+  'Every answer carries `X-Trace-Id`: quote it when you report a failure. Times are UTC, in ISO 8601.',
+  'Members and parameters have a `title`, and in `x-title` one for each language; `x-sort` lists what a list can be ' +
+    'sorted by; `x-plugin` names the plugin that an operation belongs to.',
+].join('\n\n')
+
+/** On every answer. */
+const traceHeader = {
+  'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
+}
+
+/** The document under the name and the address that the site has now. */
+export const ofSite = (document: object, { title, url }: Pick<Site, 'title' | 'url'>): object => ({
+  ...document,
+  info: { ...(document as { readonly info?: object }).info, title },
+  servers: [{ url: url || '/' }],
+})
+
+const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
+
+/** Writes the schemas of one route, with what its plugin calls their members. */
+interface Writer {
+  write(schema: object, use: 'input' | 'output'): Json
+  titleOf(name: string): FieldTitle | undefined
+}
+
+function operation(
+  route: BookedRoute,
+  path: string,
+  schemas: Writer,
+  failure: Json,
+  security: Json,
+  headers: readonly WrapperHeaders[],
+): Json {
+  const { info, declaration } = route
+  const { params, query, body } = declaration.request ?? {}
+  const { deprecated } = declaration
+  const description = [
+    declaration.description,
+    deprecated && `Deprecated since ${deprecated.since}; use ${deprecated.replacement}.`,
+  ].filter(Boolean)
+  const parameters = [
+    ...pathParameters(path, membersOf(params, schemas), schemas),
+    ...queryParameters(membersOf(query, schemas)),
+    ...headers.flatMap(({ request }) => headerParameters(request, schemas)),
+  ]
+  const answered = Object.assign({}, ...headers.map(({ response }) => response)) as WrapperHeaders['response']
+  return {
+    summary: info.summary,
+    ...(description.length > 0 ? { description: description.join('\n\n') } : {}),
+    tags: tagsOf(route),
+    ...(deprecated ? { deprecated: true } : {}),
+    ...security,
+    'x-plugin': info.plugin,
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body === undefined ? {} : { requestBody: requestBody(schemas.write(body, 'input')) }),
+    responses: {
+      200:
+        route.kind === 'envelope'
+          ? envelopeResponse(schemas.write(successSchema(route.declaration.response), 'output'), failure, answered)
+          : rawResponse(route.declaration.produces, failure),
+      '4XX': {
+        description:
+          'The request could not be taken: unknown address (404), another method than the address has (405, with `Allow`), ' +
+          'malformed (400), too large (413) or of another media type, encoding or character set than JSON in UTF-8 (415).',
+        content: { [jsonType]: { schema: failure } },
+      },
+    },
+  }
+}
+
+/** Signatures are needed together; a bearer token and what access guards take besides it are alternatives. */
+function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Json {
+  if (access === 'public') return { security: [] }
+  const named = proofs.map(({ schemes, scopes }) =>
+    Object.fromEntries(Object.keys(schemes).map((name) => [name, scopes])),
+  )
+  if (access === 'signed') return { security: [Object.assign({}, ...named)] }
+  return {
+    security: [{ bearer: [] }, ...named],
+    ...(access === 'user' ? {} : { 'x-permission': access.permission }),
+  }
+}
+
+function envelopeResponse(success: Json, failure: Json, headers: WrapperHeaders['response']): Json {
+  return {
+    description: 'The envelope: code "200" with the payload, any other code for a failure.',
+    headers: { ...traceHeader, ...headers },
+    content: { [jsonType]: { schema: { anyOf: [success, failure] } } },
+  }
+}
+
+function rawResponse(produces: readonly string[], failure: Json): Json {
+  return {
+    description: 'The content itself, without an envelope; a failure comes as an envelope.',
+    headers: traceHeader,
+    content: Object.fromEntries(
+      [...produces.map((type) => [type, {}] as const), [jsonType, { schema: failure }] as const].reverse(),
+    ),
+  }
+}
+
+function requestBody(schema: Json): Json {
+  const isRequired = Array.isArray(schema['required']) || schema['type'] !== 'object'
+  return { required: isRequired, content: { [jsonType]: { schema } } }
+}
+
+function pathParameters(path: string, declared: Members, { titleOf }: Writer): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const { description, ...schema } = declared.get(name)?.schema ?? { ...titleMembers(titleOf(name)), type: 'string' }
+    return { name, in: 'path', required: true, ...(description ? { description } : {}), schema }
+  })
+}
+
+function queryParameters(declared: Members): Json[] {
+  return [...declared].map(([name, member]) => {
+    const { description, ...schema } = member.schema
+    return { name, in: 'query', required: member.isRequired, ...(description ? { description } : {}), schema }
+  })
+}
+
+function headerParameters(headers: Readonly<Record<string, HeaderDescription>>, { titleOf }: Writer): Json[] {
+  return Object.entries(headers).map(([name, { description, schema }]) => ({
+    ...{ name, in: 'header', required: false, description },
+    schema: { ...titleMembers(titleOf(name)), ...schema },
+  }))
+}
+
+type Members = ReadonlyMap<string, { readonly schema: Json; readonly isRequired: boolean }>
+
+/** Members of an object schema, also when it is an intersection of objects. */
+function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
+  const {
+    properties = {},
+    required = [],
+    allOf = [],
+  } = schemas.write(schema ?? {}, 'input') as {
+    properties?: Record<string, Json>
+    required?: readonly string[]
+    allOf?: readonly TSchema[]
+  }
+  const own = Object.entries(properties).map(
+    ([name, member]) => [name, { schema: member, isRequired: required.includes(name) }] as const,
+  )
+  return new Map([...allOf.flatMap((part) => [...membersOf(part, schemas)]), ...own])
+}
+
+/** The declared tags, else the plugin with its parts: `iam` for `iam` and `iam.verification`. */
+const tagsOf = ({ info, declaration }: BookedRoute): readonly string[] =>
+  declaration.tags ?? [info.plugin.split('.', 1)[0] ?? '']

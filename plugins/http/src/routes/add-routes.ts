@@ -1,0 +1,131 @@
+import type {
+  FastifyInstance,
+  FastifyPluginAsync,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  onRequestHookHandler,
+  RouteOptions,
+} from 'fastify'
+import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
+import { noSniff, success, successCode, successSchema } from '../envelope.ts'
+import type { RequestSchemas, RouteInfo } from './declaration.ts'
+import { hooksFor, runInTurn } from './guards.ts'
+import { keepRawBody } from './raw-body.ts'
+import { checkedSuccess } from './response-check.ts'
+import { type BookedFastifyPlugin, foreignRoute, type RouteBook } from './route-book.ts'
+
+/** Adds the routes that answer with an envelope. */
+export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isResponseChecked: boolean): void {
+  for (const booked of book.routes) {
+    if (booked.kind !== 'envelope') continue
+    const { request, response } = booked.declaration
+    const handler = wrapped(booked.handle, booked.info, book.wrappers)
+    addRoute(app, {
+      method: booked.info.method,
+      url: booked.info.path,
+      ...guardsOf(booked.info, book),
+      schema: { ...inputSchemas(request), response: { [successCode]: successSchema(response) } },
+      config: { successCode },
+      handler(request, reply) {
+        reply.header(noSniff.name, noSniff.value)
+        const result: unknown = handler(request, reply)
+        if (isResponseChecked) return Promise.resolve(result).then((data) => checkedSuccess(data, reply))
+        return isThenable(result) ? result.then(success) : success(result)
+      },
+    })
+  }
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWrapper[]): Handler {
+  const around: readonly HandlerWrapper[] = wrappers.flatMap((wrapper) => wrapper.forRoute(route) ?? [])
+  return around.reduceRight(
+    (inner, wrap) => (request, reply) => wrap(request, reply, async () => inner(request, reply)),
+    handler,
+  )
+}
+
+/** Adds the routes that answer in their own form. */
+export function addRawRoutes(app: FastifyInstance, book: RouteBook): void {
+  for (const booked of book.routes) {
+    if (booked.kind !== 'raw') continue
+    const { request, plainFaults = false } = booked.declaration
+    addRoute(app, {
+      method: booked.info.method,
+      url: booked.info.path,
+      ...guardsOf(booked.info, book),
+      schema: inputSchemas(request),
+      config: { plainFaults },
+      handler: booked.handle,
+    })
+  }
+}
+
+/** A route whose guards want the bytes of the body lives in a context of its own; all others pay nothing for it. */
+function addRoute(app: FastifyInstance, options: RouteOptions): void {
+  if ([options.preValidation ?? []].flat().length === 0) app.route(options)
+  else app.register(async (signed) => void keepRawBody(signed).route(options))
+}
+
+/** The guards of a route as Fastify's hooks. */
+function guardsOf(info: RouteInfo, { guards }: RouteBook) {
+  const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
+  const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runInTurn(handlers)] : [])
+  return { onRequest: hooks(onRequest), preValidation: hooks(preValidation), preHandler: hooks(preHandler) }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of a route that a Fastify plugin brings. */
+    guards?: ReturnType<typeof guardsOf>
+  }
+}
+
+/** Registers a Fastify plugin in a context of its own, in which each route that it brings is noted, and guarded first of all. */
+export async function addFastifyPlugin(
+  app: FastifyInstance,
+  book: RouteBook,
+  { plugin, access, register }: BookedFastifyPlugin,
+): Promise<void> {
+  await app.register(async (own) => {
+    const guard =
+      (stage: 'onRequest' | 'preHandler'): onRequestHookHandler =>
+      (request, reply, done) => {
+        const [run] = request.routeOptions.config.guards?.[stage] ?? []
+        if (run === undefined) done()
+        else run.call(own, request, reply, done)
+      }
+    own.addHook('onRequest', guard('onRequest'))
+    own.addHook('preHandler', guard('preHandler'))
+    const guards = new Map<string, ReturnType<typeof guardsOf>>()
+    own.addHook('onRoute', (route) => {
+      // Fastify adds HEAD to each GET by itself: it is guarded like that.
+      const methods = [route.method].flat().filter((method) => method !== 'HEAD')
+      const infos = methods.map((method) => foreignRoute(plugin, method, route.url, access))
+      for (const info of infos) {
+        book.addForeignRoute(info)
+        const earlier = guards.get(route.url)
+        // Guards do more for methods that write.
+        if (earlier === undefined || info.method !== 'GET') guards.set(route.url, guardsOf(info, book))
+      }
+      route.config = {
+        ...route.config,
+        guards: guards.get(route.url) ?? guardsOf(foreignRoute(plugin, 'HEAD', route.url, access), book),
+      }
+    })
+    await own.register(register as FastifyPluginAsync)
+  })
+}
+
+function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySchema {
+  return {
+    ...(params === undefined ? {} : { params }),
+    ...(query === undefined ? {} : { querystring: query }),
+    ...(body === undefined ? {} : { body }),
+  }
+}
+
+const isThenable = (value: unknown): value is Promise<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

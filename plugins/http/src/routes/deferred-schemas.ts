@@ -1,0 +1,93 @@
+import { createRequire } from 'node:module'
+import { reasonOf } from '@plinth/kernel'
+import type { FastifySchema, FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
+import { httpError } from '../errors.ts'
+
+type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>
+type InputRoute = Parameters<FastifySchemaCompiler<FastifySchema>>[0]
+type BuildSerializer = NonNullable<CompilersFactory['buildSerializer']>
+
+/** Where a schema stands, as Fastify tells its compilers. */
+interface Place {
+  readonly method?: string
+  readonly url?: string
+  readonly httpPart?: string
+  readonly httpStatus?: string
+  /** The schema there, and those that it may refer to. */
+  readonly schema?: unknown
+  readonly shared?: unknown
+}
+
+/** What schemas of this process were compiled to: a product that starts again, as tests do, has the same routes. */
+const compiled = new Map<string, (value: never) => unknown>()
+
+/**
+ * The schemas of all routes, each compiled when its route is first used, once per process. Most routes of a product wait
+ * long for their first request, and compiling them all would be a quarter of its start; so would be loading the compilers.
+ */
+export class DeferredSchemas {
+  readonly #compilations: (() => unknown)[] = []
+  readonly #compileInput: FastifySchemaCompiler<FastifySchema>
+
+  constructor(compileInput: FastifySchemaCompiler<FastifySchema>) {
+    this.#compileInput = compileInput
+  }
+
+  /** For Fastify's `schemaController`. */
+  readonly compilers: CompilersFactory = {
+    buildValidator: () => ((route: InputRoute) => this.#defer(route, () => this.#compileInput(route))) as never,
+    buildSerializer: (shared, options) => {
+      let compile: ReturnType<BuildSerializer> | undefined
+      return (route) =>
+        this.#defer({ ...route, shared }, () => {
+          compile ??= loadBuildSerializer()(shared, options)
+          return compile(route)
+        })
+    },
+  }
+
+  /** Compiles what has not been used yet. Throws `PLINTH_HTTP_SCHEMA_INVALID` with every schema that cannot be used. */
+  compileAll(): void {
+    const faults = this.#compilations.flatMap((compile) => {
+      try {
+        compile()
+        return []
+      } catch (error) {
+        return [reasonOf(error)]
+      }
+    })
+    if (faults.length > 0) throw invalidSchemas(faults)
+  }
+
+  #defer<A, B>(place: Place, compile: () => (value: A) => B): (value: A) => B {
+    const name = `${place.httpPart ?? 'answer'} ${JSON.stringify([place.schema, place.shared])}`
+    const compileNow = () => {
+      try {
+        const now = compile()
+        compiled.set(name, now)
+        return now
+      } catch (error) {
+        throw new Error(`${describe(place)}: ${reasonOf(error)}`, { cause: error })
+      }
+    }
+    let used: ((value: A) => B) | undefined
+    const find = () => {
+      used ??= (compiled.get(name) as typeof used) ?? compileNow()
+      return used
+    }
+    this.#compilations.push(find)
+    return (value) => (used ?? find())(value)
+  }
+}
+
+/** The serializers are those of Fastify, of the version that it brings. */
+function loadBuildSerializer(): BuildSerializer {
+  const fastify = createRequire(import.meta.url).resolve('fastify')
+  return createRequire(fastify)('@fastify/fast-json-stringify-compiler')()
+}
+
+const describe = ({ method, url, httpPart, httpStatus }: Place) =>
+  `${httpPart === undefined ? `answer ${httpStatus}` : `request (${httpPart})`} of ${method} ${url}`
+
+const invalidSchemas = (faults: readonly string[]) =>
+  httpError('PLINTH_HTTP_SCHEMA_INVALID', { faults: faults.map((fault) => `\n  ${fault}`).join('') })

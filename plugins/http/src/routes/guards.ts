@@ -1,0 +1,79 @@
+import { BusinessError } from '@plinth/kernel'
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { GuardHandler, RouteGuard } from '../contract.ts'
+import type { RouteInfo } from './declaration.ts'
+
+/** The hooks of one route. */
+export interface RouteHooks {
+  /** Before the body is read: gates, then access. */
+  readonly onRequest: readonly GuardHandler[]
+  /** After the body was parsed, before validation: signatures. */
+  readonly preValidation: readonly GuardHandler[]
+  /** After validation: quota. */
+  readonly preHandler: readonly GuardHandler[]
+}
+
+/** Nobody vouches for the caller of a route that is not public: closed rather than open (decision A1). */
+const refuseUnknownCaller: GuardHandler = () => {
+  throw new BusinessError('401', 'You are not logged in.', {
+    reason: 'access.identity-missing',
+    messageKey: 'messages.http.identity-missing',
+  })
+}
+
+/** Asks every guard about a route, once, before the server listens. */
+export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): RouteHooks {
+  const of = (stage: RouteGuard['stage']) =>
+    guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
+  const access = of('access')
+  const preValidation = of('signature')
+  const vouching = route.access === 'signed' ? preValidation : access
+  const isOpen = route.access === 'public' || vouching.length > 0
+  return {
+    onRequest: [...of('gate'), ...(isOpen ? access : [refuseUnknownCaller])],
+    preValidation,
+    preHandler: of('quota'),
+  }
+}
+
+/**
+ * Runs guards one after another as one Fastify hook. A guard that throws, or that sends a reply, ends the request. Guards
+ * that answer at once cost no promise.
+ */
+export function runInTurn(guards: readonly GuardHandler[]): onRequestHookHandler {
+  return (request, reply, done) => runFrom(guards, 0, request, reply, done)
+}
+
+type Done = (error?: Error) => void
+
+function runFrom(
+  guards: readonly GuardHandler[],
+  start: number,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: Done,
+) {
+  for (let index = start; index < guards.length; index++) {
+    if (reply.sent) return
+    let pending: void | Promise<void>
+    try {
+      pending = (guards[index] as GuardHandler)(request, reply)
+    } catch (error) {
+      refuse(error, done)
+      return
+    }
+    if (pending !== undefined) {
+      pending.then(
+        () => runFrom(guards, index + 1, request, reply, done),
+        (error) => refuse(error, done),
+      )
+      return
+    }
+  }
+  if (!reply.sent) done()
+}
+
+/** Fastify takes a missing error for leave to go on. */
+function refuse(reason: unknown, done: Done): void {
+  done(reason instanceof Error ? reason : new Error('A guard threw what is no error', { cause: reason }))
+}

@@ -1,0 +1,88 @@
+import helmet from '@fastify/helmet'
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import { FixedDocument } from '../openapi/fixed-document.ts'
+import { ofSite } from '../openapi/openapi.ts'
+import type { Site } from '../site.ts'
+import { addFastifyPlugin, addRawRoutes } from './add-routes.ts'
+import type { BookedFastifyPlugin, RouteBook } from './route-book.ts'
+
+const docsPath = '/docs'
+
+/**
+ * What a browser may load on a page of ours: what we serve ourselves, nothing inline that runs. No `upgrade-insecure-
+ * requests`: the product also runs on plain HTTP behind a proxy or on one machine.
+ */
+const contentSecurityPolicy = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'self'"],
+    baseUri: ["'self'"],
+    fontSrc: ["'self'", 'data:'],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["'self'", 'data:', 'blob:'],
+    objectSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    scriptSrcAttr: ["'none'"],
+    styleSrc: ["'self'"],
+  },
+}
+
+/** A year, with all subdomains. */
+const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
+
+/** The API description, and whose it is. */
+interface Description {
+  readonly document: object
+  readonly site: Site
+}
+
+/**
+ * Everything that is no envelope: raw routes, pages, the Fastify plugins of others and the API reference. They live in a
+ * context of their own, because the security headers of pages cost more than a whole envelope route.
+ */
+export async function addPages(
+  app: FastifyInstance,
+  book: RouteBook,
+  description: Description | undefined,
+): Promise<void> {
+  await app.register(async (pages) => {
+    await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
+    // Helmet would send it on plain HTTP too, which RFC 6797, section 7.2, forbids.
+    pages.addHook('onRequest', (request, reply, done) => {
+      if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
+      done()
+    })
+    addRawRoutes(pages, book)
+    const reference = description === undefined ? [] : [referenceOf(description)]
+    for (const plugin of [...book.fastifyPlugins, ...reference]) await addFastifyPlugin(pages, book, plugin)
+  })
+}
+
+/** A browsable reference whose assets we serve ourselves. */
+const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
+  plugin: 'http',
+  access: 'public',
+  async register(docs: FastifyInstance) {
+    await docs.register(swagger, { mode: 'static', specification: { document: document as never } })
+    await docs.register(swaggerUi, {
+      routePrefix: docsPath,
+      logo: null as never,
+      theme: { title: 'API reference' },
+      // Without the bar that loads descriptions from anywhere.
+      uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false },
+      // Its name and address may change while it runs.
+      transformSpecification: (shown) => ofSite(shown, site) as Record<string, unknown>,
+      transformSpecificationClone: false,
+      // The reference writes style attributes.
+      transformStaticCSP: (policy) => policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),
+    })
+    const described = new FixedDocument(
+      () => `${site.title}\n${site.url}`,
+      () => ofSite(document, site),
+    )
+    docs.get(`${docsPath}/openapi.json`, async (request, reply) => described.send(request, reply))
+  },
+})

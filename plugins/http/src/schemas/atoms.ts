@@ -1,0 +1,39 @@
+import type { TSchema } from 'typebox'
+import { Type } from './schema-builders.ts'
+
+/** Id of a stored thing: assigned by the product, sortable by time, exact in a JSON number. */
+export const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+export const idParams = Type.Object({ id })
+
+/** A number of things. */
+export const count = Type.Integer({ minimum: 0 })
+
+/** A moment: ISO 8601, UTC. */
+export const instant = Type.String({ format: 'date-time' })
+
+/** Text of an answer. */
+export const text = Type.String()
+
+/** One line of input: without control characters and halves of characters, which not every database can store. */
+export const line = (maxLength: number, options: { readonly minLength?: number; readonly description?: string } = {}) =>
+  Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
+
+export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
+  Type.Union([schema, Type.Null()], options)
+
+/** Version of a thing, in a change of it: the one that the change starts from. */
+export const version = Type.Integer({ minimum: 1, description: 'Version that the change starts from.' })
+/** Version of a thing, in an answer. */
+export const currentVersion = Type.Integer({
+  description: 'Goes back with a change: a change of what somebody else changed is refused.',
+})
+export const versionQuery = Type.Object({ version: Type.Optional(version) })
+
+/** Answer of what changes many. */
+export const affected = Type.Object({ affected: count })
+/** Answer of what has nothing to say. */
+export const nothing = Type.Null()
+
+/** The same schema with a description. */
+export const described = <T extends TSchema>(schema: T, description: string): T =>
+  Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T, { description })

@@ -1,0 +1,168 @@
+import { createRequire } from 'node:module'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
+import type { TSchema } from 'typebox'
+import type { Clean } from 'typebox/value'
+import { prepareSchema } from './input-schema.ts'
+
+/** One broken rule. */
+export interface Fault {
+  /** Where, as a caller writes it: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` for the whole. */
+  readonly field: string
+  /** The keyword of the schema: `required`, `minLength`, `type`. */
+  readonly rule: string
+  /** Values for the placeholders of the message. */
+  readonly params: Readonly<Record<string, string | number>>
+}
+
+/** Input that breaks its schema. */
+export class InvalidInput extends Error {
+  override readonly name = 'InvalidInput'
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super('Invalid input')
+    this.faults = faults
+  }
+}
+
+/** Broken rules that are looked at: each is compared with all others, and a caller chooses how many there are. */
+const mostFaults = 200
+/** Above this size (in characters of JSON) only the first fault is looked for: a huge list must not make a huge report. */
+const largestFullReport = 65_536
+
+const common: Options = {
+  strict: true,
+  strictTypes: false,
+  strictTuples: false,
+  strictRequired: false,
+  allowUnionTypes: true,
+  removeAdditional: true,
+  useDefaults: true,
+}
+
+/**
+ * Compiles request schemas. JSON bodies are taken as they are: `"1"` is no number and `"false"` no boolean. Parameters
+ * and query values arrive as text and are converted by their schema. Members that a schema does not declare are ignored
+ * and never reach a handler (C-011). Integers beyond 2^53 - 1 are refused, because JSON has rounded them already (K-015).
+ */
+export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
+  const body = compilerPair({ ...common, coerceTypes: false })
+  // `1e400` is converted to Infinity, for which the strict form skips every rule of numbers, also `maximum`.
+  const text = compilerPair({ ...common, coerceTypes: 'array', strictNumbers: false })
+  return ({ schema, httpPart = 'body' }) => {
+    const { compiled, needsCleaning } = prepareSchema(schema as TSchema)
+    const { first, all } = httpPart === 'body' ? body : text
+    const isValid = first(compiled)
+    // Compiled when the first bad input comes: most routes never need it.
+    let fullReport: ValidateFunction | undefined
+    const part = { querystring: 'query', params: 'path' }[httpPart] ?? httpPart
+    const reject = (value: unknown) => {
+      const isSmall = sizeOf(value) <= largestFullReport
+      if (isSmall) fullReport ??= all(compiled)
+      const judge = (isSmall ? fullReport : undefined) ?? isValid
+      judge(value)
+      return { error: new InvalidInput(faultsOf(judge.errors ?? [], part)) }
+    }
+    const clean = needsCleaning ? loadClean() : undefined
+    const wantsObject = (compiled as { type?: unknown }).type === 'object'
+    return (data: unknown) => {
+      // No body at all: judged like `{}`, so that the answer names the fields that are missing.
+      const value = data === null && wantsObject ? {} : data
+      if (!isValid(value)) return reject(value)
+      if (clean !== undefined) return { value: clean(schema as TSchema, value) }
+      return value === data ? true : { value }
+    }
+  }
+}
+
+function compilerPair(options: Options) {
+  const create = (allErrors: boolean) => {
+    let shared: ReturnType<typeof createAjv> | undefined
+    const createOwn = () => createAjv({ ...options, allErrors, verbose: allErrors })
+    return (schema: object) => {
+      // Two plugins may each have a tree that they call "Node".
+      if (JSON.stringify(schema).includes('"$id"')) return createOwn().compile(schema)
+      shared ??= createOwn()
+      return shared.compile(schema)
+    }
+  }
+  return { first: create(false), all: create(true) }
+}
+
+const require = createRequire(import.meta.url)
+
+/** Loaded by the first request that is validated: it takes longer than the start of the kernel. */
+function createAjv(options: Options) {
+  const { Ajv } = require('ajv') as typeof import('ajv')
+  const ajv = new Ajv(options)
+  // For the API description alone.
+  ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort'])
+  require('ajv-formats')(ajv)
+  return ajv
+}
+
+/** Loaded by the first route that needs it: few do, and it costs every process 6 MB. */
+function loadClean(): typeof Clean {
+  return require('typebox/value').Clean
+}
+
+/** Characters of JSON; infinite for what is nested too deep to tell. */
+function sizeOf(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
+  const errors = all.slice(0, mostFaults)
+  const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
+  const faults = errors
+    .filter((error) => !unions.some((union) => error !== union && error.schemaPath.startsWith(`${union.schemaPath}/`)))
+    .map((error) => {
+      const branches = errors.filter(
+        ({ schemaPath, instancePath }) =>
+          schemaPath.startsWith(`${error.schemaPath}/`) && instancePath === error.instancePath,
+      )
+      return faultOf(unions.includes(error) ? (describeUnion(error, branches) ?? error) : error, part)
+    })
+  return [...new Map(faults.map((fault) => [`${fault.field} ${fault.rule}`, fault])).values()]
+}
+
+/** A union of plain types or of constants reads like one rule. */
+function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): ErrorObject | undefined {
+  if (branches.length === 0) return undefined
+  const alternatives: unknown = union.schema
+  if (Array.isArray(alternatives) && alternatives.every((branch) => 'const' in branch)) {
+    return { ...union, keyword: 'enum', params: { allowedValues: alternatives.map((branch) => branch.const) } }
+  }
+  if (branches.every(({ keyword }) => keyword === 'type')) {
+    return { ...union, keyword: 'type', params: { type: branches.flatMap(({ params }) => params['type']) } }
+  }
+  return undefined
+}
+
+function faultOf({ keyword, instancePath, params }: ErrorObject, part: string): Fault {
+  const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
+  const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
+  const texts: Record<string, string | number> = { field, rule: keyword }
+  for (const [name, value] of Object.entries(params)) {
+    if (typeof value === 'string' || typeof value === 'number') texts[name] = value
+    else if (Array.isArray(value)) texts[name] = value.join(', ')
+  }
+  const allowed = params['allowedValues'] ?? (keyword === 'const' ? [params['allowedValue']] : undefined)
+  if (Array.isArray(allowed)) texts['allowed'] = allowed.map((value) => JSON.stringify(value)).join(', ')
+  return { field, rule: keyword, params: texts }
+}
+
+/** `/items/0/first~1name` -> `items[0].first/name` */
+function fieldName(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, name) => (/^\d+$/.test(name) ? `${path}[${name}]` : `${path}.${name}`), '')
+    .replace(/^\./, '')
+}

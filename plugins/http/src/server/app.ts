@@ -1,0 +1,280 @@
+import { type IncomingMessage, type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { Clock, Logger } from '@plinth/kernel'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type onSendHookHandler } from 'fastify'
+import type { CallerAddresses } from '../caller/client-ip.ts'
+import type { Forwarding } from '../caller/forwarding.ts'
+import { hostFault } from '../caller/host-check.ts'
+import { traceHeader, traceIdOf } from '../caller/trace-id.ts'
+import { envelopeType, failureText, noSniff } from '../envelope.ts'
+import { type Failure, failureOf, transportFailure } from '../failure.ts'
+import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
+import { UnmatchedAnswers } from '../routes/unmatched.ts'
+import type { Say } from '../texts.ts'
+import { answerBare, answerConnection, bareAnswer } from './bare-answer.ts'
+import { boundConnections, type ConnectionBounds } from './connection-bounds.ts'
+import { acceptJsonAlone } from './json-body.ts'
+import { type OverloadBounds, OverloadValve } from './overload.ts'
+import type { RouteDurations } from './request-durations.ts'
+import { RequestLog } from './request-log.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Monotonic milliseconds of its arrival. */
+    startedAt: number
+  }
+  interface FastifyContextConfig {
+    /** Code to count when the request did not fail; the HTTP status when absent. */
+    successCode?: string
+    /** See `RawRouteDeclaration`. */
+    plainFaults?: boolean
+  }
+}
+
+/** What the application needs to know about the product around it. */
+export interface AppSettings extends ConnectionBounds {
+  readonly bodyLimit: number
+  readonly requestTimeoutMs: number
+  readonly overload: OverloadBounds
+  /** Paths of routes that are served under any load. */
+  readonly alwaysServed: ReadonlySet<string>
+  readonly isAccessLogged: () => boolean
+  readonly isDraining: () => boolean
+  readonly addresses: CallerAddresses
+  readonly forwarding: Forwarding
+  readonly localeOf: (acceptLanguage: string | undefined) => string
+  readonly say: Say
+  /** Where to count the requests of a route; absent when metrics are off. */
+  readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The longest that Node.js waits between two looks for requests that take too long to arrive. */
+const longestTimeoutCheckMs = 30_000
+const longestHeadersMs = 60_000
+
+/**
+ * The application without routes: request facts, failures, input rules. What a request does not ask for costs it nothing:
+ * facts are getters, a log child is made at its first line, and there is one hook before the handler and one after it.
+ */
+export function createApp(settings: AppSettings, schemas: DeferredSchemas): FastifyInstance {
+  const { bodyLimit, requestTimeoutMs, say, localeOf, addresses, forwarding, clock, log } = settings
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
+    logFailure(error, failure, request)
+    request.failureCode = failure.code
+    const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainFaults === true
+    sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
+  }
+  const { strip } = forwarding
+  const app = Fastify({
+    logger: false,
+    ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
+    genReqId: traceIdOf,
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      connectionsCheckingInterval: Math.min(requestTimeoutMs, longestTimeoutCheckMs),
+      // Node.js looks at the time of the whole request only when that of its headers is not longer.
+      headersTimeout: Math.min(requestTimeoutMs, longestHeadersMs),
+      // Checked below: Node.js would answer without a body, and takes the first of two.
+      requireHostHeader: false,
+    },
+    schemaController: { compilersFactory: schemas.compilers },
+    // A request that arrives while we drain is served; its connection is closed after it.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
+    clientErrorHandler(error, socket) {
+      if (error.code === 'ECONNRESET' || !socket.writable) return
+      answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
+    },
+  })
+  const valve = guardServer(app, settings)
+  app.server.on('checkExpectation', (request, response) => {
+    const locale = localeOf(request.headers['accept-language'])
+    response.setHeader(traceHeader, traceIdOf(request))
+    answerBare(response, transportFailure('expectation', say, locale))
+  })
+
+  // Not by Fastify's options: with a logger of its own it would make a child and two listeners for each request.
+  app.log = new RequestLog(log)
+
+  defineFact(app, 'traceId', (request) => request.id)
+  defineFact(app, 'locale', (request) => localeOf(request.headers['accept-language']))
+  defineFact(app, 'clientIp', ({ raw }) => addresses.client(raw.socket.remoteAddress, raw.headers))
+  defineFact(app, 'peerIp', ({ raw }) => addresses.peer(raw.socket.remoteAddress).address)
+  defineFact(app, 'contextPath', ({ raw }) => forwarding.contextPath(raw))
+  defineFact(app, 'isHttps', ({ raw }) => forwarding.isHttps(raw))
+  defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
+
+  app.setErrorHandler(fail)
+  acceptJsonAlone(app)
+
+  app.addHook('onRequest', (request, reply, done) => {
+    // Plain members rather than decorators, which Fastify copies one by one: measured, 1 % of a fast route.
+    request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
+    request.failureCode = ''
+    const own = new RequestLog(log, request)
+    request.log = own
+    reply.log = own
+    reply.header(traceHeader, request.id)
+    if (isPersonal(request)) reply.header('cache-control', 'no-store')
+    done(hostFault(request.raw))
+  })
+  app.addHook('onRoute', (route) => {
+    const durations = settings.durationsOf?.(String(route.method), route.url)
+    const finish = finisher(settings, valve, durations, route.config?.successCode)
+    route.onSend = [...[route.onSend ?? []].flat(), finish]
+  })
+  const finishUnmatched = finisher(settings, valve, settings.durationsOf?.('*', 'unmatched'), undefined)
+  const unmatched = new UnmatchedAnswers(app, say)
+  app.setNotFoundHandler((request, reply) => {
+    const answer = unmatched.to(request)
+    reply.code(answer.status).headers(answer.headers)
+    finishUnmatched.call(app, request, reply, undefined, () => {
+      reply.send(answer.body)
+    })
+  })
+  return app
+}
+
+/** Puts bounds and valve before the application. What is injected into it passes neither. */
+function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve {
+  const { alwaysServed, forwarding, isDraining, localeOf, say, clock, log } = settings
+  const durations = settings.durationsOf?.('*', 'overloaded')
+  const answers = new Map<string, ReturnType<typeof bareAnswer>>()
+  const refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
+    const locale = localeOf(request.headers['accept-language'])
+    const answer = answers.get(locale) ?? bareAnswer(transportFailure('overloaded', say, locale))
+    answers.set(locale, answer)
+    const traceId = traceIdOf(request)
+    response.setHeader(traceHeader, traceId)
+    response.setHeader('retry-after', retryAfterSeconds)
+    response.setHeader('cache-control', 'no-store')
+    if (isDraining()) response.setHeader('connection', 'close')
+    response.writeHead(answer.status, answer.headers).end(answer.body)
+    const { method = '', url = '', arrivedAt = 0 } = request
+    record(settings, durations, { method, url, status: 503, code: '503', startedAt: arrivedAt }, (facts, message) =>
+      log.info({ traceId, ...facts }, message),
+    )
+  }
+  const valve = new OverloadValve({ bounds: settings.overload, clock, log, serve: app.routing, refuse })
+  const { server } = app
+  server.removeAllListeners('request')
+  boundConnections(server, settings)
+  server.on('connection', () => valve.connectionCame())
+  server.on('request', (request, response) => {
+    // Cut by its bound: what was read with it is not worked on.
+    if (request.socket.destroyed) return
+    const url = request.url ?? ''
+    const [path = ''] = (forwarding.strip?.(url) ?? url).split('?', 1)
+    // A WebSocket would take a place for as long as it lives; connections have a bound of their own.
+    if (alwaysServed.has(path) || isUpgrade(request)) app.routing(request, response)
+    else valve.enter(request, response)
+  })
+  return valve
+}
+
+/**
+ * What belongs to one caller is kept by no cache: every answer of the API, logins among them, and every answer to whoever
+ * showed a credential. A handler that knows better (public files, assets with a hash in their name) says so itself.
+ */
+const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
+  url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
+
+/** As Node.js itself decides, without saying so in its types. */
+const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
+
+/** What a route has said about content that it now does not send. */
+const aboutContent = new Set([
+  ...['accept-ranges', 'content-disposition', 'content-encoding', 'content-language', 'content-range'],
+  ...['etag', 'expires', 'last-modified'],
+])
+
+/** Sends a failure in its envelope, whatever the route would have sent. No cache keeps it. */
+export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
+  // A header that cannot be sent may be the failure itself; it would fail this answer too.
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (aboutContent.has(name) || !isSendable(name, value)) reply.removeHeader(name)
+  }
+  reply
+    .code(status)
+    .headers(headers)
+    .header('cache-control', 'no-store')
+    .header(noSniff.name, noSniff.value)
+    .header(traceHeader, reply.request.id)
+    .type(envelopeType)
+    .send(failureText(code, message, data))
+}
+
+function isSendable(name: string, value: unknown): boolean {
+  try {
+    for (const each of [value].flat()) validateHeaderValue(name, each as string)
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function defineFact(app: FastifyInstance, name: string, read: (request: FastifyRequest) => unknown): void {
+  app.decorateRequest(name, {
+    getter(this: FastifyRequest) {
+      return read(this)
+    },
+  } as never)
+}
+
+/** Last step of every answer: gives its place back, closes the connection while we drain, counts, logs. */
+function finisher(
+  settings: AppSettings,
+  valve: OverloadValve,
+  durations: RouteDurations | undefined,
+  successCode: string | undefined,
+): onSendHookHandler {
+  return (request, reply, _payload, done) => {
+    valve.leave(request.raw)
+    if (settings.isDraining()) reply.header('connection', 'close')
+    const { method, url, startedAt, failureCode } = request
+    const status = reply.statusCode
+    const code = failureCode || (status === 200 ? successCode : undefined) || String(status)
+    record(settings, durations, { method, url, status, code, startedAt }, (facts, message) =>
+      request.log.info(facts, message),
+    )
+    done()
+  }
+}
+
+/** Counts an answer, and logs it where each request is. */
+function record(
+  { clock, isAccessLogged }: AppSettings,
+  durations: RouteDurations | undefined,
+  answer: {
+    readonly method: string
+    readonly url: string
+    readonly status: number
+    readonly code: string
+    readonly startedAt: number
+  },
+  write: (facts: object, message: string) => void,
+): void {
+  const isLogged = isAccessLogged()
+  if (durations === undefined && !isLogged) return
+  const { method, url, status, code, startedAt } = answer
+  const durationMs = clock.monotonic() - startedAt
+  durations?.observe(code, durationMs / 1000)
+  if (isLogged) write({ method, path: url.split('?', 1)[0], status, code, durationMs }, 'request')
+}
+
+function logFailure(error: unknown, { kind, code, message }: Failure, request: FastifyRequest): void {
+  const { method, url } = request.routeOptions
+  if (kind !== 'unexpected') {
+    request.log.debug({ method, route: url, code }, message)
+    return
+  }
+  if (request.raw.destroyed && !request.raw.complete) {
+    request.log.debug({ method, route: url }, 'the caller went away')
+    return
+  }
+  request.log.error({ err: error, method, route: url }, 'request failed')
+}

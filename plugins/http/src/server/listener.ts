@@ -1,0 +1,135 @@
+import { Server, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { setImmediate as afterReading, setTimeout as realTime } from 'node:timers/promises'
+import { codeOf, type Logger } from '@plinth/kernel'
+import type { FastifyInstance } from 'fastify'
+import { httpError } from '../errors.ts'
+import { isWorkedFor } from './connection-bounds.ts'
+import { RequestLog } from './request-log.ts'
+
+/**
+ * How long the door stays open after the decision to drain, and then how often idle connections are looked for: a
+ * connection that is being made or a request on its way is answered, and the answer says goodbye. Real time, not the
+ * injected clock: sockets live in it.
+ */
+const graceMs = 100
+/** Milliseconds that a connection has to say what it wants when the door has closed behind it. */
+const unsaidMs = 1_000
+/** Turns of the event loop in which those are let in who wait for it: more than may wait. */
+const mostTurns = 5_000
+
+/** Connections that may wait to be accepted. Beyond it a caller's system tries again after seconds, unseen by us. */
+const backlog = 4_096
+
+/** The listening side of an application: opens the door, and closes it without cutting a request. */
+export class Listener {
+  readonly #app: FastifyInstance
+  readonly #log: Logger
+  readonly #sockets = new Set<Socket>()
+  #url: string | undefined
+
+  constructor(app: FastifyInstance, log: Logger) {
+    this.#app = app
+    this.#log = log
+    app.server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+  }
+
+  /** Base URL while it listens. */
+  get url(): string | undefined {
+    return this.#url
+  }
+
+  /** Throws `PLINTH_HTTP_LISTEN` with what to do when the address is taken or forbidden. */
+  async listen(host: string, port: number): Promise<void> {
+    // Fastify logs each address in words of its own.
+    const { log } = this.#app
+    this.#app.log = new RequestLog(this.#log.child({}, { level: 'silent' }))
+    try {
+      await this.#app.listen({ host, port, backlog })
+    } catch (error) {
+      const code = codeOf(error)
+      const fix = code === undefined ? undefined : listenFixes[code]
+      if (fix === undefined) throw error
+      throw httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
+    } finally {
+      this.#app.log = log
+    }
+    const address = this.#app.server.address()
+    const actual = typeof address === 'object' && address !== null ? address.port : port
+    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}`
+    this.#log.info({ url: this.#url }, 'listening')
+  }
+
+  /**
+   * Takes every connection that the system holds, without listening to them yet: who has an answer comes again. The system
+   * hands out one for each turn of the event loop, so a turn without one says that there are none.
+   */
+  async #acceptedAll(): Promise<readonly Socket[]> {
+    const { server } = this.#app
+    const listeners = server.rawListeners('connection') as ((socket: Socket) => void)[]
+    const held: Socket[] = []
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => held.push(socket))
+    await afterReading()
+    for (let turns = 0; turns < mostTurns; turns++) {
+      const before = held.length
+      await afterReading()
+      if (held.length === before) break
+    }
+    server.removeAllListeners('connection')
+    for (const listener of listeners) server.on('connection', listener)
+    return held
+  }
+
+  /**
+   * Closes the door after a short grace and right after the system's queue was emptied, because closing it resets the
+   * connections that wait there, and resolves when the last connection is gone. Requests under way are answered, and so are
+   * those that still come on an open connection; each answer then closes its connection. A connection that has not said
+   * what it wants has a second for it. When the signal aborts, what is left is cut.
+   */
+  async close(signal: AbortSignal): Promise<void> {
+    const { server } = this.#app
+    if (!server.listening) return
+    this.#url = undefined
+    await realTime(graceMs, undefined, { signal }).catch(() => undefined)
+    const waiting = await this.#acceptedAll()
+    const unsaidUntil = performance.now() + unsaidMs
+    let isClosed = false
+    const closed = new Promise<void>((resolve) => {
+      const done = () => {
+        isClosed = true
+        resolve()
+      }
+      // Not server.close(): it would cut idle connections at this very instant, some with a request on the wire.
+      Server.prototype.close.call(server, done)
+    })
+    for (const socket of waiting) server.emit('connection', socket)
+    const cut = () => {
+      if (this.#sockets.size > 0) {
+        this.#log.warn({ connections: this.#sockets.size }, 'connections cut at the drain deadline')
+      }
+      for (const socket of this.#sockets) socket.destroy()
+    }
+    signal.addEventListener('abort', cut)
+    if (signal.aborted) cut()
+    for (;;) {
+      await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
+      if (isClosed) break
+      // A process that was held up finds the timer due and requests unread: those come first.
+      await afterReading()
+      server.closeIdleConnections()
+      if (performance.now() < unsaidUntil) continue
+      for (const socket of this.#sockets) if (!isWorkedFor(socket)) socket.destroy()
+    }
+    signal.removeEventListener('abort', cut)
+  }
+}
+
+const listenFixes: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Stop the program that holds the port, or set platform.http.port to another.',
+  EACCES: 'Set platform.http.port to 1024 or above, or give the process the right to the port.',
+  EADDRNOTAVAIL: 'Set platform.http.host to an address of this machine.',
+}

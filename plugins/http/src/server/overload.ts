@@ -1,0 +1,188 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock, Logger } from '@plinth/kernel'
+import { LoopShare } from './loop-share.ts'
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** Monotonic milliseconds of its arrival; absent for one that passed no valve. */
+    arrivedAt?: number
+    /** Monotonic milliseconds since when it takes a place of the overload valve; absent when it takes none. */
+    inWorkSince?: number | undefined
+  }
+}
+
+export interface OverloadBounds {
+  /** Requests that are worked on at a time. */
+  readonly maxRequests: number
+  /** Requests that may wait for a place. */
+  readonly maxWaiting: number
+  /** Milliseconds that one may wait. */
+  readonly maxWaitMs: number
+}
+
+interface Waiting {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** In the working time of the event loop. */
+  readonly since: number
+}
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void
+type Refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
+
+/** A caller who is told to come back much later does not come back, and not all who were refused do. */
+const longestRetryAfterMs = 30_000
+/** How much the last request says about the pace of all. */
+const paceWeight = 1 / 16
+/** Of the longest wait: where those who wait will have begun within it, they are served, also after a standstill. */
+const shortQueue = 1 / 4
+
+/**
+ * Lets in what can be worked on, lets a bounded number wait for a bounded time, and refuses the rest at once. A caller who
+ * gets an answer then gets it soon, whatever comes at once.
+ *
+ * What waits is begun one after the other: a handler that never leaves the event loop, as with SQLite, then ends before the
+ * next one begins, and many such handlers do not make one endless turn of the loop together.
+ */
+export class OverloadValve {
+  readonly #bounds: OverloadBounds
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #serve: Serve
+  readonly #refuse: Refuse
+  readonly #loop: LoopShare
+  readonly #waiting = new Set<Waiting>()
+  #inWork = 0
+  /** Milliseconds from one begin to the next while others wait, whatever they wait for: a place, or the event loop. */
+  #pace = 0
+  /** Since when the next one could have begun: the last begin, or the first wait after it. */
+  #paceSince = 0
+  /** When all are served who wait or were refused, should all of those come again. */
+  #freeAt = 0
+  #isPumpDue = false
+  #isTimed = false
+  #refused = 0
+
+  /**
+   * @param serve begins a request that has a place
+   * @param refuse answers one that gets none; it must be cheap, because what it costs is lost for the others
+   */
+  constructor(parts: {
+    readonly bounds: OverloadBounds
+    readonly clock: Clock
+    readonly log: Logger
+    readonly serve: Serve
+    readonly refuse: Refuse
+  }) {
+    this.#bounds = parts.bounds
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#serve = parts.serve
+    this.#refuse = parts.refuse
+    this.#loop = new LoopShare(parts.clock)
+  }
+
+  /** A connection was accepted. */
+  connectionCame(): void {
+    this.#loop.connectionCame()
+  }
+
+  /** Serves the request when there is a place, at once or after a wait, or refuses it. */
+  enter(request: IncomingMessage, response: ServerResponse): void {
+    const { maxRequests, maxWaiting, maxWaitMs } = this.#bounds
+    const arrivedAt = this.#clock.monotonic()
+    request.arrivedAt = arrivedAt
+    const arrived = { request, response, since: this.#loop.workingTime(arrivedAt) }
+    const { size } = this.#waiting
+    if (size === 0 && this.#inWork < maxRequests && this.#loop.hasTime(arrivedAt)) this.#begin(arrived, arrivedAt)
+    else if (size < maxWaiting && size * this.#pace < maxWaitMs) {
+      if (size === 0) this.#paceSince = arrivedAt
+      this.#waiting.add(arrived)
+      response.once('close', () => this.#waiting.delete(arrived))
+      this.#pumpNextTurn()
+    } else this.#turnAway(arrived, arrivedAt)
+  }
+
+  /** The answer is made: sending it takes no place, however slowly it is read. */
+  leave(request: IncomingMessage): void {
+    const { inWorkSince } = request
+    if (inWorkSince === undefined) return
+    request.inWorkSince = undefined
+    this.#inWork--
+    // Not within the answer that is being made.
+    if (this.#waiting.size > 0) process.nextTick(() => this.#pump())
+  }
+
+  #begin({ request, response }: Waiting, now: number): void {
+    this.#inWork++
+    request.inWorkSince = now
+    // A caller that goes away gives its place back, and so does an answer that no hook sees.
+    response.once('close', () => this.leave(request))
+    this.#serve(request, response)
+  }
+
+  #pumpNextTurn(): void {
+    if (this.#isPumpDue) return
+    this.#isPumpDue = true
+    setImmediate(() => {
+      this.#isPumpDue = false
+      this.#pump()
+    })
+  }
+
+  /** Refuses who has waited too long, and begins the next one. */
+  #pump(): void {
+    for (const next of this.#waiting) {
+      const now = this.#clock.monotonic()
+      const leftMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - next.since)
+      const hasPlace = this.#inWork < this.#bounds.maxRequests
+      // After a standstill of the process all have waited long, and yet nobody needs to be refused.
+      const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
+      const isLate = leftMs <= 0 && !(hasPlace && isShort)
+      if (!isLate && !hasPlace) {
+        this.#pumpAfter(leftMs)
+        return
+      }
+      if (!this.#loop.hasTime(now)) break
+      this.#waiting.delete(next)
+      if (isLate) this.#turnAway(next, now)
+      else {
+        this.#notePace(now)
+        this.#begin(next, now)
+        break
+      }
+    }
+    if (this.#waiting.size > 0) this.#pumpNextTurn()
+    else if (this.#refused > 0) {
+      this.#log.info({ refused: this.#refused }, 'no longer overloaded')
+      this.#refused = 0
+    }
+  }
+
+  /** One long standstill is not the pace of all. */
+  #notePace(now: number): void {
+    const ms = Math.min(now - this.#paceSince, this.#bounds.maxWaitMs)
+    this.#pace += (ms - this.#pace) * paceWeight
+    this.#paceSince = now
+  }
+
+  /** Looks again when the oldest has waited long enough. */
+  #pumpAfter(ms: number): void {
+    if (this.#isTimed) return
+    this.#isTimed = true
+    this.#clock.sleep(ms).then(() => {
+      this.#isTimed = false
+      this.#pump()
+    })
+  }
+
+  /** Tells each when its turn would come, so that those who are refused together do not come again together. */
+  #turnAway({ request, response }: Waiting, now: number): void {
+    if (this.#refused++ === 0) {
+      this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are refused')
+    }
+    const freeAt = Math.max(this.#freeAt, now + this.#waiting.size * this.#pace) + this.#pace
+    this.#freeAt = Math.min(freeAt, now + longestRetryAfterMs)
+    this.#refuse(request, response, Math.max(1, Math.ceil((this.#freeAt - now) / 1000)))
+  }
+}

@@ -1,0 +1,96 @@
+import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
+import type { Clock } from '@plinth/kernel'
+import type { GuardedRequest, Identity, Principal } from '../contract.ts'
+import { iamError } from '../errors.ts'
+import { refusal } from '../failures.ts'
+import { assertOwnPage, cookieToken, sessionCookie } from '../sessions/session-cookie.ts'
+import { longestTrust } from './authority.ts'
+
+/**
+ * Lets a request pass that may: a valid token for `user` routes, the permission as well where a route asks for one. That
+ * is looked at before the body is read. A body may take its time, so what has a body is looked at again when that took
+ * longer than knowledge of authority is trusted: no handler begins on authority that was withdrawn a second ago. One that
+ * has begun is finished.
+ */
+export function accessGuards(
+  identity: Pick<Identity, 'authenticate'>,
+  clock: Pick<Clock, 'monotonic'>,
+): readonly RouteGuard[] {
+  const check = (request: GuardedRequest, permission: string | undefined): void | Promise<void> => {
+    const principal = identity.authenticate(tokenOf(request))
+    if (principal instanceof Promise) return principal.then((checked) => admit(request, permission, checked))
+    admit(request, permission, principal)
+  }
+  const forRoute =
+    (handlerFor: (permission: string | undefined, method: string) => ReturnType<RouteGuard['forRoute']>) =>
+    ({ access, method }: RouteInfo) => {
+      if (access === 'public' || access === 'signed') return undefined
+      return handlerFor(access === 'user' ? undefined : access.permission, method)
+    }
+  return [
+    {
+      name: 'iam.access',
+      stage: 'access',
+      security: () => ({ schemes: { cookie: { type: 'apiKey', in: 'cookie', name: sessionCookie } }, scopes: [] }),
+      forRoute: forRoute((permission, method) => {
+        if (method === 'GET') return (request) => check(request, permission)
+        return (request) => {
+          request.admittedAt = clock.monotonic()
+          return check(request, permission)
+        }
+      }),
+    },
+    {
+      name: 'iam.access-after-body',
+      stage: 'quota',
+      forRoute: forRoute((permission, method) => {
+        if (method === 'GET') return undefined
+        return (request) => {
+          if (clock.monotonic() - request.admittedAt >= longestTrust) return check(request, permission)
+        }
+      }),
+    },
+  ]
+}
+
+function admit(request: GuardedRequest, permission: string | undefined, principal: Principal): void {
+  if (permission !== undefined && !principal.can(permission)) {
+    throw refusal('permission-denied', { params: { permission }, data: { permission } })
+  }
+  request.principal = principal
+}
+
+/** The caller of a route that is not public. Throws "401" `iam.token-missing` on one that is. */
+export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Principal {
+  if (request.principal === undefined) throw refusal('token-missing')
+  return request.principal
+}
+
+/** Of the header, which no page of another site can make a browser send; else of the cookie, which it can. */
+function tokenOf(request: GuardedRequest): string {
+  const { authorization } = request.headers
+  if (authorization !== undefined) return bearerToken(authorization)
+  const token = cookieToken(request)
+  if (token === undefined) throw refusal('token-missing')
+  assertOwnPage(request)
+  return token
+}
+
+function bearerToken(header: string): string {
+  if (header.slice(0, 7).toLowerCase() !== 'bearer ') throw refusal('token-missing')
+  return header.slice(7).trim()
+}
+
+/**
+ * Every permission that a route asks for must be one that roles can be given.
+ *
+ * @throws PlinthError `PLINTH_IAM_PERMISSION_UNDECLARED` with all such routes and their plugins
+ */
+export function assertPermissionsDeclared(routes: HttpServer['routes'], isDeclared: (code: string) => boolean): void {
+  const undeclared = routes.flatMap(({ method, path, plugin, access }) =>
+    typeof access === 'object' && !isDeclared(access.permission)
+      ? [`${method} ${path} of plugin "${plugin}" needs "${access.permission}"`]
+      : [],
+  )
+  if (undeclared.length > 0) throw iamError('PLINTH_IAM_PERMISSION_UNDECLARED', { routes: undeclared.join('; ') })
+}

@@ -1,0 +1,55 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { Database } from '@plinth/database'
+import type { Kernel, LocalizedText, PermissionDeclaration } from '@plinth/kernel'
+import { Permission } from '../entities.ts'
+
+export interface DeclaredPermission extends PermissionDeclaration {
+  readonly plugin: string
+}
+
+/** The permissions that the loaded plugins declare. */
+export class PermissionCatalogue {
+  readonly #declared: ReadonlyMap<string, DeclaredPermission>
+
+  /** A code has one owner: the planner has seen to it. */
+  constructor(plugins: Kernel['plugins']) {
+    this.#declared = new Map(
+      plugins.flatMap(({ id: plugin, permissions = [] }) =>
+        permissions.map((permission) => [permission.code, { ...permission, plugin }] as const),
+      ),
+    )
+  }
+
+  /** In order of their codes. */
+  get declared(): readonly DeclaredPermission[] {
+    return [...this.#declared.values()].sort((a, b) => (a.code < b.code ? -1 : 1))
+  }
+
+  has(code: string): boolean {
+    return this.#declared.has(code)
+  }
+
+  /** Writes new and changed declarations into the table. Those of plugins that are gone stay. */
+  async store(db: Database): Promise<void> {
+    const write = () =>
+      db.transactional(async (em) => {
+        const stored = new Map((await em.findAll(Permission)).map((row) => [row.code, row]))
+        for (const { code, plugin, displayName } of this.#declared.values()) {
+          const name = englishText(displayName)
+          const row = stored.get(code)
+          if (row === undefined) em.create(Permission, { id: db.newId(), code, plugin, name })
+          else em.assign(row, { plugin, name })
+        }
+      })
+    try {
+      await write()
+    } catch (error) {
+      if (!(error instanceof UniqueConstraintViolationException)) throw error
+      // Another instance started at the same time; what it wrote is there at the second look.
+      await write()
+    }
+  }
+}
+
+/** Shown where no translator is at hand. */
+export const englishText = (text: LocalizedText) => (typeof text === 'string' ? text : text.en)

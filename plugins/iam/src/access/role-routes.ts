@@ -1,0 +1,161 @@
+import { type Database, findPage } from '@plinth/database'
+import {
+  answerList,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  nothing,
+  nullable,
+  routesWith,
+  sortQuery,
+  Type,
+  version,
+  versionQuery,
+} from '@plinth/http'
+import { idempotent } from '@plinth/idempotency'
+import { localize } from '@plinth/kernel'
+import type { Static } from 'typebox'
+import { actorOf } from '../accounts/inputs.ts'
+import { dataScopeSchema, roleView, roleViews } from '../accounts/views.ts'
+import { Permission, Role } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { own } from '../permissions.ts'
+import type { PermissionCatalogue } from './permission-catalogue.ts'
+import type { Roles } from './roles.ts'
+
+interface RoleRouteParts {
+  readonly db: Database
+  readonly roles: Roles
+  readonly catalogue: PermissionCatalogue
+}
+
+const path = '/api/v1/admin/iam/roles'
+const sort = sortQuery({ id: 'id', code: 'code', name: 'name', createdAt: 'created_at' }, 'id')
+const roleQuery = Type.Object({
+  ...listQuery.properties,
+  ...sort.properties,
+  keyword: Type.Optional(line(100, { description: 'Part of the code or name.' })),
+})
+const content = Type.Object({
+  name: line(128),
+  description: Type.Optional(nullable(line(500))),
+  dataScope: Type.Optional(dataScopeSchema),
+  permissions: Type.Array(Type.String({ maxLength: 128, pattern: '^[a-z0-9:._-]+$' }), {
+    maxItems: 2000,
+    uniqueItems: true,
+  }),
+})
+const permissionView = Type.Object({
+  code: Type.String(),
+  plugin: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  loaded: Type.Boolean({ description: 'False for one of a plugin that is no longer loaded; it grants nothing.' }),
+})
+
+const { route } = routesWith<RoleRouteParts>()
+
+async function viewOf(db: Database, role: Role | null) {
+  const [one] = await roleViews(db.fork(), role === null ? [] : [role])
+  if (one === undefined) throw refusal('role-unknown')
+  return one
+}
+
+function listRoles(db: Database, query: Static<typeof roleQuery>) {
+  const em = db.fork()
+  const search = { text: query.keyword ?? '', properties: ['code', 'name'] }
+  return answerList(query, sort.parse(query.sort), async (window) => {
+    const found = await findPage(em, Role, {}, window, { search })
+    return { ...found, items: await roleViews(em, found.items) }
+  })
+}
+
+/** Those of the loaded plugins, then what is left of plugins that are gone. */
+async function listPermissions(catalogue: PermissionCatalogue, db: Database, locale: string) {
+  const declared = catalogue.declared.map(({ code, plugin, displayName, description }) => ({
+    ...{ code, plugin, loaded: true },
+    name: localize(displayName, locale),
+    description: description === undefined ? null : localize(description, locale),
+  }))
+  const stored = await db.fork().findAll(Permission, { orderBy: { code: 'asc' } })
+  const gone = stored.filter(({ code }) => !catalogue.has(code))
+  return [
+    ...declared,
+    ...gone.map(({ code, plugin, name }) => ({ code, plugin, name, description: null, loaded: false })),
+  ]
+}
+
+/** Administration of roles. */
+export const roleRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Roles',
+    access: { permission: own.roleView },
+    request: { query: roleQuery },
+    response: listPage(roleView),
+    handler: ({ query }, { db }) => listRoles(db, query),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One role',
+    access: { permission: own.roleView },
+    request: { params: idParams },
+    response: roleView,
+    handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id)),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Create a role',
+    access: { permission: own.roleSave },
+    annotations: [idempotent],
+    request: {
+      body: Type.Object({
+        code: Type.String({ maxLength: 64, pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', description: 'kebab-case' }),
+        ...content.properties,
+      }),
+    },
+    response: roleView,
+    handler: async (request, { db, roles }) =>
+      viewOf(db, await roles.create(request.body.code, contentOf(request.body), actorOf(request))),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id`,
+    summary: 'Replace the content of a role',
+    access: { permission: own.roleSave },
+    request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
+    response: roleView,
+    handler: async (request, { db, roles }) => {
+      const { params, body } = request
+      return viewOf(db, await roles.update(params.id, contentOf(body), body.version, actorOf(request)))
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    summary: 'Delete a role that nobody holds',
+    access: { permission: own.roleSave },
+    request: { params: idParams, query: versionQuery },
+    response: nothing,
+    handler: async (request, { roles }) => {
+      await roles.delete(request.params.id, request.query.version, actorOf(request))
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/iam/permissions',
+    summary: 'All permissions that plugins declare or declared',
+    access: { permission: own.roleView },
+    response: Type.Array(permissionView),
+    handler: ({ locale }, { db, catalogue }) => listPermissions(catalogue, db, locale),
+  }),
+]
+
+function contentOf({ name, description, dataScope, permissions }: Static<typeof content>) {
+  return { name, description: description ?? null, dataScope: dataScope ?? 'self', permissions }
+}

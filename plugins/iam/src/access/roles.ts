@@ -1,0 +1,142 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { Database } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
+import { assertCovered, type UserRules } from '../accounts/user-rules.ts'
+import { touch } from '../accounts/users.ts'
+import type { AuditTrail } from '../audit/audit.ts'
+import type { Actor, DataScope } from '../contract.ts'
+import { Role, RolePermission, UserRole } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { Authority } from './authority.ts'
+import { resolveGrants } from './grants.ts'
+import type { PermissionCatalogue } from './permission-catalogue.ts'
+import type { RoleGrants } from './role-grants.ts'
+
+export interface RoleContent {
+  readonly name: string
+  readonly description: string | null
+  readonly dataScope: DataScope
+  readonly permissions: readonly string[]
+}
+
+/** Every change of roles, under the lock of `Authority`. */
+export class Roles {
+  readonly #db: Database
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #authority: Authority
+  readonly #grants: RoleGrants
+  readonly #rules: UserRules
+  readonly #catalogue: PermissionCatalogue
+  readonly #audit: AuditTrail
+
+  constructor(parts: {
+    readonly db: Database
+    readonly clock: Clock
+    readonly authority: Authority
+    readonly roles: RoleGrants
+    readonly rules: UserRules
+    readonly catalogue: PermissionCatalogue
+    readonly audit: AuditTrail
+  }) {
+    this.#db = parts.db
+    this.#clock = parts.clock
+    this.#authority = parts.authority
+    this.#grants = parts.roles
+    this.#rules = parts.rules
+    this.#catalogue = parts.catalogue
+    this.#audit = parts.audit
+  }
+
+  /**
+   * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403"
+   *   `iam.beyond-own-authority` for more than the actor holds
+   */
+  create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
+    return this.#db.transactional(async (em) => {
+      await this.#authority.lock()
+      if ((await em.count(Role, { code })) > 0) throw refusal('role-code-taken')
+      this.#assertMayGive(content, content.permissions, actor)
+      const now = new Date(this.#clock.now())
+      const { permissions, ...fields } = content
+      const role = em.create(Role, {
+        ...{ id: this.#db.newId(), code, ...fields },
+        ...{ builtIn: false, version: 1, createdAt: now, updatedAt: now },
+      })
+      this.#addPermissions(em, role.id, permissions)
+      await em.flush()
+      await this.#audit.record(actor, 'role.create', role.id, summaryOf(code, content))
+      return role
+    })
+  }
+
+  /**
+   * Gives a role new content. The content that it has changes nothing.
+   *
+   * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
+   *   `iam.out-of-scope` when somebody holds it whom the actor does not reach, and as `create`
+   */
+  update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
+    return this.#db.transactional(async (em) => {
+      await this.#authority.lock()
+      const role = await this.#changeable(em, id, actor)
+      await this.#audit.assertVersion('role', role, version)
+      const held = (await em.find(RolePermission, { roleId: id })).map(({ permissionCode }) => permissionCode)
+      const added = content.permissions.filter((code) => !held.includes(code))
+      const removed = held.filter((code) => !content.permissions.includes(code))
+      this.#assertMayGive(content, added, actor)
+      await this.#rules.assertHoldersInScope(em, id, actor)
+      const { permissions: _, ...fields } = content
+      const grantsDiffer = added.length + removed.length > 0 || fields.dataScope !== role.dataScope
+      const isSame = fields.name === role.name && fields.description === (role.description ?? null)
+      if (!grantsDiffer && isSame) return role
+      if (grantsDiffer) await this.#authority.changeOfAll()
+      if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
+      this.#addPermissions(em, id, added)
+      Object.assign(role, fields)
+      touch(role, this.#clock)
+      await em.flush()
+      await this.#audit.record(actor, 'role.update', id, { ...summaryOf(role.code, content), added, removed })
+      return role
+    })
+  }
+
+  /** Throws as `update`, and "409" `iam.role-in-use` while users hold it. */
+  delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+    return this.#db.transactional(async (em) => {
+      await this.#authority.lock()
+      const role = await this.#changeable(em, id, actor)
+      await this.#audit.assertVersion('role', role, version)
+      const count = await em.count(UserRole, { roleId: id })
+      if (count > 0) throw refusal('role-in-use', { params: { count }, data: { count } })
+      await em.nativeDelete(RolePermission, { roleId: id })
+      await em.nativeDelete(Role, { id })
+      await this.#audit.record(actor, 'role.delete', id, { code: role.code })
+    })
+  }
+
+  async #changeable(em: SqlEntityManager, id: number, actor: Actor): Promise<Role> {
+    const role = await em.findOne(Role, id)
+    if (role === null) throw refusal('role-unknown')
+    if (role.builtIn) throw refusal('role-built-in')
+    if ('principal' in actor) assertCovered(actor.principal, await this.#grants.ofRoles(em, [id]))
+    return role
+  }
+
+  /** What a role already holds may stay, also when its plugin is gone. */
+  #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
+    const permission = added.find((code) => !this.#catalogue.has(code))
+    if (permission !== undefined) throw refusal('permission-unknown', { params: { permission }, data: { permission } })
+    if ('principal' in actor)
+      assertCovered(actor.principal, resolveGrants([{ code: '', dataScope, permissions: added }]))
+  }
+
+  #addPermissions(em: SqlEntityManager, roleId: number, codes: readonly string[]): void {
+    for (const permissionCode of new Set(codes)) {
+      em.create(RolePermission, { id: this.#db.newId(), roleId, permissionCode })
+    }
+  }
+}
+
+function summaryOf(code: string, { name, dataScope, permissions }: RoleContent) {
+  return { code, name, dataScope, permissions: [...permissions] }
+}

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { isBusinessError } from '@plinth/kernel'
+import { userInScope } from '../access/data-scope.ts'
+import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
+import { holdsRole } from '../access/role-holders.ts'
+import {
+  type Account,
+  type AccountFault,
+  type Accounts,
+  type Actor,
+  type ExternalSubject,
+  type NewUser,
+  superAdminRole,
+} from '../contract.ts'
+import { ExternalIdentity, Role, User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
+import type { UserParts, Users } from './users.ts'
+
+/** Attempts to find a free generated name: of 2^32 names, one attempt is nearly always enough. */
+const nameAttempts = 5
+
+/** The service `accounts`: users for other plugins. */
+export class AccountService implements Accounts {
+  readonly #parts: UserParts
+  readonly #users: Users
+  readonly #catalogue: PermissionCatalogue
+
+  constructor(parts: UserParts, users: Users, catalogue: PermissionCatalogue) {
+    this.#parts = parts
+    this.#users = users
+    this.#catalogue = catalogue
+  }
+
+  async hasUsers(): Promise<boolean> {
+    const first = await this.#parts.db.fork().find(User, {}, { limit: 1, fields: ['id'] })
+    return first.length > 0
+  }
+
+  check({ username, email = null, mobile = null }: Parameters<Accounts['check']>[0]): readonly AccountFault[] {
+    return [
+      ...(username === undefined ? [] : faultOf('username', () => usernameForms(username))),
+      ...faultOf('email', () => emailForms(email)),
+      ...faultOf('mobile', () => mobileForm(mobile)),
+    ]
+  }
+
+  async find(userId: number): Promise<Account | undefined> {
+    return accountOf(await this.#parts.db.fork().findOne(User, userId))
+  }
+
+  async findByUsername(username: string): Promise<Account | undefined> {
+    const key = loginKey(username)
+    if (key === undefined || !('usernameKey' in key)) return undefined
+    return accountOf(await this.#parts.db.fork().findOne(User, key))
+  }
+
+  async findByRole(roleCode: string): Promise<readonly Account[]> {
+    const em = this.#parts.db.fork()
+    const role = await em.findOne(Role, { code: roleCode })
+    if (role === null) return []
+    const where = { $and: [{ enabled: true }, await holdsRole(this.#parts.db, role.id)] }
+    return (await em.find(User, where, { orderBy: { id: 'asc' } })).map(knownAccount)
+  }
+
+  async create(user: NewUser, actor: Actor): Promise<Account> {
+    return knownAccount(await this.#users.create(user, actor))
+  }
+
+  async createSuperAdministrator(user: NewUser, actor: Actor): Promise<Account> {
+    return this.create({ ...user, roleIds: [await superAdminId(this.#parts.db.fork())] }, actor)
+  }
+
+  async createAdministrator(user: NewUser & { readonly password: string }, actor: Actor) {
+    if (await this.hasUsers()) return { created: false, account: undefined }
+    const prepared = await this.#users.prepare(user)
+    await this.seed()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
+      if ((await em.count(User)) > 0) return { created: false, account: undefined }
+      const roleIds = [await superAdminId(em)]
+      return { created: true, account: knownAccount(await this.#users.insert(em, { ...prepared, roleIds }, actor)) }
+    })
+  }
+
+  confirmEmail(userId: number, email: string, actor: Actor): Promise<void> {
+    return this.#users.confirmEmail(userId, email, actor)
+  }
+
+  async rename(userId: number, username: string, actor: Actor): Promise<Account> {
+    return knownAccount(await this.#users.update(userId, { username }, undefined, actor))
+  }
+
+  async findByExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
+    const em = this.#parts.db.fork()
+    const bound = await em.findOne(ExternalIdentity, { provider, subject })
+    return bound === null ? undefined : accountOf(await em.findOne(User, bound.userId))
+  }
+
+  async resolveExternal(
+    subject: ExternalSubject,
+    { username, fallbackPrefix }: { readonly username: string; readonly fallbackPrefix: string },
+    actor: Actor,
+  ) {
+    const known = await this.findByExternal(subject)
+    if (known !== undefined) return { created: false, account: known }
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
+      const bound = await this.findByExternal(subject)
+      if (bound !== undefined) return { created: false, account: bound }
+      const name = await freeName(em, username, fallbackPrefix)
+      const user = await this.#users.insert(em, await this.#users.prepare({ username: name }), actor)
+      this.#bind(em, user.id, subject)
+      await em.flush()
+      return { created: true, account: knownAccount(user) }
+    })
+  }
+
+  bindExternal(userId: number, subject: ExternalSubject, actor: Actor): Promise<void> {
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
+      await userInScope(em, userId, actor)
+      await this.#parts.rules.assertMayActOn(em, userId, actor)
+      const bound = await em.findOne(ExternalIdentity, { provider: subject.provider, subject: subject.subject })
+      if (bound !== null && bound.userId !== userId) throw refusal('external-identity-taken')
+      if (bound !== null) return
+      this.#bind(em, userId, subject)
+      await em.flush()
+      await this.#parts.audit.record(actor, 'user.bind-external', userId, { provider: subject.provider })
+    })
+  }
+
+  seed(): Promise<void> {
+    return this.#catalogue.store(this.#parts.db)
+  }
+
+  #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject }: ExternalSubject): void {
+    const createdAt = new Date(this.#parts.clock.now())
+    em.create(ExternalIdentity, { id: this.#parts.db.newId(), provider, chainType, subject, userId, createdAt })
+  }
+}
+
+async function superAdminId(em: SqlEntityManager): Promise<number> {
+  return (await em.findOneOrFail(Role, { code: superAdminRole })).id
+}
+
+async function freeName(em: SqlEntityManager, suggested: string, fallbackPrefix: string): Promise<string> {
+  const generated = () => `${fallbackPrefix}_${randomBytes(4).toString('hex')}`
+  const candidates = [suggested, ...Array.from({ length: nameAttempts }, generated)]
+  for (const name of candidates) {
+    if ((await em.count(User, { usernameKey: usernameForms(name).usernameKey })) === 0) return name
+  }
+  throw refusal('username-taken')
+}
+
+function knownAccount({ id, username, email, mobile, enabled, orgId }: User): Account {
+  return { id, username, email: email ?? null, mobile: mobile ?? null, enabled, orgId: orgId ?? null }
+}
+
+const accountOf = (user: User | null) => (user === null ? undefined : knownAccount(user))
+
+const ruleOf: Readonly<Record<string, AccountFault['rule']>> = {
+  'iam.username-invalid': 'username',
+  'iam.username-mixed-script': 'username-mixed-script',
+  'iam.email-invalid': 'email',
+  'iam.mobile-invalid': 'mobile',
+}
+
+/** What the form of a text is refused for. */
+function faultOf(field: AccountFault['field'], form: () => unknown): AccountFault[] {
+  try {
+    form()
+    return []
+  } catch (error) {
+    const rule = isBusinessError(error) ? ruleOf[error.reason ?? ''] : undefined
+    if (rule === undefined) throw error
+    return [{ field, rule }]
+  }
+}

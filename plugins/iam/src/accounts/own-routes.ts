@@ -1,0 +1,161 @@
+import type { Database } from '@plinth/database'
+import { affected, idParams, instant, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
+import { requirePrincipal } from '../access/access-guard.ts'
+import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
+import type { Principal } from '../contract.ts'
+import { User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { Login } from '../sessions/login.ts'
+import { answerByCookie, assertOwnPage, clearCookie, cookieToken } from '../sessions/session-cookie.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import { actorOf, attemptOf, password } from './inputs.ts'
+import type { Users } from './users.ts'
+import { ownView, sessionView, userViews, viewOfSession } from './views.ts'
+
+interface OwnRouteParts {
+  readonly db: Database
+  readonly login: Login
+  readonly users: Users
+  readonly sessions: Sessions
+  readonly catalogue: PermissionCatalogue
+}
+
+const { route } = routesWith<OwnRouteParts>()
+
+async function viewOf(principal: Principal, { db, catalogue }: Pick<OwnRouteParts, 'db' | 'catalogue'>) {
+  const em = db.fork()
+  const user = await em.findOne(User, principal.userId)
+  const [view] = await userViews(em, user === null ? [] : [user])
+  if (view === undefined) throw refusal('user-unknown')
+  const { isSuperAdmin, permissions, dataScope } = principal
+  const codes = isSuperAdmin ? catalogue.declared.map(({ code }) => code) : [...permissions].sort()
+  return { ...view, isSuperAdmin, permissions: codes, dataScope }
+}
+
+/** Login, logout and what users do with their own account. */
+export const ownRoutes = [
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/login',
+    summary: 'Log in with a password',
+    access: 'public',
+    request: {
+      body: Type.Object({
+        username: Type.String({ minLength: 1, maxLength: 254, description: 'User name or e-mail address.' }),
+        password,
+        session: Type.Optional(
+          Type.Enum(['token', 'cookie'], {
+            description:
+              '`token` (default) answers the token. `cookie` sets it as a cookie for pages of this site; the request ' +
+              'must then prove its origin by `Origin` or `Sec-Fetch-Site`, as must every write that comes with the cookie.',
+          }),
+        ),
+      }),
+    },
+    response: Type.Object({
+      accessToken: Type.Union([Type.String(), Type.Null()], {
+        description: 'For the header `Authorization: Bearer`. Shown here only; null when it is in the cookie.',
+        'x-null-with': ['session'],
+      }),
+      tokenType: Type.Literal('Bearer'),
+      expiresAt: instant,
+    }),
+    handler: async (request, { login }, reply) => {
+      const { username, password, session } = request.body
+      if (session === 'cookie') assertOwnPage(request)
+      const opened = await login.withPassword(password, attemptOf(request, reply, 'password', username))
+      return session === 'cookie' ? answerByCookie(opened, request, reply) : opened
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/logout',
+    summary: 'End this session',
+    access: 'user',
+    response: nothing,
+    handler: async (request, { sessions }, reply) => {
+      const { userId, sessionId } = requirePrincipal(request)
+      await sessions.revoke(sessionId, actorOf(request), 'session.logout', userId)
+      if (cookieToken(request) !== undefined) clearCookie(request, reply)
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/iam/users/me',
+    summary: 'The own account with roles and permissions',
+    access: 'user',
+    response: ownView,
+    handler: (request, parts) => viewOf(requirePrincipal(request), parts),
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/iam/users/me',
+    summary: 'Change the own account; what is left out stays',
+    access: 'user',
+    request: {
+      body: Type.Object({
+        username: Type.Optional(line(64)),
+        email: Type.Optional(nullable(line(254))),
+        mobile: Type.Optional(nullable(line(32))),
+        version: Type.Optional(version),
+      }),
+    },
+    response: ownView,
+    handler: async (request, parts) => {
+      const principal = requirePrincipal(request)
+      const { version, ...change } = request.body
+      await parts.users.update(principal.userId, change, version, actorOf(request))
+      return viewOf(principal, parts)
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/iam/users/me/password',
+    summary: 'Change the own password; all other sessions end',
+    access: 'user',
+    request: { body: Type.Object({ currentPassword: password, newPassword: password }) },
+    response: nothing,
+    handler: async (request, { login, users }, reply) => {
+      const { userId, username, sessionId } = requirePrincipal(request)
+      const { currentPassword, newPassword } = request.body
+      await login.confirmPassword(userId, currentPassword, attemptOf(request, reply, 'password-change', username))
+      await users.setPassword(userId, newPassword, actorOf(request), sessionId)
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/iam/users/me/sessions',
+    summary: 'The own sessions, the newest first',
+    access: 'user',
+    response: Type.Array(sessionView),
+    handler: async (request, { sessions }) => {
+      const { userId, sessionId } = requirePrincipal(request)
+      return (await sessions.list(userId, actorOf(request))).map((token) => viewOfSession(token, sessionId))
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/iam/users/me/sessions/:id',
+    summary: 'End one of the own sessions',
+    access: 'user',
+    request: { params: idParams },
+    response: nothing,
+    handler: async (request, { sessions }) => {
+      await sessions.revoke(request.params.id, actorOf(request), 'session.revoke', requirePrincipal(request).userId)
+      return null
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/iam/users/me/sessions',
+    summary: 'End all own sessions but this one',
+    access: 'user',
+    response: affected,
+    handler: async (request, { sessions }) => {
+      const { userId, sessionId } = requirePrincipal(request)
+      return { affected: await sessions.revokeAll(userId, actorOf(request), sessionId) }
+    },
+  }),
+]

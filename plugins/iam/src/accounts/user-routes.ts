@@ -1,0 +1,208 @@
+import { type Database, findPage } from '@plinth/database'
+import {
+  affected,
+  answerList,
+  id,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  nothing,
+  nullable,
+  routesWith,
+  sortQuery,
+  Type,
+  version,
+  versionQuery,
+} from '@plinth/http'
+import { idempotent } from '@plinth/idempotency'
+import type { Static } from 'typebox'
+import { requirePrincipal } from '../access/access-guard.ts'
+import { userInScope, usersInScope } from '../access/data-scope.ts'
+import { holdsRole } from '../access/role-holders.ts'
+import type { Principal } from '../contract.ts'
+import { User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { own } from '../permissions.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import { actorOf, password, roleIds } from './inputs.ts'
+import type { Users } from './users.ts'
+import { sessionView, userView, userViews, viewOfSession } from './views.ts'
+
+interface UserRouteParts {
+  readonly db: Database
+  readonly users: Users
+  readonly sessions: Sessions
+}
+
+const path = '/api/v1/admin/iam/users'
+const sort = sortQuery(
+  { id: 'id', username: 'username', email: 'email', createdAt: 'created_at', lastLoginAt: 'last_login_at' },
+  'id',
+)
+/** Names and addresses that differ in case stand together. */
+const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', email: 'emailFolded' }
+const nullableOrg = nullable(id)
+const userQuery = Type.Object({
+  ...listQuery.properties,
+  ...sort.properties,
+  keyword: Type.Optional(
+    line(100, {
+      description:
+        'Part of the user name, e-mail address or mobile number, in any case. A page looks at 10,000 users and may hold few.',
+    }),
+  ),
+  enabled: Type.Optional(Type.Boolean()),
+  roleId: Type.Optional(id),
+})
+
+const { route } = routesWith<UserRouteParts>()
+
+async function viewOf(db: Database, user: User) {
+  const [one] = await userViews(db.fork(), [user])
+  if (one === undefined) throw refusal('user-unknown')
+  return one
+}
+
+async function listUsers(db: Database, principal: Principal, query: Static<typeof userQuery>) {
+  const { keyword, enabled, roleId } = query
+  const em = db.fork()
+  const conditions = [
+    usersInScope(principal),
+    ...(enabled === undefined ? [] : [{ enabled }]),
+    ...(roleId === undefined ? [] : [await holdsRole(db, roleId)]),
+  ]
+  const orderBy = sort
+    .parse(query.sort)
+    .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
+  return answerList(query, orderBy, async (window) => {
+    const found = await findPage(em, User, { $and: conditions }, window, {
+      search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
+    })
+    return { ...found, items: await userViews(em, found.items) }
+  })
+}
+
+/** Administration of users, within the data scope of the caller. */
+export const userRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Users',
+    access: { permission: own.userView },
+    request: { query: userQuery },
+    response: listPage(userView),
+    handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One user',
+    access: { permission: own.userView },
+    request: { params: idParams },
+    response: userView,
+    handler: async (request, { db }) => viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request))),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Create a user',
+    access: { permission: own.userCreate },
+    annotations: [idempotent],
+    request: {
+      body: Type.Object({
+        username: line(64),
+        email: Type.Optional(nullable(line(254))),
+        mobile: Type.Optional(nullable(line(32))),
+        password,
+        enabled: Type.Optional(Type.Boolean()),
+        orgId: Type.Optional(nullableOrg),
+        roleIds: Type.Optional(roleIds),
+      }),
+    },
+    response: userView,
+    handler: async (request, { db, users }) => viewOf(db, await users.create(request.body, actorOf(request))),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id`,
+    summary: 'Change a user; what is left out stays',
+    access: { permission: own.userUpdate },
+    request: {
+      params: idParams,
+      body: Type.Object({
+        username: Type.Optional(line(64)),
+        email: Type.Optional(nullable(line(254))),
+        mobile: Type.Optional(nullable(line(32))),
+        enabled: Type.Optional(Type.Boolean()),
+        orgId: Type.Optional(nullableOrg),
+        roleIds: Type.Optional(roleIds),
+        version: Type.Optional(version),
+      }),
+    },
+    response: userView,
+    handler: async (request, { db, users }) => {
+      const { version, ...change } = request.body
+      return viewOf(db, await users.update(request.params.id, change, version, actorOf(request)))
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id/password`,
+    summary: 'Set the password of a user; all sessions of the user end',
+    access: { permission: own.userUpdate },
+    request: { params: idParams, body: Type.Object({ password }) },
+    response: nothing,
+    handler: async (request, { users }) => {
+      await users.setPassword(request.params.id, request.body.password, actorOf(request))
+      return null
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    summary: 'Delete a user',
+    access: { permission: own.userDelete },
+    request: { params: idParams, query: versionQuery },
+    response: nothing,
+    handler: async (request, { users }) => {
+      await users.delete(request.params.id, request.query.version, actorOf(request))
+      return null
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id/sessions`,
+    summary: 'Sessions of a user, the newest first',
+    access: { permission: own.sessionView },
+    request: { params: idParams },
+    response: Type.Array(sessionView),
+    handler: async (request, { sessions }) => {
+      const current = requirePrincipal(request).sessionId
+      return (await sessions.list(request.params.id, actorOf(request))).map((token) => viewOfSession(token, current))
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${path}/:id/sessions`,
+    summary: 'End all sessions of a user',
+    access: { permission: own.sessionRevoke },
+    request: { params: idParams },
+    response: affected,
+    handler: async (request, { sessions }) => ({
+      affected: await sessions.revokeAll(request.params.id, actorOf(request)),
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/admin/iam/sessions/:id',
+    summary: 'End one session',
+    access: { permission: own.sessionRevoke },
+    request: { params: idParams },
+    response: nothing,
+    handler: async (request, { sessions }) => {
+      await sessions.revoke(request.params.id, actorOf(request), 'session.revoke')
+      return null
+    },
+  }),
+]

@@ -1,0 +1,273 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import type { Clock } from '@plinth/kernel'
+import type { Authority } from '../access/authority.ts'
+import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.ts'
+import type { AuditTrail } from '../audit/audit.ts'
+import { type Actor, type NewUser, type Passwords, type RenameGuard, userDeleted } from '../contract.ts'
+import { ExternalIdentity, Role, Token, User, UserRole } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { PasswordHasher } from '../passwords/password-hash.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import { emailForms, mobileForm, usernameForms } from './account-names.ts'
+import type { UserRules } from './user-rules.ts'
+
+/** What may change about a user; what is absent stays. */
+export interface UserChange {
+  readonly username?: string
+  readonly email?: string | null
+  readonly mobile?: string | null
+  readonly enabled?: boolean
+  readonly orgId?: number | null
+  readonly roleIds?: readonly number[]
+}
+
+/** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
+const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
+
+export interface UserParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly authority: Authority
+  readonly rules: UserRules
+  readonly hasher: PasswordHasher
+  readonly passwords: Passwords
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+  readonly renameGuards: ReadonlyMap<string, RenameGuard>
+  /** Absent: nobody is told of deleted users. */
+  readonly events: Pick<Events, 'publish'> | undefined
+}
+
+/**
+ * Every change of users. Each runs under the lock of `Authority`, so rows are read, judged and written without
+ * another change in between.
+ */
+export class Users {
+  readonly #parts: UserParts
+
+  constructor(parts: UserParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Throws as `Accounts.create`, and "403" `iam.beyond-own-authority` for roles that the actor does not cover,
+   * `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`. Without an organisation the user gets the one that the
+   * actor's scope is limited to.
+   */
+  async create(user: NewUser, actor: Actor): Promise<User> {
+    const prepared = await this.prepare(user)
+    return this.#transaction((em) => this.insert(em, prepared, actor))
+  }
+
+  /** Everything about a new user that needs no transaction: forms, policy, hash. */
+  async prepare({ username, email, mobile, password, ...rest }: NewUser) {
+    const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
+    if (password !== undefined) this.#parts.passwords.assertAllowed(password, forms.username)
+    const passwordHash = password === undefined ? null : await this.#parts.hasher.hash(password)
+    const { enabled = true, orgId, roleIds = [] } = rest
+    return { forms, passwordHash, enabled, orgId, roleIds }
+  }
+
+  /** Inside a transaction that holds the lock. */
+  async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
+    const { db, rules, clock, audit } = this.#parts
+    const { forms, roleIds, orgId: asked, ...rest } = user
+    const orgId = orgOfNewUser(actor, asked)
+    await this.#assertFree(em, forms, 0)
+    await rules.assertMayGrant(em, roleIds, actor)
+    const now = new Date(clock.now())
+    const fixed = { id: db.newId(), version: 1, createdAt: now, updatedAt: now, lastLoginAt: null }
+    const created = em.create(User, { ...fixed, ...forms, ...rest, orgId })
+    await this.#assignRoles(em, created.id, [], roleIds)
+    await em.flush()
+    await audit.record(actor, 'user.create', created.id, { username: forms.username, roleIds: [...roleIds] })
+    return created
+  }
+
+  /**
+   * @param version that the caller has seen; without one the change is made to whatever is there
+   * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.version-conflict`, `iam.username-taken`,
+   *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
+   *   `iam.organisation-out-of-scope`, "400", or what a rename guard throws
+   */
+  update(id: number, change: UserChange, version: number | undefined, actor: Actor): Promise<User> {
+    return this.#transaction(async (em) => {
+      const user = await userInScope(em, id, actor)
+      await this.#parts.rules.assertMayActOn(em, id, actor)
+      await this.#parts.audit.assertVersion('user', user, version)
+      const fields = await this.#applyForms(em, user, change, actor)
+      if (change.orgId !== undefined && change.orgId !== (user.orgId ?? null)) {
+        assertMayMove(actor, user, change.orgId)
+        user.orgId = change.orgId
+        fields.push('orgId')
+      }
+      if (change.enabled !== undefined && change.enabled !== user.enabled) {
+        user.enabled = change.enabled
+        fields.push(change.enabled ? 'enabled' : 'disabled')
+        if (!change.enabled) await this.#withdraw(em, id)
+      }
+      if (change.roleIds !== undefined && (await this.#changeRoles(em, id, change.roleIds, actor))) fields.push('roles')
+      if (fields.length === 0) return user
+      if (fields.some((field) => !contactFields.has(field))) await this.#parts.authority.changeOf(id)
+      touch(user, this.#parts.clock)
+      await em.flush()
+      const summary = { username: user.username, fields, ...(change.roleIds ? { roleIds: change.roleIds } : {}) }
+      await this.#parts.audit.record(actor, 'user.update', id, summary)
+      return user
+    })
+  }
+
+  /** Removes a user with sessions, roles and external identities. Throws as `update`. */
+  delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+    return this.#transaction(async (em) => {
+      const user = await userInScope(em, id, actor)
+      await this.#parts.rules.assertMayActOn(em, id, actor)
+      await this.#parts.audit.assertVersion('user', user, version)
+      await this.#parts.rules.assertAdministratorLeft(em, id)
+      await this.#parts.authority.changeOf(id)
+      await em.nativeDelete(UserRole, { userId: id })
+      await em.nativeDelete(Token, { userId: id })
+      await em.nativeDelete(ExternalIdentity, { userId: id })
+      await em.nativeDelete(User, { id })
+      await this.#parts.audit.record(actor, 'user.delete', id, { username: user.username })
+      await this.#parts.events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
+    })
+  }
+
+  /**
+   * Sets a password and ends all sessions but one. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
+   * actor's own without a kept session, and as `update`.
+   *
+   * @param keepSession session of the caller, who has proven the current password of the same account
+   */
+  async setPassword(id: number, password: string, actor: Actor, keepSession = 0): Promise<void> {
+    const { passwords, hasher, rules, sessions, audit, authority, db, clock } = this.#parts
+    if (keepSession === 0 && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
+    const current = await userInScope(db.fork(), id, actor)
+    passwords.assertAllowed(password, current.username)
+    const passwordHash = await hasher.hash(password)
+    await this.#transaction(async (em) => {
+      const user = await userInScope(em, id, actor)
+      await rules.assertMayActOn(em, id, actor)
+      user.passwordHash = passwordHash
+      touch(user, clock)
+      await em.flush()
+      const ended = await sessions.endAll(id, keepSession)
+      if (ended > 0) await authority.changeOf(id)
+      await audit.record(actor, 'user.password', id, { username: user.username, endedSessions: ended })
+    })
+  }
+
+  /** Throws as `Accounts.confirmEmail`. */
+  confirmEmail(id: number, email: string, actor: Actor): Promise<void> {
+    return this.#transaction(async (em) => {
+      const user = await userInScope(em, id, actor)
+      const { emailKey } = emailForms(email)
+      if (emailKey === null || emailKey !== emailForms(user.email ?? null).emailKey) throw refusal('email-changed')
+      if (emailKey === user.emailKey) return
+      await this.#assertFree(em, { emailKey }, id)
+      user.emailKey = emailKey
+      touch(user, this.#parts.clock)
+      await em.flush()
+      await this.#parts.audit.record(actor, 'user.confirm-email', id, { username: user.username })
+    })
+  }
+
+  async #applyForms(
+    em: SqlEntityManager,
+    user: User,
+    { username, email, mobile }: UserChange,
+    actor: Actor,
+  ): Promise<string[]> {
+    const wanted = {
+      // A name of earlier rules stays until another one is wanted.
+      ...(username === undefined || username === user.username ? {} : usernameForms(username)),
+      ...(email === undefined ? {} : addressOf(user, email, actor)),
+      ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
+    }
+    if (wanted.username !== undefined && wanted.username !== user.username) {
+      for (const [, guard] of [...this.#parts.renameGuards].sort(([a], [b]) => (a < b ? -1 : 1))) {
+        await guard.assertUsernameAllowed(user.id, wanted.username, { isBound: isBoundIn(em) })
+      }
+    }
+    await this.#assertFree(em, wanted, user.id)
+    const fields = (['username', 'email', 'mobile'] as const).filter(
+      (name) =>
+        wanted[name] !== undefined &&
+        (wanted[name] !== (user[name] ?? null) || (name === 'email' && wanted.emailKey !== (user.emailKey ?? null))),
+    )
+    Object.assign(user, wanted)
+    return fields
+  }
+
+  async #assertFree(
+    em: SqlEntityManager,
+    forms: { usernameKey?: string; emailKey?: string | null; mobile?: string | null },
+    own: number,
+  ): Promise<void> {
+    const isTaken = async (where: object) => (await em.count(User, { $and: [where, { id: { $ne: own } }] })) > 0
+    const { usernameKey, emailKey, mobile } = forms
+    if (usernameKey !== undefined && (await isTaken({ usernameKey }))) throw refusal('username-taken')
+    if (emailKey && (await isTaken({ emailKey }))) throw refusal('email-taken')
+    if (mobile && (await isTaken({ mobile }))) throw refusal('mobile-taken')
+  }
+
+  async #withdraw(em: SqlEntityManager, id: number): Promise<void> {
+    await this.#parts.rules.assertAdministratorLeft(em, id)
+    await this.#parts.sessions.endAll(id)
+  }
+
+  /** Answers whether anything changed. */
+  async #changeRoles(em: SqlEntityManager, id: number, wanted: readonly number[], actor: Actor): Promise<boolean> {
+    const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
+    const added = wanted.filter((roleId) => !held.includes(roleId))
+    const removed = held.filter((roleId) => !wanted.includes(roleId))
+    if (added.length + removed.length === 0) return false
+    await this.#parts.rules.assertMayGrant(em, added, actor)
+    if (removed.length > 0 && (await em.count(Role, { id: { $in: removed }, builtIn: true })) > 0) {
+      await this.#parts.rules.assertAdministratorLeft(em, id)
+    }
+    await this.#assignRoles(em, id, removed, added)
+    return true
+  }
+
+  async #assignRoles(em: SqlEntityManager, userId: number, removed: readonly number[], added: readonly number[]) {
+    if (removed.length > 0) await em.nativeDelete(UserRole, { userId, roleId: { $in: [...removed] } })
+    for (const roleId of new Set(added)) em.create(UserRole, { id: this.#parts.db.newId(), userId, roleId })
+  }
+
+  async #transaction<T>(work: (em: SqlEntityManager) => Promise<T>): Promise<T> {
+    try {
+      return await this.#parts.db.transactional(async (em) => {
+        await this.#parts.authority.lock()
+        return work(em)
+      })
+    } catch (error) {
+      // Only possible inside a caller's transaction that read before the lock was taken.
+      if (error instanceof UniqueConstraintViolationException) throw refusal('username-taken', { cause: error })
+      throw error
+    }
+  }
+}
+
+/**
+ * An e-mail address as the account takes it. An address that signs in must be its owner's: one that users give themselves
+ * is for mail alone until a code has proven it, and keeps nobody else from having it; an administrator vouches for it.
+ */
+function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
+  const forms = emailForms(text)
+  const isOwn = 'principal' in actor && actor.principal.userId === user.id
+  return isOwn && forms.emailKey !== user.emailKey ? { email: forms.email, emailKey: null } : forms
+}
+
+/** Marks a row as changed. */
+export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clock, 'now'>): void {
+  row.version++
+  row.updatedAt = new Date(clock.now())
+}
+
+export const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: string, subject: string) =>
+  (await em.count(ExternalIdentity, { userId, provider, subject })) > 0

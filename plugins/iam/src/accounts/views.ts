@@ -1,0 +1,166 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
+import type { Static } from 'typebox'
+import { noTarget } from '../audit/audit.ts'
+import { type Audit, type LoginAudit, Role, RolePermission, type Token, type User, UserRole } from '../entities.ts'
+
+const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
+
+export const dataScopeSchema = Type.Enum(['all', 'org', 'self'], {
+  description: 'Whose data the holder may touch: everybody’s, of the own organisation, the own.',
+})
+
+export const userView = Type.Object({
+  id,
+  username: Type.String(),
+  email: nullable(Type.String()),
+  emailVerified: Type.Boolean({
+    description: 'Whether the address signs in: it was proven, or set by an administrator.',
+  }),
+  mobile: nullable(Type.String()),
+  enabled: Type.Boolean(),
+  orgId: nullable(Type.Integer()),
+  roles: Type.Array(Type.Object({ id, code: Type.String(), name: Type.String() })),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
+  lastLoginAt: nullable(instant),
+})
+
+export const ownView = Type.Object({
+  ...userView.properties,
+  isSuperAdmin: Type.Boolean(),
+  permissions: Type.Array(Type.String()),
+  dataScope: dataScopeSchema,
+})
+
+export const roleView = Type.Object({
+  id,
+  code: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  dataScope: dataScopeSchema,
+  builtIn: Type.Boolean(),
+  permissions: Type.Array(Type.String()),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
+})
+
+export const sessionView = Type.Object({
+  id,
+  method: Type.String(),
+  clientIp: Type.String(),
+  userAgent: Type.String(),
+  createdAt: instant,
+  expiresAt: instant,
+  lastSeenAt: instant,
+  current: Type.Boolean({ description: 'The session of this request.' }),
+})
+
+export const loginAuditView = Type.Object({
+  id,
+  occurredAt: instant,
+  method: Type.String(),
+  identifier: Type.String({ description: 'Masked.' }),
+  userId: nullable(Type.Integer()),
+  success: Type.Boolean(),
+  reason: nullable(Type.String()),
+  message: nullable(Type.String()),
+  attempts: Type.Integer({ minimum: 1, description: 'Attempts that this record stands for.' }),
+  clientIp: Type.String(),
+  userAgent: Type.String(),
+  traceId: Type.String(),
+})
+
+export const auditView = Type.Object({
+  id,
+  occurredAt: instant,
+  actor: Type.String(),
+  action: Type.String(),
+  targetType: Type.String(),
+  targetId: nullable(Type.Integer({ description: 'Null for what has no number.' })),
+  targetName: nullable(Type.String({ description: 'For what has a name in place of a number.' })),
+  summary: Type.Record(Type.String(), Type.Unknown()),
+  reason: nullable(Type.String({ description: 'What the administrator said in `X-Reason`.' })),
+  clientIp: Type.String(),
+  traceId: Type.String(),
+})
+
+/** Users with their roles, in the given order, in two queries. */
+export async function userViews(em: SqlEntityManager, users: readonly User[]): Promise<Static<typeof userView>[]> {
+  const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
+  const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
+  const roles = roleIds.length === 0 ? [] : await em.find(Role, { id: { $in: roleIds } }, { orderBy: { id: 'asc' } })
+  const byId = new Map(roles.map(({ id, code, name }) => [id, { id, code, name }]))
+  const rolesOf = Map.groupBy(held, ({ userId }) => userId)
+  return users.map((user) => ({
+    id: user.id,
+    username: user.username,
+    email: user.email ?? null,
+    emailVerified: (user.emailKey ?? null) !== null,
+    mobile: user.mobile ?? null,
+    enabled: user.enabled,
+    orgId: user.orgId ?? null,
+    roles: (rolesOf.get(user.id) ?? [])
+      .flatMap(({ roleId }) => byId.get(roleId) ?? [])
+      .sort((one, other) => one.id - other.id),
+    version: user.version,
+    createdAt: user.createdAt.toISOString(),
+    updatedAt: user.updatedAt.toISOString(),
+    lastLoginAt: iso(user.lastLoginAt),
+  }))
+}
+
+/** Roles with their permissions, in the given order. */
+export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
+  const ids = roles.map((role) => role.id)
+  const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })
+  const byRole = Map.groupBy(held, ({ roleId }) => roleId)
+  return roles.map(({ createdAt, updatedAt, description, ...role }) => ({
+    ...role,
+    description: description ?? null,
+    permissions: (byRole.get(role.id) ?? []).map(({ permissionCode }) => permissionCode).sort(),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  }))
+}
+
+export function viewOfSession(token: Token, currentId: number): Static<typeof sessionView> {
+  const { id, method, clientIp, userAgent, createdAt, expiresAt, lastSeenAt } = token
+  return {
+    ...{ id, method, clientIp, userAgent },
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    lastSeenAt: lastSeenAt.toISOString(),
+    current: id === currentId,
+  }
+}
+
+export function viewOfLoginAudit({ occurredAt, ...row }: LoginAudit): Static<typeof loginAuditView> {
+  const { userId, reason, message } = row
+  return {
+    ...row,
+    occurredAt: occurredAt.toISOString(),
+    userId: userId ?? null,
+    reason: reason ?? null,
+    message: message ?? null,
+  }
+}
+
+export function viewOfAudit({
+  occurredAt,
+  targetId,
+  targetName,
+  reason,
+  actorUserId: _,
+  ...row
+}: Audit): Static<typeof auditView> {
+  return {
+    ...row,
+    targetId: targetId === noTarget ? null : targetId,
+    targetName: targetName ?? null,
+    reason: reason ?? null,
+    occurredAt: occurredAt.toISOString(),
+  }
+}

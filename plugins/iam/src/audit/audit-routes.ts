@@ -1,0 +1,92 @@
+import type { EntityName } from '@mikro-orm/core'
+import { type Database, findPage } from '@plinth/database'
+import { answerList, id, type ListQuery, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { requirePrincipal } from '../access/access-guard.ts'
+import { rowsInScope } from '../access/data-scope.ts'
+import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../accounts/views.ts'
+import { Audit, LoginAudit } from '../entities.ts'
+import { own } from '../permissions.ts'
+
+const access = { permission: own.auditView }
+
+interface AuditRouteParts {
+  readonly db: Database
+}
+
+const { route } = routesWith<AuditRouteParts>()
+
+const newest = <T extends { id: number }, V>(
+  db: Database,
+  entity: EntityName<T>,
+  where: object,
+  query: ListQuery,
+  view: (row: T) => V,
+) =>
+  answerList(query, newestFirst, async (window) => {
+    const found = await findPage(db.fork(), entity, where, window)
+    return { ...found, items: found.items.map(view) }
+  })
+
+/**
+ * What was done and who tried to log in, the newest first, by users within the data scope of the caller. What nobody did who
+ * is known (commands, unknown names) is for scope `all`.
+ */
+export const auditRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/iam/login-audits',
+    summary: 'Logins and refused attempts, the newest first',
+    access,
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        userId: Type.Optional(id),
+        success: Type.Optional(Type.Boolean()),
+        clientIp: Type.Optional(line(64)),
+      }),
+    },
+    response: listPage(loginAuditView),
+    handler: (request, { db }) => {
+      const { query } = request
+      const { userId, success, clientIp } = query
+      return newest<LoginAudit, ReturnType<typeof viewOfLoginAudit>>(
+        db,
+        LoginAudit,
+        { $and: [given({ userId, success, clientIp }), rowsInScope(requirePrincipal(request), 'user_id')] },
+        query,
+        viewOfLoginAudit,
+      )
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/iam/audits',
+    summary: 'Administrative actions, the newest first',
+    access,
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        actor: Type.Optional(line(64, { description: 'For example `user:1` or `cli`.' })),
+        action: Type.Optional(line(64)),
+        targetType: Type.Optional(line(32)),
+        targetId: Type.Optional(id),
+        targetName: Type.Optional(line(200)),
+      }),
+    },
+    response: listPage(auditView),
+    handler: (request, { db }) => {
+      const { query } = request
+      const { actor, action, targetType, targetId, targetName } = query
+      const where = {
+        $and: [
+          given({ actor, action, targetType, targetId, targetName }),
+          rowsInScope(requirePrincipal(request), 'actor_user_id'),
+        ],
+      }
+      return newest<Audit, ReturnType<typeof viewOfAudit>>(db, Audit, where, query, viewOfAudit)
+    },
+  }),
+]
+
+const given = (where: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(where).filter(([, value]) => value !== undefined))

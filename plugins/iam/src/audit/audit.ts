@@ -1,0 +1,160 @@
+import type { Database } from '@plinth/database'
+import {
+  type AuditEntry,
+  type AuditSummary,
+  type Clock,
+  columnText,
+  maskedSummary,
+  type AuditTrail as Trail,
+} from '@plinth/kernel'
+import { masked } from '../accounts/account-names.ts'
+import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
+import { Audit, LoginAudit, User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { RefusedAttempts } from '../sessions/refused-attempts.ts'
+import { longestReason } from './reason-header.ts'
+
+export interface LoginOutcome {
+  readonly userId: number | null
+  /** Absent for a success. */
+  readonly failure?: { readonly reason: string; readonly message: string }
+}
+
+/** Who did what. Records are written in the transaction of what they record. */
+export class AuditTrail {
+  readonly #db: Database
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #redact: (text: string) => string
+  readonly #networkOf: (address: string) => string
+  readonly #refused = new RefusedAttempts()
+
+  constructor(parts: {
+    readonly db: Database
+    readonly clock: Pick<Clock, 'now'>
+    /** Masks what the configuration knows as secrets. */
+    readonly redact: (text: string) => string
+    /** One text for all addresses of one caller. */
+    readonly networkOf: (address: string) => string
+  }) {
+    this.#db = parts.db
+    this.#clock = parts.clock
+    this.#redact = parts.redact
+    this.#networkOf = parts.networkOf
+  }
+
+  /** The trail that the plugins of the product write to. */
+  get forAll(): Trail {
+    return {
+      record: ({ summary = {}, clientIp = '', traceId = '', ...entry }) =>
+        this.#write({ ...entry, summary, clientIp, traceId }),
+    }
+  }
+
+  /**
+   * @param action for example `user.update`
+   * @param targetType the first word of the action, unless it says otherwise
+   */
+  record(
+    actor: Actor,
+    action: string,
+    targetId: number,
+    summary: AuditSummary,
+    targetType = firstWord(action),
+  ): Promise<void> {
+    const who = 'principal' in actor ? { userId: actor.principal.userId } : { name: actor.name }
+    const { clientIp, traceId, reason } = actor
+    const why = reason === undefined ? {} : { reason }
+    return this.#write({ actor: who, action, subject: targetId, summary, ...why, clientIp, traceId }, targetType)
+  }
+
+  /**
+   * Refuses a change that starts from another version than the one that is there, with who changed it last (decision E15).
+   *
+   * @param expected absent: the change is made to whatever is there
+   * @throws BusinessError "409" `iam.version-conflict` with `currentVersion`, `updatedBy` (a user name, or what acted by
+   *   itself; null when the trail no longer knows) and `updatedAt`
+   */
+  async assertVersion(
+    targetType: 'user' | 'role',
+    { id, version, updatedAt }: { readonly id: number; readonly version: number; readonly updatedAt: Date },
+    expected: number | undefined,
+  ): Promise<void> {
+    if (expected === undefined || expected === version) return
+    const em = this.#db.fork()
+    const [last] = await em.find(Audit, { targetType, targetId: id }, { orderBy: { id: 'desc' }, limit: 1 })
+    const user = last?.actorUserId == null ? null : await em.findOne(User, last.actorUserId)
+    const updatedBy = user?.username ?? last?.actor ?? null
+    const data = { currentVersion: version, updatedBy, updatedAt: updatedAt.toISOString() }
+    throw refusal('version-conflict', { data })
+  }
+
+  async #write(
+    entry: AuditEntry & Required<Pick<AuditEntry, 'summary' | 'clientIp' | 'traceId'>>,
+    targetType = firstWord(entry.action),
+  ): Promise<void> {
+    const { actor, action, subject, summary, reason, clientIp, traceId } = entry
+    const em = this.#db.fork()
+    em.create(Audit, {
+      id: this.#db.newId(),
+      occurredAt: new Date(this.#clock.now()),
+      actor: 'userId' in actor ? `user:${actor.userId}` : columnText(actor.name, 64),
+      action: columnText(action, 64),
+      actorUserId: 'userId' in actor ? actor.userId : null,
+      targetType: columnText(targetType, 32),
+      targetId: typeof subject === 'number' ? subject : noTarget,
+      targetName: typeof subject === 'string' ? columnText(this.#redact(subject), 200) : null,
+      summary: maskedSummary(summary, this.#redact),
+      reason: reason === undefined ? null : columnText(this.#redact(reason), longestReason),
+      clientIp: columnText(clientIp, 64),
+      traceId: columnText(traceId, 128),
+    })
+    await em.flush()
+  }
+
+  /**
+   * Records a login, or an attempt that was refused. Of refused ones a caller, and whoever tries an account, has few records
+   * a minute; what comes after them is counted on the last.
+   */
+  async recordLogin(attempt: LoginAttempt, { userId, failure }: LoginOutcome): Promise<void> {
+    const now = this.#clock.now()
+    const id = this.#db.newId()
+    if (failure !== undefined) {
+      const callers = [`from ${this.#networkOf(attempt.clientIp)}`, ...(userId === null ? [] : [`on ${userId}`])]
+      const full = this.#refused.recordFor(callers, now, id)
+      if (full !== id && (await this.#countOn(full))) return
+    }
+    const em = this.#db.fork()
+    em.create(LoginAudit, {
+      id,
+      occurredAt: new Date(now),
+      method: columnText(attempt.method, 32),
+      identifier: masked(attempt.identifier),
+      userId,
+      success: failure === undefined,
+      reason: failure === undefined ? null : columnText(failure.reason, 128),
+      message: failure === undefined ? null : columnText(failure.message, 255),
+      attempts: 1,
+      ...storedOrigin(attempt),
+    })
+    await em.flush()
+  }
+
+  /** False when the record is not there yet. */
+  async #countOn(id: number): Promise<boolean> {
+    return (await this.#db.execute('update iam_login_audit set attempts = attempts + 1 where id = ?', [id])) > 0
+  }
+}
+
+const firstWord = (action: string) => action.split('.', 1)[0] ?? action
+
+/** `targetId` of what has no number. */
+export const noTarget = 0
+
+/** The facts about a caller as the columns take them. */
+export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
+  return {
+    clientIp: columnText(clientIp, 64),
+    userAgent: columnText(userAgent, 255),
+    traceId: columnText(traceId, 128),
+  }
+}

@@ -1,0 +1,100 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { refusal } from '../failures.ts'
+
+export interface HashSettings {
+  readonly memoryBytes: number
+  readonly passes: number
+  /** Hashes that are computed at a time; the rest waits. */
+  readonly concurrency: number
+}
+
+interface Parameters {
+  /** KiB. */
+  readonly memory: number
+  readonly passes: number
+  readonly parallelism: number
+}
+
+/** Logins that may wait for a hash. Beyond it, waiting would outlast the caller's patience. */
+const longestQueue = 100
+const saltBytes = 16
+const tagBytes = 32
+const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+
+/** argon2id in PHC strings, which carry their parameters. */
+export class PasswordHasher {
+  readonly #parameters: Parameters
+  readonly #concurrency: number
+  readonly #waiting: (() => void)[] = []
+  readonly #decoySalt = randomBytes(saltBytes)
+  #running = 0
+  #computed = 0
+
+  constructor({ memoryBytes, passes, concurrency }: HashSettings) {
+    this.#parameters = { memory: Math.ceil(memoryBytes / 1024), passes, parallelism: 1 }
+    this.#concurrency = concurrency
+  }
+
+  /** Hashes computed so far. */
+  get computed(): number {
+    return this.#computed
+  }
+
+  /** @throws BusinessError "503" `iam.busy` */
+  async hash(password: string): Promise<string> {
+    const salt = randomBytes(saltBytes)
+    const tag = await this.#derive(password, salt, this.#parameters, tagBytes)
+    const { memory, passes, parallelism } = this.#parameters
+    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`
+  }
+
+  /**
+   * Whether the password made the hash, and whether the hash has other parameters than new ones get. Without a hash it
+   * computes one all the same: an unknown name takes as long as a wrong password.
+   *
+   * @throws BusinessError "503" `iam.busy`
+   */
+  async verify(
+    stored: string | null,
+    password: string,
+  ): Promise<{ readonly matches: boolean; readonly outdated: boolean }> {
+    const parts = stored === null ? null : phc.exec(stored)
+    if (parts === null) {
+      await this.#derive(password, this.#decoySalt, this.#parameters, tagBytes)
+      return { matches: false, outdated: false }
+    }
+    const [, memory = '', passes = '', parallelism = '', salt = '', tag = ''] = parts
+    const parameters = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) }
+    const expected = Buffer.from(tag, 'base64')
+    const actual = await this.#derive(password, Buffer.from(salt, 'base64'), parameters, expected.length)
+    const outdated =
+      parameters.memory !== this.#parameters.memory ||
+      parameters.passes !== this.#parameters.passes ||
+      parameters.parallelism !== this.#parameters.parallelism
+    return { matches: timingSafeEqual(actual, expected), outdated }
+  }
+
+  async #derive(password: string, nonce: Buffer, parameters: Parameters, tagLength: number): Promise<Buffer> {
+    if (this.#running >= this.#concurrency) {
+      if (this.#waiting.length >= longestQueue) throw refusal('busy')
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    } else {
+      this.#running++
+    }
+    try {
+      this.#computed++
+      const message = password.normalize('NFC')
+      return await new Promise<Buffer>((resolve, reject) =>
+        argon2('argon2id', { message, nonce, tagLength, ...parameters }, (error, tag) =>
+          error === null ? resolve(tag) : reject(error),
+        ),
+      )
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#running--
+      else next()
+    }
+  }
+}
+
+const unpadded = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')

@@ -1,0 +1,110 @@
+import type { ConfigView } from '@plinth/kernel'
+import { reasonOf } from '@plinth/kernel'
+import type { keys } from '../config.ts'
+import type { PasswordFault, Passwords } from '../contract.ts'
+import { iamError } from '../errors.ts'
+import { refusal } from '../failures.ts'
+import { passwordPattern } from './password-pattern.ts'
+
+/** Longer ones cost time and memory for nothing. */
+const longest = 128
+
+const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u]
+const letterAndDigit = [/\p{L}/u, /\p{Nd}/u]
+
+/** Stems of the passwords that every guessing program tries first, with the decorations of `isWellKnown` taken off. */
+const wellKnownStems = new Set(
+  `password passwort passw0rd admin administrator root superuser welcome letmein qwerty qwertyuiop qwertz azerty asdfgh
+  asdfghjkl zxcvbn zxcvbnm iloveyou monkey dragon football baseball basketball superman batman sunshine princess shadow
+  master login hello whatever trustno starwars freedom secret changeme default test guest user computer internet
+  abcdef abcdefg abcdefgh abcdefghij qazwsx qazwsxedc woaini mima plinth`.split(/\s+/),
+)
+const leet: Readonly<Record<string, string>> = {
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+}
+
+/** The policies of decision A28. Every value is read when it is needed, so a change counts at once. */
+export class PasswordPolicy implements Passwords {
+  readonly #config: ConfigView<typeof keys>
+  #matches: (password: string) => boolean
+
+  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`; such a pattern is neither stored nor taken later. */
+  constructor(config: ConfigView<typeof keys>) {
+    this.#config = config
+    this.#matches = compiled(config.get('platform.iam.password.pattern'))
+    config.onVerify('platform.iam.password.pattern', (pattern) => void compiled(pattern))
+    config.onChange('platform.iam.password.pattern', (pattern) => {
+      this.#matches = compiled(pattern)
+    })
+  }
+
+  get policy() {
+    return this.#config.get('platform.iam.password.policy')
+  }
+
+  check(password: string, username?: string): readonly PasswordFault[] {
+    const { policy } = this
+    const length = [...password].length
+    const shortest = { low: 6, medium: 8, high: 10, custom: this.#config.get('platform.iam.password.min-length') }[
+      policy
+    ]
+    const faults: PasswordFault[] = []
+    if (length < shortest)
+      faults.push({ rule: 'too-short', limit: shortest, message: `at least ${shortest} characters` })
+    if (length > longest) faults.push({ rule: 'too-long', limit: longest, message: `at most ${longest} characters` })
+    if (policy === 'medium' && count(letterAndDigit, password) < 2) {
+      faults.push({ rule: 'needs-letter-and-digit', message: 'a letter and a digit' })
+    }
+    if (policy === 'high' && count(kinds, password) < 3) {
+      faults.push({
+        rule: 'needs-three-kinds',
+        message: 'three of: small letters, capital letters, digits, other characters',
+      })
+    }
+    if (policy === 'high' && length <= longest && isWellKnown(password, username)) {
+      faults.push({ rule: 'well-known', message: 'not a well-known password or the user name' })
+    }
+    if (policy === 'custom' && length <= longest) {
+      const pattern = this.#config.get('platform.iam.password.pattern')
+      if (!this.#matches(password)) faults.push({ rule: 'pattern', message: `the pattern ${pattern}` })
+    }
+    return faults
+  }
+
+  assertAllowed(password: string, username?: string): void {
+    const faults = this.check(password, username)
+    if (faults.length === 0) return
+    const params = { faults: faults.map(({ message }) => message).join('; ') }
+    throw refusal('password-refused', { params, data: { faults } })
+  }
+}
+
+const count = (patterns: readonly RegExp[], text: string) => patterns.filter((pattern) => pattern.test(text)).length
+
+function compiled(pattern: string): (password: string) => boolean {
+  try {
+    return passwordPattern(pattern)
+  } catch (error) {
+    throw iamError('PLINTH_IAM_PASSWORD_PATTERN', { reason: reasonOf(error) }, error)
+  }
+}
+
+/** A known stem behind decorations (digits and signs around it, letters written as digits), a repetition, the own name. */
+function isWellKnown(password: string, username: string | undefined): boolean {
+  const text = password.normalize('NFKC').toLowerCase()
+  const name = username?.toLowerCase()
+  if (name !== undefined && name.length >= 3 && text.includes(name)) return true
+  if (/^(.{1,5})\1+$/u.test(text)) return true
+  const withoutTail = text.replace(/[^\p{L}]+$/u, '')
+  return [withoutTail, withoutTail.replace(/^[^\p{L}]+/u, '')]
+    .map((core) => [...core].map((sign) => leet[sign] ?? sign).join(''))
+    .some((core) => wellKnownStems.has(core.replace(/[^\p{L}]/gu, '')))
+}

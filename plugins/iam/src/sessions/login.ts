@@ -1,0 +1,104 @@
+import type { Database } from '@plinth/database'
+import { type Clock, isBusinessError } from '@plinth/kernel'
+import { loginKey } from '../accounts/account-names.ts'
+import type { AuditTrail } from '../audit/audit.ts'
+import type { LoginAttempt, LoginGuard, Session } from '../contract.ts'
+import { User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { PasswordHasher } from '../passwords/password-hash.ts'
+import type { Sessions } from './sessions.ts'
+
+interface LoginParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly hasher: PasswordHasher
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+  /** The plugin's own, asked first. */
+  readonly limiter: LoginGuard | undefined
+  readonly guards: ReadonlyMap<string, LoginGuard>
+}
+
+/** Turns a proof of identity into a session. Every attempt, refused ones included, is in the login audit. */
+export class Login {
+  readonly #parts: LoginParts
+
+  constructor(parts: LoginParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @throws BusinessError "401" `iam.login-failed`, the same for an unknown name and a wrong password; "403"
+   *   `iam.user-disabled` once the password is right; "503" `iam.busy`; what a guard throws
+   */
+  async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
+    const key = loginKey(attempt.identifier)
+    return this.#audited(attempt, key, async (user) => {
+      const stored = user?.passwordHash ?? null
+      const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
+      if (user === null || stored === null || !matches) throw refusal('login-failed')
+      const renewed = outdated ? await this.#parts.hasher.hash(password) : stored
+      return this.#open(user, attempt, { stored, renewed })
+    })
+  }
+
+  /** For a user whom another plugin has identified; see `Identity.openSession`. */
+  async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
+    return this.#audited(attempt, { id: userId }, async (user) => {
+      if (user === null) throw refusal('user-unknown')
+      return this.#open(user, attempt)
+    })
+  }
+
+  /** Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`. */
+  async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void> {
+    await this.#audited(attempt, { id: userId }, async (user) => {
+      const { matches } = await this.#parts.hasher.verify(user?.passwordHash ?? null, password)
+      if (!matches) throw refusal('password-wrong')
+    })
+  }
+
+  /** The first statement holds only if nothing happened to the user since the proof was checked. */
+  async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
+    const { db, clock, sessions, audit } = this.#parts
+    if (!user.enabled) throw refusal('user-disabled')
+    return db.transactional(async () => {
+      const now = new Date(clock.now())
+      const met = hash
+        ? await db.execute(
+            'update iam_user set last_login_at = ?, password_hash = ? where id = ? and enabled = ? and password_hash = ?',
+            [now, hash.renewed, user.id, true, hash.stored],
+          )
+        : await db.execute('update iam_user set last_login_at = ? where id = ? and enabled = ?', [now, user.id, true])
+      if (met === 0) throw refusal('changed-meanwhile')
+      const session = await sessions.open(user.id, attempt)
+      await audit.recordLogin(attempt, { userId: user.id })
+      return session
+    })
+  }
+
+  /** The account is looked up first: guards count per account, and a refusal is recorded with whose account was tried. */
+  async #audited<T>(
+    origin: LoginAttempt,
+    key: NonNullable<ReturnType<typeof loginKey>> | { readonly id: number } | undefined,
+    work: (user: User | null) => Promise<T>,
+  ): Promise<T> {
+    const { db, audit, limiter, guards } = this.#parts
+    const user = key === undefined ? null : await db.fork().findOne(User, key)
+    const attempt = { ...origin, userId: user?.id ?? null }
+    const others = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
+    const inOrder = limiter === undefined ? others : [limiter, ...others]
+    try {
+      for (const guard of inOrder) await guard.beforeAttempt(attempt)
+      const result = await work(user)
+      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: true })
+      return result
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      const failure = { reason: error.reason ?? error.code, message: error.message }
+      await audit.recordLogin(attempt, { userId: attempt.userId, failure })
+      for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })
+      throw error
+    }
+  }
+}

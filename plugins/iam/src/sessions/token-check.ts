@@ -1,0 +1,153 @@
+import type { Database } from '@plinth/database'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { LRUCache } from 'lru-cache'
+import type { Authority } from '../access/authority.ts'
+import type { RoleGrants } from '../access/role-grants.ts'
+import type { Principal } from '../contract.ts'
+import { Token, User } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { isTokenShaped, tokenHash } from './access-token.ts'
+
+/** Milliseconds between two records of the use of a token. */
+const seenInterval = 60_000
+
+interface CheckedToken {
+  readonly principal: Principal
+  /** Epoch that was known before the database was asked. */
+  readonly epoch: number
+  readonly expiresAt: number
+  /** As recorded; milliseconds since the epoch. */
+  lastSeenAt: number
+  /** Up to this monotonic time nothing has to be looked at: neither does the token end nor is its use to be recorded. */
+  restingUntil: number
+}
+
+export interface TokenCheckSettings {
+  readonly cacheSize: number
+  readonly idleTimeoutMs: () => number
+}
+
+/**
+ * Says who holds a token. A token that was checked stays known as long as the authority of its user does not change. Known tokens are
+ * kept in clear: they are in the memory of every request anyway, and hashing each time would cost a simple route a tenth
+ * of its throughput.
+ */
+export class TokenCheck {
+  readonly #db: Database
+  readonly #authority: Authority
+  readonly #roles: RoleGrants
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #settings: TokenCheckSettings
+  readonly #known: LRUCache<string, CheckedToken>
+  readonly #checks = new Map<string, Promise<CheckedToken>>()
+
+  constructor(parts: {
+    readonly db: Database
+    readonly authority: Authority
+    readonly roles: RoleGrants
+    readonly clock: Clock
+    readonly log: Logger
+    readonly settings: TokenCheckSettings
+  }) {
+    this.#db = parts.db
+    this.#authority = parts.authority
+    this.#roles = parts.roles
+    this.#clock = parts.clock
+    this.#log = parts.log
+    this.#settings = parts.settings
+    this.#known = new LRUCache({ max: parts.settings.cacheSize })
+  }
+
+  /** Answers at once for a known token. Throws or rejects with "401" `iam.token-invalid` or `iam.token-expired`. */
+  authenticate(token: string): Principal | Promise<Principal> {
+    const known = this.#known.get(token)
+    if (known !== undefined) {
+      const moment = this.#clock.monotonic()
+      if (moment < known.restingUntil && this.#authority.isFreshAt(moment) && this.#stands(known))
+        return known.principal
+    } else if (!isTokenShaped(token)) {
+      throw refusal('token-invalid')
+    }
+    return this.#check(token)
+  }
+
+  /** An enabled user with what the roles grant now. */
+  async principalOf(userId: number): Promise<Principal | undefined> {
+    const em = this.#db.fork()
+    const user = await em.findOne(User, userId)
+    return user?.enabled ? this.#principal(user, 0) : undefined
+  }
+
+  async #check(token: string): Promise<Principal> {
+    const epoch = await this.#authority.current()
+    let checked = this.#known.get(token)
+    // Another instance may have seen the token since, so only the database says that it was idle.
+    if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked.lastSeenAt)) {
+      checked = await this.#read(token, epoch)
+    }
+    const now = this.#clock.now()
+    if (now >= checked.expiresAt || this.#isIdle(checked.lastSeenAt)) {
+      this.#known.delete(token)
+      throw refusal('token-expired')
+    }
+    if (now - checked.lastSeenAt >= seenInterval) await this.#recordUse(checked, now)
+    const rest = Math.min(checked.expiresAt, checked.lastSeenAt + seenInterval) - now
+    checked.restingUntil = this.#clock.monotonic() + rest
+    return checked.principal
+  }
+
+  #stands({ principal, epoch }: CheckedToken): boolean {
+    return this.#authority.stands(principal.userId, epoch)
+  }
+
+  #isIdle(lastSeenAt: number): boolean {
+    return this.#clock.now() - lastSeenAt >= this.#settings.idleTimeoutMs()
+  }
+
+  /** One query for all requests that want the same. */
+  #read(token: string, epoch: number): Promise<CheckedToken> {
+    const id = `${token} ${epoch}`
+    const running = this.#checks.get(id)
+    if (running !== undefined) return running
+    const reading = this.#readNow(token, epoch).finally(() => this.#checks.delete(id))
+    this.#checks.set(id, reading)
+    return reading
+  }
+
+  async #readNow(token: string, epoch: number): Promise<CheckedToken> {
+    const em = this.#db.fork()
+    const row = await em.findOne(Token, { tokenHash: tokenHash(token) })
+    const user = row === null || row.revokedAt !== null ? null : await em.findOne(User, row.userId)
+    if (row === null || user === null || !user.enabled) {
+      this.#known.delete(token)
+      throw refusal('token-invalid')
+    }
+    const checked = {
+      principal: await this.#principal(user, row.id),
+      epoch,
+      expiresAt: row.expiresAt.getTime(),
+      lastSeenAt: row.lastSeenAt.getTime(),
+      restingUntil: Number.NEGATIVE_INFINITY,
+    }
+    this.#known.set(token, checked)
+    return checked
+  }
+
+  async #principal({ id, username, orgId }: User, sessionId: number): Promise<Principal> {
+    const grants = await this.#roles.ofUser(this.#db.fork(), id)
+    return Object.freeze({ userId: id, username, orgId: orgId ?? null, sessionId, ...grants })
+  }
+
+  async #recordUse(checked: CheckedToken, now: number): Promise<void> {
+    checked.lastSeenAt = now
+    const moment = new Date(now)
+    const statement = 'update iam_token set last_seen_at = ? where id = ? and last_seen_at < ?'
+    try {
+      await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
+    } catch (error) {
+      // The request is not worse for it; the next use after a minute is recorded again.
+      this.#log.warn({ reason: reasonOf(error) }, 'use of a token could not be recorded')
+    }
+  }
+}

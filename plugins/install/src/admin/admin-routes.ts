@@ -1,0 +1,220 @@
+import {
+  answerList,
+  bulkLimited,
+  type HttpReply,
+  listPage,
+  listQuery,
+  newestFirst,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import * as view from '../contract.ts'
+import { callerOf } from '../entry/caller.ts'
+import type { Parts } from '../parts.ts'
+import { own } from '../permissions.ts'
+import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
+import { limitOf } from '../records/journal.ts'
+import { sessionOrder } from '../records/sessions.ts'
+import { sessionUnknown } from '../wizard/wizard-routes.ts'
+
+type AdminRouteParts = Pick<
+  Parts,
+  'admin' | 'status' | 'stepOverview' | 'sessions' | 'journal' | 'audit' | 'redact' | 'site' | 'clock'
+>
+
+const root = '/api/v1/admin/install'
+const read = { method: 'GET', tags: ['install'], access: { permission: own.view } } as const
+const act = { method: 'POST', tags: ['install'], access: { permission: own.manage } } as const
+const outcome = Type.Enum(['passed', 'warning', 'failed'])
+
+const sessionView = Type.Object({
+  id: Type.String(),
+  status: Type.Enum([...sessionStatuses]),
+  startedAt: Type.String({ format: 'date-time' }),
+  endedAt: Type.String({ description: 'ISO 8601; empty while it runs.' }),
+  retriedSessionId: Type.String({ description: 'Session that it repeats; empty for none.' }),
+  failedStep: Type.String(),
+  message: Type.String(),
+  clientIp: Type.String(),
+})
+const sessionDetail = Type.Object({ session: sessionView, records: Type.Array(view.recordView) })
+const auditView = Type.Object({
+  id: Type.Integer(),
+  action: Type.String(),
+  status: outcome,
+  sessionId: Type.String(),
+  operator: Type.String(),
+  sourceIp: Type.String(),
+  userAgent: Type.String(),
+  traceId: Type.String(),
+  summary: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+  occurredAt: Type.String({ format: 'date-time' }),
+})
+const diagnosticsView = Type.Object({
+  product: Type.Object({ name: Type.String(), version: Type.String(), node: Type.String() }),
+  status: view.statusView,
+  steps: Type.Array(view.stepView),
+  preflight: Type.Object({ passed: Type.Boolean(), checks: Type.Array(view.checkView) }),
+  sessions: Type.Array(sessionView),
+  executionLogs: Type.Array(view.recordView),
+})
+/** A phrase that is missing is a wrong phrase, not bad input: the answer tells that nothing was changed. */
+const stateBody = Type.Object({
+  confirmation: Type.Optional(Type.String({ maxLength: 256 })),
+  reason: Type.Optional(Type.String({ maxLength: 10_000, description: 'The first 200 characters are kept.' })),
+})
+const keyword = Type.Optional(Type.String({ maxLength: 128 }))
+
+/** A JSON file with secrets masked by value, whatever it holds. */
+function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, name: string, content: object) {
+  return reply
+    .header('cache-control', 'no-store')
+    .header('content-disposition', `attachment; filename="${name}-${site.dayOf(new Date(clock.now()))}.json"`)
+    .type('application/json; charset=utf-8')
+    .send(redact(JSON.stringify(content, undefined, 2)))
+}
+
+async function diagnosticsOf(request: Parameters<typeof callerOf>[0], { admin }: AdminRouteParts) {
+  const { sessions, ...rest } = await admin.diagnostics(callerOf(request))
+  return { ...rest, sessions: sessions.map(viewOfSession) }
+}
+
+async function sessionOf(id: string, limit: number | undefined, { sessions, journal }: AdminRouteParts) {
+  const session = await sessions.find(id)
+  if (session === undefined) throw sessionUnknown()
+  return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
+}
+
+const { route, rawRoute } = routesWith<AdminRouteParts>()
+
+const overviewRoutes = [
+  route({
+    ...read,
+    path: `${root}/diagnostics`,
+    summary: 'Status, steps, environment, sessions and records in one',
+    response: diagnosticsView,
+    handler: (request, parts) => diagnosticsOf(request, parts),
+  }),
+  rawRoute({
+    ...read,
+    path: `${root}/diagnostics/export`,
+    annotations: [bulkLimited],
+    summary: 'The diagnostics as a JSON file',
+    produces: ['application/json'],
+    handler: async (request, parts, reply) =>
+      sendFile(reply, parts, 'install-diagnostics', await diagnosticsOf(request, parts)),
+  }),
+  route({
+    ...read,
+    path: `${root}/status`,
+    summary: 'Status of the installation',
+    response: view.statusView,
+    handler: ({ contextPath }, { status }) => status.snapshot(contextPath),
+  }),
+  route({
+    ...read,
+    path: `${root}/steps`,
+    summary: 'The step plan',
+    response: view.stepsView,
+    handler: async ({ locale }, { stepOverview }) => ({ steps: await stepOverview.list(locale) }),
+  }),
+]
+
+const recordRoutes = [
+  route({
+    ...read,
+    path: `${root}/sessions`,
+    summary: 'Runs of the installation, the newest first',
+    request: {
+      query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum([...sessionStatuses])), keyword }),
+    },
+    response: listPage(sessionView),
+    handler: ({ query }, { sessions }) =>
+      answerList(query, sessionOrder, async (window) => {
+        const found = await sessions.list(query, window)
+        return { ...found, items: found.items.map(viewOfSession) }
+      }),
+  }),
+  route({
+    ...read,
+    path: `${root}/sessions/:sessionId`,
+    summary: 'One run with its records',
+    request: { params: view.sessionParams, query: view.limitQuery },
+    response: sessionDetail,
+    handler: ({ params, query }, parts) => sessionOf(params.sessionId, query.limit, parts),
+  }),
+  rawRoute({
+    ...read,
+    path: `${root}/sessions/:sessionId/export`,
+    annotations: [bulkLimited],
+    summary: 'One run with its records as a JSON file',
+    produces: ['application/json'],
+    request: { params: view.sessionParams, query: view.limitQuery },
+    handler: async ({ params: { sessionId }, query }, parts, reply) =>
+      sendFile(reply, parts, `install-session-${sessionId}`, await sessionOf(sessionId, query.limit, parts)),
+  }),
+  route({
+    ...read,
+    path: `${root}/execution-logs`,
+    summary: 'Newest records, the oldest of them first',
+    request: { query: view.limitQuery },
+    response: Type.Object({ records: Type.Array(view.recordView) }),
+    handler: async ({ query }, { journal }) => ({ records: [...(await journal.newest(limitOf(query.limit)))] }),
+  }),
+  route({
+    ...read,
+    path: `${root}/audit-logs`,
+    summary: 'Who did what to the installation, the newest first',
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        action: Type.Optional(Type.String({ maxLength: 64 })),
+        status: Type.Optional(outcome),
+        keyword,
+      }),
+    },
+    response: listPage(auditView),
+    handler: ({ query }, { audit }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await audit.list(query, window)
+        return { ...found, items: found.items.map(viewOfAudit) }
+      }),
+  }),
+]
+
+const changeRoutes = [
+  route({
+    ...act,
+    path: `${root}/state/reset`,
+    summary: 'Open the installation again',
+    request: { body: stateBody },
+    response: Type.Object({ reset: Type.Boolean(), alreadyUninstalled: Type.Boolean(), message: Type.String() }),
+    handler: (request, { admin }) => admin.reset(request.body, callerOf(request)),
+  }),
+  route({
+    ...act,
+    path: `${root}/state/mark-installed`,
+    summary: 'Close the installation of a product that is installed',
+    request: { body: stateBody },
+    response: Type.Object({ marked: Type.Boolean(), alreadyInstalled: Type.Boolean(), message: Type.String() }),
+    handler: (request, { admin }) => admin.mark(request.body, callerOf(request)),
+  }),
+  route({
+    ...act,
+    path: `${root}/migrate`,
+    summary: 'Migrate the database that the product runs on',
+    response: view.migrateView,
+    handler: (request, { admin }) => admin.migrate(callerOf(request)),
+  }),
+]
+
+/** The administration of the installation. It needs a login, no install token. */
+export const adminRoutes = [...overviewRoutes, ...recordRoutes, ...changeRoutes]
+
+function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
+  return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '' }
+}
+
+function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow) {
+  return { ...row, sourceIp: clientIp, occurredAt: occurredAt.toISOString() }
+}

@@ -1,0 +1,129 @@
+import { columnText } from '@plinth/kernel'
+import type { Caller } from '../entry/caller.ts'
+import { hasPassed } from '../form/form-checks.ts'
+import type { Parts } from '../parts.ts'
+import { auditActions } from '../records/audit-trail.ts'
+import { limitOf } from '../records/journal.ts'
+import { sessionOrder } from '../records/sessions.ts'
+import type { Reading } from '../state/install-state.ts'
+
+type AdminServiceParts = Pick<
+  Parts,
+  | 'kernel'
+  | 'config'
+  | 'state'
+  | 'status'
+  | 'stepOverview'
+  | 'preflight'
+  | 'sessions'
+  | 'journal'
+  | 'audit'
+  | 'administrator'
+  | 'wizard'
+  | 'say'
+>
+
+/** What an operator has to type. */
+export const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const
+
+/** Code points of a reason that are kept. */
+const longestReason = 200
+const recentSessions = 20
+
+export interface StateRequest {
+  readonly confirmation?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** Operations on the installation for operators who are logged in. */
+export class AdminService {
+  readonly #parts: AdminServiceParts
+
+  constructor(parts: AdminServiceParts) {
+    this.#parts = parts
+  }
+
+  /** Everything that helps to find a fault. Changes nothing, not even for a moment. */
+  async diagnostics(caller: Caller) {
+    const { kernel, status, stepOverview, preflight, sessions, journal } = this.#parts
+    const checks = [...(await preflight.run(caller, { mayWrite: false }))]
+    const newest = { orderBy: sessionOrder, size: recentSessions, offset: 0, count: 'none' } as const
+    const { items } = await sessions.list({}, newest)
+    return {
+      product: { name: kernel.product.name, version: kernel.product.version, node: process.version },
+      status: await status.snapshot(caller.prefix),
+      steps: await stepOverview.list(caller.locale),
+      preflight: { passed: hasPassed(checks), checks },
+      sessions: items,
+      executionLogs: [...(await journal.newest(limitOf(undefined)))],
+    }
+  }
+
+  /** Opens the installation again. Audited in every case. */
+  async reset(request: StateRequest, caller: Caller) {
+    const finding = await this.#tryReset(request, caller)
+    const alreadyUninstalled = finding === 'already-uninstalled'
+    const reset = finding === 'reset' || alreadyUninstalled
+    const message = await this.#conclude(auditActions.reset, reset, finding, request, caller)
+    return { reset, alreadyUninstalled, message }
+  }
+
+  /** Order of the conditions: phrase, state, leave to install again (decision B56). */
+  async #tryReset(request: StateRequest, caller: Caller) {
+    if (!sameText(request.confirmation, confirmations.reset)) return 'not-confirmed'
+    const seen = await this.#parts.state.read()
+    if (seen.name === 'not-installed') return 'already-uninstalled'
+    if (seen.name === 'unknown') return 'state-unknown'
+    if (!this.#parts.config.get('platform.install.allow-reinstall')) return 'reinstall-forbidden'
+    return (await this.#change(false, seen, request, caller)) ? 'reset' : 'changed-meanwhile'
+  }
+
+  /** Locks a product that was installed in another way. Audited in every case. */
+  async mark(request: StateRequest, caller: Caller) {
+    const finding = await this.#tryMark(request, caller)
+    const alreadyInstalled = finding === 'already-installed'
+    const marked = finding === 'marked' || finding === 'marked-empty' || alreadyInstalled
+    const message = await this.#conclude(auditActions.mark, marked, finding, request, caller)
+    return { marked, alreadyInstalled, message }
+  }
+
+  async #tryMark(request: StateRequest, caller: Caller) {
+    if (!sameText(request.confirmation, confirmations.mark)) return 'not-confirmed'
+    const seen = await this.#parts.state.read()
+    if (seen.name === 'installed') return 'already-installed'
+    // Whoever manages installations knows better than a database that has lost it.
+    if (seen.doubt === 'unreadable') return 'state-unknown'
+    if (!(await this.#change(true, seen, request, caller))) return 'changed-meanwhile'
+    return (await this.#parts.administrator.exists()) ? 'marked' : 'marked-empty'
+  }
+
+  migrate(caller: Caller) {
+    return this.#parts.wizard.runMigration(caller, auditActions.forcedMigration)
+  }
+
+  #change(installed: boolean, seen: Reading, request: StateRequest, caller: Caller) {
+    const reason = kept(request.reason)
+    const change = { by: caller.operator, traceId: caller.traceId }
+    return this.#parts.state.change(installed, seen, reason === '' ? change : { ...change, reason })
+  }
+
+  async #conclude(
+    action: 'state-reset' | 'state-mark-installed',
+    isDone: boolean,
+    finding: string,
+    { reason }: StateRequest,
+    caller: Caller,
+  ): Promise<string> {
+    const status = isDone ? 'passed' : 'failed'
+    await this.#parts.audit.note(caller, { action, status, summary: { finding, reason: kept(reason) } })
+    return this.#parts.say(caller.locale, `state.${finding}`)
+  }
+}
+
+/** Beyond case, surrounding blanks and the way that accents are written (decision D30). */
+function sameText(given: string | undefined, phrase: string): boolean {
+  const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
+  return given !== undefined && fold(given) === fold(phrase)
+}
+
+const kept = (reason = '') => columnText(reason.trim(), longestReason)

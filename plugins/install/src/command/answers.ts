@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises'
+import { codeOf, reasonOf } from '@plinth/kernel'
+import { parse } from 'yaml'
+import { installError } from '../errors.ts'
+import { allFields, type InstallForm } from '../form/fields.ts'
+import { type FieldValue, isSecret } from '../form/form-values.ts'
+
+interface AnswerField {
+  /** For example `site.timeZone`. */
+  readonly path: string
+  readonly type: keyof typeof kinds
+  /** Environment variable. */
+  readonly variable: string
+  /** Option of the command; none for a secret, which others would see in the list of processes. */
+  readonly option: { readonly flags: string; readonly name: string } | undefined
+}
+
+/** How an option names its value, what an answers file holds, and what to say when it holds something else. */
+const kinds = {
+  string: { placeholder: 'text', value: 'string', inFile: 'text: put it in quotes', inText: 'text' },
+  integer: { placeholder: 'number', value: 'number', inFile: 'a number', inText: 'a whole number' },
+  boolean: { placeholder: 'true|false', value: 'boolean', inFile: 'true or false', inText: 'true or false' },
+} as const
+
+/** Every field of the form as the command takes it. */
+export const answerFields: readonly AnswerField[] = allFields.map(({ path, group, name, type }) => {
+  const words = `${group}-${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`
+  const option = {
+    flags: `--${words} <${kinds[type].placeholder}>`,
+    name: words.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+  }
+  const variable = `PLINTH_INSTALL_${words.replaceAll('-', '_').toUpperCase()}`
+  return { path, type, variable, option: isSecret(path) ? undefined : option }
+})
+
+/**
+ * Reads an answers file: YAML or JSON with the groups of the form.
+ *
+ * @throws PlinthError `PLINTH_INSTALL_ANSWERS` that names the field; it holds no value
+ */
+export async function readAnswers(path: string): Promise<InstallForm> {
+  let content: unknown
+  try {
+    content = parse(await readFile(path, 'utf8')) ?? {}
+  } catch (error) {
+    throw answersFault(`the file ${path} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
+  }
+  return formOf(content)
+}
+
+/** Answers of the environment and of the options, in that order. */
+export function answersOf(
+  environment: Readonly<Record<string, string | undefined>>,
+  options: Readonly<Record<string, unknown>>,
+): InstallForm {
+  const form: Record<string, Record<string, FieldValue>> = {}
+  for (const field of answerFields) {
+    const given = field.option === undefined ? undefined : options[field.option.name]
+    const text = typeof given === 'string' ? given : environment[field.variable]
+    if (text === undefined) continue
+    const [group = '', member = ''] = field.path.split('.')
+    form[group] = { ...form[group], [member]: valueFrom(field, text) }
+  }
+  return form as InstallForm
+}
+
+/** Later forms win, field by field. */
+export function mergeForms(...forms: readonly InstallForm[]): InstallForm {
+  const merged: Record<string, object> = {}
+  for (const form of forms) {
+    for (const [group, members] of Object.entries(form)) merged[group] = { ...merged[group], ...members }
+  }
+  return merged as InstallForm
+}
+
+function formOf(content: unknown): InstallForm {
+  if (!isObject(content)) throw answersFault('it must hold groups such as "site:" with their fields')
+  for (const [group, members] of Object.entries(content)) {
+    if (!isObject(members)) throw answersFault(`"${group}" must hold fields`)
+    for (const [member, value] of Object.entries(members)) {
+      const path = `${group}.${member}`
+      const field = answerFields.find((known) => known.path === path)
+      if (field === undefined) throw answersFault(`there is no field "${path}"`)
+      const { value: expected, inFile } = kinds[field.type]
+      if (value !== null && typeof value !== expected) throw answersFault(`"${path}" must be ${inFile}`)
+    }
+  }
+  return content as InstallForm
+}
+
+function valueFrom({ path, type, variable }: AnswerField, text: string): FieldValue {
+  if (type === 'string') return text
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  if (type === 'integer' && /^\d{1,9}$/.test(text)) return Number(text)
+  if (type === 'integer' && text === '') return null
+  throw answersFault(`"${path}" (${variable}) must be ${kinds[type].inText}`)
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const answersFault = (reason: string) => installError('PLINTH_INSTALL_ANSWERS', { reason })

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { BusinessError, type CommandDeclaration, type CommandInvocation, reasonOf } from '@plinth/kernel'
+import type { DefaultsView, RecordView } from '../contract.ts'
+import { commandCaller } from '../entry/caller.ts'
+import type { InstallForm } from '../form/fields.ts'
+import type { ClosedByState } from '../state/install-state.ts'
+import { answerFields, answersOf, mergeForms, readAnswers } from './answers.ts'
+import { installer } from './installer.ts'
+
+type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
+
+/** `plinth install`: the same as the page, through the same service, for whoever may start programs on the server. */
+export const installCommand: Command = {
+  name: 'install',
+  summary: 'Install the product without a browser',
+  options: [
+    {
+      flags: '--answers <file>',
+      description: 'YAML or JSON file with the groups site, administrator, database, cache and storage',
+    },
+    ...answerFields.flatMap(({ path, option, variable }) =>
+      option === undefined ? [] : [{ flags: option.flags, description: `${path}; also ${variable}` }],
+    ),
+  ],
+  async run({ own }, { options, output, signal }) {
+    const service = own(installer)
+    const { answers } = options
+    const closedBecause = await service.closedBecause()
+    if (closedBecause !== undefined) return nothingToInstall(closedBecause, output)
+    const form = completed(
+      mergeForms(
+        typeof answers === 'string' ? await readAnswers(resolve(answers)) : {},
+        answersOf(process.env, options),
+      ),
+      service.defaults(),
+    )
+    const count = service.stepCount
+    let done = 0
+    const onRecord = ({ stepCode, status, message }: RecordView) => {
+      done++
+      output.progress(`[${done}/${count}] ${stepCode}: ${status}. ${message}`)
+    }
+    const result = await service.install(form, { caller: commandCaller('en'), signal, onRecord })
+    if (result === undefined) return nothingToInstall(await service.closedBecause(), output)
+    if (result.restartRequired) return runAgain(output.progress)
+    output.result(result, result.message)
+    return result.passed ? 0 : 1
+  },
+}
+
+/** What is not answered stays as it is; the password is not asked for twice. */
+function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
+  const { url: _url, passwordSet: _set, fault: _fault, faultField: _field, ...database } = defaults.database
+  const { passwordSet: _cacheSet, ...cache } = defaults.cache
+  const site = {
+    defaultLocale: defaults.site.defaultLocale,
+    timeZone: defaults.site.timeZone,
+    name: defaults.site.name,
+  }
+  const base: InstallForm = { site, cache, storage: defaults.storage }
+  const password = form.administrator?.password
+  const administrator = password === undefined ? {} : { administrator: { confirmPassword: password } }
+  // Of another kind of database nothing of the running one holds.
+  const isOther = form.database?.type !== undefined && form.database.type !== database.type
+  return mergeForms(base, isOther ? {} : { database }, administrator, form)
+}
+
+/** A process that runs never changes its database: the rest is done by a fresh one, which reads the new settings. */
+async function runAgain(progress: (text: string) => void): Promise<number> {
+  progress('The new connection is written. Going on with it in a new process.')
+  const [, program = '', ...words] = process.argv
+  try {
+    const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio: 'inherit' })
+    const [code] = (await once(child, 'exit')) as [number | null]
+    return code ?? 1
+  } catch (error) {
+    progress(reasonOf(error))
+    return 1
+  }
+}
+
+/** An installed product is what the command is for; a state that nobody knows is not (decision E9). */
+function nothingToInstall(because: ClosedByState | undefined, output: CommandInvocation['output']): number {
+  if (because === 'installed') {
+    const message = 'The product is installed already. Nothing was changed.'
+    output.result({ installed: true, changed: false, message }, message)
+    return 0
+  }
+  if (because === 'state-lost') {
+    throw new BusinessError(
+      '503',
+      'This machine was installed, but its database knows nothing of it. Nothing was changed; `plinth doctor` says how to go on.',
+      { reason: 'install.state-lost' },
+    )
+  }
+  throw new BusinessError(
+    '503',
+    'Nobody can tell whether the product is installed, because its database does not answer. Nothing was changed.',
+    { reason: 'install.state-unreadable' },
+  )
+}

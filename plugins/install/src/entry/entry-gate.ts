@@ -1,0 +1,70 @@
+import type { HttpReply, HttpRequest } from '@plinth/http'
+import { BusinessError, isBusinessError } from '@plinth/kernel'
+import { type EntryReason, tokenHeader } from '../contract.ts'
+import type { Parts } from '../parts.ts'
+import { auditActions } from '../records/audit-trail.ts'
+import { ownText } from '../texts.ts'
+import { type Caller, callerOf } from './caller.ts'
+import { type Closed, isOfCaller, type Verdict } from './entry-policy.ts'
+
+type EntryGateParts = Pick<Parts, 'entry' | 'audit' | 'clock'>
+
+/** A caller with what was decided about it. */
+export interface Entered {
+  readonly caller: Caller
+  readonly verdict: Verdict
+}
+
+/** Refusals a minute that are audited: strangers must not be able to fill the database. */
+const mostRefusals = 60
+const windowMs = 60_000
+
+/** Asks the entry check for requests, and audits whom it turned away. */
+export class EntryGate {
+  readonly #parts: EntryGateParts
+  #window = { startedAt: Number.NEGATIVE_INFINITY, refusals: 0 }
+
+  constructor(parts: EntryGateParts) {
+    this.#parts = parts
+  }
+
+  /** The token of the header alone counts, not one in the body or in the query (decision D26). */
+  enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<Entered> {
+    const given = request.headers[tokenHeader]
+    return this.check(request, reply, typeof given === 'string' ? given : undefined)
+  }
+
+  /** @throws BusinessError "429" with the header `Retry-After` */
+  async check(
+    request: Pick<HttpRequest, 'headers'> & Parameters<typeof callerOf>[0],
+    reply: HttpReply,
+    token: string | undefined,
+  ): Promise<Entered> {
+    reply.header('cache-control', 'no-store')
+    const caller = callerOf(request)
+    try {
+      const verdict = await this.#parts.entry.check(caller, token)
+      if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
+      const isProven = caller.isProven || verdict.reason === 'install.token.valid'
+      return { caller: { ...caller, isProven }, verdict }
+    } catch (error) {
+      const seconds = isBusinessError(error) ? error.data?.['retryAfterSeconds'] : undefined
+      if (typeof seconds === 'number') reply.header('retry-after', seconds)
+      throw error
+    }
+  }
+
+  async #auditRefusal(caller: Caller, { reason, closed }: Verdict): Promise<void> {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, refusals: 0 }
+    this.#window.refusals++
+    if (this.#window.refusals > mostRefusals) return
+    const summary = { reason, ...(closed === undefined ? {} : { closed }) }
+    await this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'failed', summary })
+  }
+}
+
+export function entryRefused(reason: EntryReason, closed?: Closed): BusinessError {
+  const text = closed !== undefined && isOfCaller(closed) ? `entry.closed.${closed}` : 'entry.refused'
+  return new BusinessError('403', ownText(text), { reason, messageKey: `messages.install.${text}` })
+}

@@ -1,0 +1,111 @@
+import { AddressSet } from '@plinth/http'
+import type { BusinessError } from '@plinth/kernel'
+import type { EntryReason } from '../contract.ts'
+import type { Parts } from '../parts.ts'
+import type { ClosedByState, Reading } from '../state/install-state.ts'
+import { refusal } from '../texts.ts'
+import { isOwnHost } from './called-host.ts'
+import type { Caller } from './caller.ts'
+
+/** Why nobody, or not this caller, may enter. */
+export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
+
+/** Why not this caller, whoever else may. */
+export type ClosedToCaller = 'network' | 'https' | 'host'
+const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
+
+/** Whether the caller can do something about it, and so may know. */
+export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
+
+export interface Verdict {
+  readonly authorized: boolean
+  readonly reason: EntryReason
+  /** Set with the reason `install.token.not-allowed`. */
+  readonly closed: Closed | undefined
+  readonly state: Reading
+}
+
+type EntryPolicyParts = Pick<
+  Parts,
+  'config' | 'state' | 'token' | 'failures' | 'site' | 'http' | 'isNamedProxy' | 'clock'
+>
+
+/** Decides who may install (document 3, "Authentication"). Asked anew by every call: no step trusts an earlier one. */
+export class EntryPolicy {
+  readonly #parts: EntryPolicyParts
+  readonly #networks: AddressSet
+
+  constructor(parts: EntryPolicyParts) {
+    this.#parts = parts
+    this.#networks = new AddressSet(parts.config.get('platform.install.allowed-cidrs'))
+  }
+
+  get isTokenConfigured(): boolean {
+    return this.#parts.token.isConfigured
+  }
+
+  /** Whether the flow is switched on. `forced` overrules the switch, never the lock (decision B55). */
+  get isEnabled(): boolean {
+    const { config } = this.#parts
+    const mode = config.get('platform.install.mode')
+    return mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
+  }
+
+  /** Whether anybody may install now. */
+  async isOpen(): Promise<boolean> {
+    return this.closedToAll(await this.#parts.state.read()) === undefined
+  }
+
+  /** Why the installation is closed to everybody. */
+  closedToAll(seen: Reading): Closed | undefined {
+    if (!this.isEnabled) return 'disabled'
+    const { state, token } = this.#parts
+    return state.closedBecause(seen) ?? (token.closedBecause && `token-${token.closedBecause}`)
+  }
+
+  /** @throws BusinessError "429", reason `install.token.too-many-failures` */
+  async check(caller: Caller, given: string | undefined): Promise<Verdict> {
+    const { token, failures, http, state: installState } = this.#parts
+    const state = await installState.read()
+    const closed = this.closedToAll(state) ?? this.closedTo(caller)
+    const not = (reason: EntryReason) => ({ authorized: false, reason, closed, state })
+    if (closed !== undefined) return not('install.token.not-allowed')
+    if (!token.isConfigured) return { authorized: true, reason: 'install.token.not-required', closed, state }
+    // Counting and comparing happen in one go: attempts at the same time gain nothing.
+    const attempt = { client: http.networkOf(caller.clientIp), peer: http.networkOf(caller.peerIp) }
+    const { ownMs, sharedMs } = failures.waits(attempt)
+    if (ownMs > 0) throw tooManyFailures(ownMs)
+    const isRight = token.matches(given ?? '')
+    // A page that asks whether a token is needed guesses nothing.
+    if (!isRight && (given ?? '') !== '') failures.record(attempt, sharedMs > 0 ? 'own' : 'all')
+    // Others must not be able to lock out who knows the token, for ever if they like. Where it cannot be guessed, it
+    // always counts; where it might be, only somebody at the machine itself is not held up.
+    if (sharedMs > 0 && !(isRight && (token.isStrong || caller.isLocal))) throw tooManyFailures(sharedMs)
+    if (isRight) return { authorized: true, reason: 'install.token.valid', closed, state }
+    return not('install.token.invalid')
+  }
+
+  /** Until when a page should keep the token. */
+  expiresAt(): string {
+    const { clock, config } = this.#parts
+    return new Date(clock.now() + config.get('platform.install.token-ttl')).toISOString()
+  }
+
+  /** Why this caller may not enter, although others may. */
+  closedTo(caller: Caller): ClosedToCaller | undefined {
+    const { config, token, isNamedProxy, site } = this.#parts
+    const { clientIp, peerIp, isHttps } = caller
+    // Anybody behind a trusted proxy may claim any address: the connection itself must come from an allowed one too.
+    const isNear = this.#networks.has(clientIp) && this.#networks.has(peerIp)
+    if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
+    if (config.get('platform.install.require-https') && !isHttps) return 'https'
+    const rules = { siteUrl: site.url, isNamedProxy: isNamedProxy(peerIp) }
+    return token.isConfigured || isOwnHost(caller, rules) ? undefined : 'host'
+  }
+}
+
+function tooManyFailures(waitMs: number): BusinessError {
+  const seconds = Math.ceil(waitMs / 1000)
+  const text = 'entry.too-many-failures'
+  return refusal('token.too-many-failures', { text, params: { seconds }, data: { retryAfterSeconds: seconds } })
+}

@@ -1,0 +1,255 @@
+import * as fs from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '@plinth/kernel'
+import { EnvFileError } from './env-file-errors.ts'
+import { lockEnvFile } from './env-file-lock.ts'
+import { assertKeys, type EnvChanges, type EnvFileResult, type EnvFileWarning, planEnvFile } from './env-file-text.ts'
+
+export { EnvFileError, type EnvFileErrorCode } from './env-file-errors.ts'
+export {
+  type EnvChanges,
+  type EnvFilePlan,
+  type EnvFileResult,
+  type EnvFileWarning,
+  envFileKeys,
+  planEnvFile,
+} from './env-file-text.ts'
+
+type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm' | 'writeFile'
+
+/** What the writer needs of the outside. */
+export interface EnvFileOperations extends Pick<typeof fs, FileFunctions> {
+  /** Milliseconds since the epoch. */
+  now(): number
+  sleep(ms: number): Promise<unknown>
+}
+
+export interface WriteEnvFileOptions {
+  /** Names that may be written: those of the example file. */
+  readonly allowed: Iterable<string>
+  /** Replaces parts of the outside, to bring faults about. */
+  readonly operations?: Partial<EnvFileOperations>
+}
+
+const realOperations: EnvFileOperations = { ...fs, now: Date.now, sleep }
+
+interface Current {
+  readonly bytes: Buffer
+  readonly text: string
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+}
+
+/**
+ * Sets variables in a `.env` file: whole or not at all, readable by its owner alone, one writer at a time. A link is
+ * followed and kept. When nothing changes, the file is not touched.
+ *
+ * @param path of the file, which need not exist; its directory must
+ * @throws EnvFileError of any code; the file is as it was then
+ */
+export async function writeEnvFile(
+  path: string,
+  changes: EnvChanges,
+  { allowed, operations }: WriteEnvFileOptions,
+): Promise<EnvFileResult> {
+  const files: EnvFileOperations = { ...realOperations, ...operations }
+  const file = basename(path)
+  const names = new Set(allowed)
+  assertKeys(changes)
+  for (const key of Object.keys(changes)) if (!names.has(key)) throw new EnvFileError('env-key-not-allowed', { key })
+  return told(file, async () => {
+    const target = await followLinks(path, files)
+    const plan = planEnvFile((await read(target, file, files))?.text, changes, file)
+    const isUnchanged = plan.changed.length + plan.added.length === 0
+    if (isUnchanged && (await leftovers(target, files)).length === 0) return resultOf(plan)
+    return writeLocked(target, file, changes, files)
+  })
+}
+
+/**
+ * Whether the file could be written now. Changes nothing.
+ *
+ * @throws EnvFileError `env-not-writable`, `env-file-malformed`
+ */
+export async function inspectEnvFile(path: string): Promise<{ exists: boolean; isReadableByOthers: boolean }> {
+  const file = basename(path)
+  return told(file, async () => {
+    const target = await followLinks(path, realOperations)
+    const current = await read(target, file, realOperations)
+    if (current !== undefined) await fs.access(target, fs.constants.W_OK)
+    await fs.access(dirname(target), fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK)
+    return { exists: current !== undefined, isReadableByOthers: ((current?.mode ?? 0) & 0o077) !== 0 }
+  })
+}
+
+/** Turns errors of the file system into ours, which tell no path. */
+async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = codeOf(error)
+    if (error instanceof EnvFileError || reason === undefined) throw error
+    throw new EnvFileError('env-not-writable', { file, reason }, error)
+  }
+}
+
+async function writeLocked(target: string, file: string, changes: EnvChanges, files: EnvFileOperations) {
+  const lock = await lockEnvFile(`${target}.lock`, file, files)
+  try {
+    for (const name of await leftovers(target, files)) await files.rm(join(dirname(target), name), { force: true })
+    const before = await read(target, file, files)
+    const plan = planEnvFile(before?.text, changes, file)
+    if (plan.changed.length + plan.added.length === 0) return resultOf(plan)
+    if (before !== undefined) await files.access(target, fs.constants.W_OK)
+    const isStill = async () => (await lock.isHeld()) && isSame(before, await read(target, file, files))
+    const warnings = await replace(target, file, before, plan.text, { token: lock.token, isStill, files })
+    return { ...resultOf(plan), warnings: [...plan.warnings, ...warnings] }
+  } finally {
+    await lock.release().catch(() => undefined)
+  }
+}
+
+/** The result without the text, which holds secrets. */
+function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFileResult {
+  return { changed, added, unchanged, warnings }
+}
+
+/**
+ * The text of the file, as its writer would find it.
+ *
+ * @returns empty when there is no file
+ * @throws EnvFileError `env-not-writable` for what is no file, at once; `env-file-malformed`
+ */
+export async function readEnvFile(path: string): Promise<string> {
+  const file = basename(path)
+  return told(file, async () => {
+    const target = await followLinks(path, realOperations)
+    return (await read(target, file, realOperations))?.text ?? ''
+  })
+}
+
+/**
+ * Where the file really is. A link to a file is followed, as containers have them; one that leads nowhere is refused:
+ * nobody knows what would come to be there.
+ */
+async function followLinks(path: string, files: EnvFileOperations): Promise<string> {
+  const start = resolve(path)
+  const target = await endOfLinks(start, files)
+  if (target === start || (await files.lstat(target).catch(nothingWhenMissing)) !== undefined) return target
+  throw new EnvFileError('env-not-writable', { file: basename(path), reason: 'it is a link that leads nowhere' })
+}
+
+async function endOfLinks(path: string, files: EnvFileOperations): Promise<string> {
+  let target = path
+  for (let links = 0; links < 40; links += 1) {
+    const link = await files.readlink(target).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EINVAL' || error.code === 'ENOENT' || error.code === 'UNKNOWN') return undefined
+      throw error
+    })
+    if (link === undefined) return target
+    target = resolve(dirname(target), link)
+  }
+  throw Object.assign(new Error('too many links'), { code: 'ELOOP' })
+}
+
+async function read(target: string, file: string, files: EnvFileOperations): Promise<Current | undefined> {
+  const found = await files.lstat(target).catch(nothingWhenMissing)
+  if (found === undefined) return undefined
+  if (!found.isFile()) throw new EnvFileError('env-not-writable', { file, reason: 'it is not a file' })
+  const bytes = await files.readFile(target)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return { bytes, text, mode: found.mode & 0o777, uid: found.uid, gid: found.gid }
+  } catch (error) {
+    throw new EnvFileError('env-file-malformed', { file, place: 'it is not UTF-8' }, error)
+  }
+}
+
+function nothingWhenMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+function isSame(left: Current | undefined, right: Current | undefined): boolean {
+  return left === undefined || right === undefined ? left === right : left.bytes.equals(right.bytes)
+}
+
+/** Names of files beside the target that writers left who died. */
+async function leftovers(target: string, files: EnvFileOperations): Promise<string[]> {
+  const start = `${basename(target)}.`
+  const names = await files.readdir(dirname(target))
+  return names.filter((name) => name.startsWith(start) && /^[0-9a-f]{16}\.tmp$/.test(name.slice(start.length)))
+}
+
+interface Replacing {
+  readonly token: string
+  /** Whether the file is what the new text was made from, and no other writer has come. */
+  isStill(): Promise<boolean>
+  readonly files: EnvFileOperations
+}
+
+async function replace(
+  target: string,
+  file: string,
+  before: Current | undefined,
+  text: string,
+  { token, isStill, files }: Replacing,
+): Promise<EnvFileWarning[]> {
+  const mode = (before?.mode ?? 0o600) & 0o600
+  const temporary = `${target}.${token}.tmp`
+  const warnings: EnvFileWarning[] = []
+  if (before !== undefined && before.mode !== mode) {
+    const [from, to] = [before.mode, mode].map((bits) => bits.toString(8).padStart(4, '0')) as [string, string]
+    warnings.push({ code: 'env-mode-restricted', params: { file, from, to } })
+  }
+  try {
+    const handle = await files.open(temporary, 'wx', mode)
+    try {
+      await handle.writeFile(text)
+      const made = await handle.stat()
+      if (before !== undefined && (made.uid !== before.uid || made.gid !== before.gid)) {
+        const isOwned = handle.chown(before.uid, before.gid).then(() => true)
+        if (!(await isOwned.catch(() => false))) warnings.push({ code: 'env-owner-changed', params: { file } })
+      }
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    if (!(await isStill())) throw new EnvFileError('env-changed-concurrently', { file })
+    try {
+      await files.rename(temporary, target)
+      await syncDirectory(dirname(target), files)
+    } catch (error) {
+      const code = codeOf(error)
+      // Only a later writer that took the lock over removes our file.
+      if (code === 'ENOENT') throw new EnvFileError('env-changed-concurrently', { file }, error)
+      if (code !== 'EBUSY' && code !== 'EXDEV') throw error
+      // A file that is mounted by itself, as containers do, can be filled but not replaced.
+      await overwrite(target, text, mode, files)
+      warnings.push({ code: 'env-written-in-place', params: { file } })
+    }
+  } finally {
+    await files.rm(temporary, { force: true })
+  }
+  return warnings
+}
+
+async function overwrite(target: string, text: string, mode: number, files: EnvFileOperations): Promise<void> {
+  const handle = await files.open(target, 'r+')
+  try {
+    await handle.writeFile(text)
+    await handle.truncate(Buffer.byteLength(text))
+    await handle.chmod(mode)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Makes the new name last through a power cut, where the system can. */
+async function syncDirectory(directory: string, files: EnvFileOperations): Promise<void> {
+  const handle = await files.open(directory, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => undefined)
+  await handle?.close()
+}

@@ -1,0 +1,56 @@
+import { type Accounts, type CallOrigin, superAdminRole } from '@plinth/iam'
+import { isBusinessError } from '@plinth/kernel'
+import type { Caller } from '../entry/caller.ts'
+import type { AdministratorForm } from '../form/fields.ts'
+import { StepFailure } from './step-failure.ts'
+
+export interface CreatedAdministrator {
+  readonly created: boolean
+  readonly userId: number | null
+  readonly username: string
+}
+
+/** Who acts while there is no user yet. */
+export const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { readonly name: string } => ({
+  ...{ clientIp, traceId, userAgent },
+  name: 'install',
+})
+
+/** Creates the first super administrator. Where there is a user already, nothing is left to do. */
+export class AdministratorCreation {
+  readonly #accounts: Accounts
+
+  constructor({ accounts }: { readonly accounts: Accounts }) {
+    this.#accounts = accounts
+  }
+
+  exists(): Promise<boolean> {
+    return this.#accounts.hasUsers()
+  }
+
+  /** @throws StepFailure when the name, an address or the password is refused */
+  async create(form: AdministratorForm, caller: Caller): Promise<CreatedAdministrator> {
+    const accounts = this.#accounts
+    if (await accounts.hasUsers()) return this.#existing(caller)
+    const { username = '', email = '', mobile = '', password = '', confirmPassword } = form
+    if (confirmPassword !== undefined && confirmPassword !== password) {
+      throw new StepFailure('check.password-mismatch')
+    }
+    try {
+      const user = { username, email: email || null, mobile: mobile || null, password }
+      const { created, account } = await accounts.createAdministrator(user, installer(caller))
+      return created && account !== undefined
+        ? { created, userId: account.id, username: account.username }
+        : await this.#existing(caller)
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      throw new StepFailure('failure.administrator', { reason: error.message }, error)
+    }
+  }
+
+  /** To a stranger nobody is named: it would be half of what is needed to sign in. */
+  async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
+    const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
+    return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
+  }
+}

@@ -1,0 +1,57 @@
+import type { EventRef } from '@plinth/events'
+import { reasonOf } from '@plinth/kernel'
+import { InstallCompletedEvent, InstallExecutionFailedEvent, type RecordView } from '../contract.ts'
+import type { Parts } from '../parts.ts'
+import type { Session } from '../records/sessions.ts'
+
+type AnnouncementParts = Pick<Parts, 'events' | 'clock' | 'log'>
+
+interface About {
+  readonly session: Session
+  readonly logCount: number
+  readonly message: string
+}
+
+/** Tells the rest of the product how an installation ended. What becomes of the news never changes how it ended (I-208). */
+export class Announcements {
+  readonly #parts: AnnouncementParts
+
+  constructor(parts: AnnouncementParts) {
+    this.#parts = parts
+  }
+
+  completed({ session, logCount, message, restartSuggested }: About & { readonly restartSuggested: boolean }) {
+    const payload = { sessionId: session.id, completedAt: this.#now(), restartSuggested, logCount, message }
+    return this.#tell(InstallCompletedEvent, payload)
+  }
+
+  failed({ session, logCount, message, step }: About & { readonly step: RecordView }) {
+    return this.#tell(InstallExecutionFailedEvent, {
+      ...{ sessionId: session.id, failedAt: this.#now(), logCount, message },
+      ...{ failedStepCode: step.stepCode, stepMessage: step.message, failedStepCount: 1 },
+    })
+  }
+
+  #now(): string {
+    return new Date(this.#parts.clock.now()).toISOString()
+  }
+
+  /** Before the first migration there is no outbox: then who listens in this process is told at once. */
+  async #tell<T>(ref: EventRef<T>, payload: T): Promise<void> {
+    const { events, log } = this.#parts
+    try {
+      await events.publish(ref, payload)
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'the end of the installation is announced to this process alone')
+      this.#tellHere(ref, payload)
+    }
+  }
+
+  #tellHere<T>(ref: EventRef<T>, payload: T): void {
+    try {
+      this.#parts.events.emit(ref, payload)
+    } catch (error) {
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'the end of the installation could not be announced')
+    }
+  }
+}

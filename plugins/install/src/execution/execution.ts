@@ -1,0 +1,129 @@
+import { reasonOf } from '@plinth/kernel'
+import type { ExecuteView, RecordView } from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
+import type { InstallForm } from '../form/fields.ts'
+import { secretsOf } from '../form/form-values.ts'
+import type { Parts } from '../parts.ts'
+import { auditActions } from '../records/audit-trail.ts'
+import type { Session } from '../records/sessions.ts'
+import type { Run } from './step.ts'
+import type { StepResult } from './step-runner.ts'
+
+type ExecutionParts = Pick<
+  Parts,
+  'steps' | 'runner' | 'singleRun' | 'journal' | 'audit' | 'sessions' | 'announcements' | 'state' | 'say' | 'log'
+>
+
+export interface ExecutionRequest {
+  readonly form: InstallForm
+  readonly caller: Caller
+  /** Session that this one repeats; empty for none. */
+  readonly retriedSessionId: string
+  readonly signal: AbortSignal
+  /** Asked when the run has the lock: another one may have been faster. */
+  readonly isOpen: () => Promise<boolean>
+  /** Told of each record as it is written. */
+  readonly onRecord?: (record: RecordView) => void
+}
+
+/** The one-step installation: runs the steps, records each, stops at the first that fails. */
+export class Execution {
+  readonly #parts: ExecutionParts
+
+  constructor(parts: ExecutionParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Whoever calls has checked the entry; it is asked again under the lock.
+   *
+   * @returns `undefined` when the installation is closed by now
+   * @throws BusinessError "409", reason `install.running`
+   */
+  execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
+    const { singleRun, sessions, runner } = this.#parts
+    return singleRun.run(async (takeDatabase) => {
+      await takeDatabase()
+      if (!(await request.isOpen())) return undefined
+      const session = sessions.begin(request.caller.clientIp, request.retriedSessionId)
+      const run = runner.newRun({ ...request, session, takeDatabase })
+      await sessions.store(session)
+      await sessions.closeAbandoned(session)
+      return this.#runSteps(run, session, request.onRecord)
+    })
+  }
+
+  /**
+   * Brings a run to its end whose process died when the product was locked already: who waits for the news hears it,
+   * and nothing seems to run. Does nothing while another process is at it.
+   */
+  async finishInterrupted(): Promise<void> {
+    const { singleRun, sessions, state, announcements, say, log } = this.#parts
+    // Without tables nothing can have been interrupted.
+    if ((await sessions.running().catch(() => undefined)) === undefined) return
+    await singleRun
+      .run(async (takeDatabase) => {
+        await takeDatabase()
+        const session = await sessions.running()
+        if (session === undefined || (await state.read()).name !== 'installed') return
+        const message = say('en', 'execute.passed')
+        const logCount = (await this.#parts.journal.newest(500, session.id)).length
+        await announcements.completed({ session, logCount, message, restartSuggested: false })
+        await sessions.end(session, { status: 'passed', failedStep: '', message })
+      })
+      .catch((error: unknown) => log.info({ reason: reasonOf(error) }, 'an installation is left to whoever runs it'))
+  }
+
+  async #runSteps(run: Run, session: Session, onRecord: (record: RecordView) => void = () => {}): Promise<ExecuteView> {
+    const { steps, runner } = this.#parts
+    const records: RecordView[] = []
+    let failed: StepResult | undefined
+    for (const step of steps.all) {
+      const result = await runner.run(step, run)
+      records.push(result.record)
+      onRecord(result.record)
+      if (result.status === 'failed') failed = result
+      if (failed !== undefined || result.restart) break
+    }
+    const message = await this.#conclude(run, session, records, failed?.record)
+    return {
+      authorized: true,
+      passed: failed === undefined,
+      restartRequired: run.restartRequired,
+      configWritten: run.configWritten,
+      administratorReady: run.administrator !== undefined,
+      locked: run.lockedAt !== undefined,
+      message,
+      failedField: failed?.field ?? '',
+      sessionId: session.id,
+      retriedSessionId: session.retriedSessionId,
+      records,
+    }
+  }
+
+  /** Tells everybody how it ended. The row of the session comes last: until then the end can be made up for. */
+  async #conclude(
+    run: Run,
+    session: Session,
+    records: readonly RecordView[],
+    failed: RecordView | undefined,
+  ): Promise<string> {
+    const { sessions, announcements, audit, say } = this.#parts
+    const { caller } = run
+    const status = failed !== undefined ? 'failed' : run.restartRequired ? 'restart-required' : 'passed'
+    const failedStep = failed?.stepCode ?? ''
+    const message = say(caller.locale, `execute.${status}`, { step: failedStep, reason: failed?.message ?? '' })
+    await audit.note(caller, {
+      action: auditActions.execute,
+      status: failed === undefined ? 'passed' : 'failed',
+      sessionId: session.id,
+      summary: { outcome: status, failedStep, records: records.length, message },
+      secrets: secretsOf(run.form),
+    })
+    const about = { session, logCount: records.length, message }
+    if (failed !== undefined) await announcements.failed({ ...about, step: failed })
+    else if (run.lockedAt !== undefined) await announcements.completed({ ...about, restartSuggested: run.fileChanged })
+    await sessions.end(session, { status, failedStep, message })
+    return message
+  }
+}

@@ -1,0 +1,61 @@
+import { TableNotFoundException } from '@mikro-orm/core'
+import type { Database } from '@plinth/database'
+import type { InstallTask, Kernel } from '@plinth/kernel'
+import en from '../messages/en.json' with { type: 'json' }
+import zhCN from '../messages/zh-CN.json' with { type: 'json' }
+import type { requires } from '../requires.ts'
+import { builtIn } from './step-codes.ts'
+import { StepFailure } from './step-failure.ts'
+
+type Task = InstallTask<{ requires: typeof requires }>
+
+/** Looks whether the tables of all plugins are there. Reads alone: what is missing, migrations must make (I-070). */
+const tableReadiness: Task = {
+  code: 'table-readiness',
+  displayName: { en: en.install.task['table-readiness'], 'zh-CN': zhCN.install.task['table-readiness'] },
+  order: 10,
+  required: true,
+  retryable: true,
+  isCompleted: async ({ services }) => (await missingTables(services.database, services.kernel.plugins)).length === 0,
+  async run({ services }) {
+    const missing = await missingTables(services.database, services.kernel.plugins)
+    if (missing.length > 0) throw new StepFailure('failure.tables-missing', { tables: missing.join(', ') })
+  },
+}
+
+/** Sees to the built-in identity data: the catalogue of permissions, which roles can be given. */
+const baseIdentity: Task = {
+  code: builtIn.baseIdentity,
+  displayName: { en: en.install.task['base-identity'], 'zh-CN': zhCN.install.task['base-identity'] },
+  order: 20,
+  dependencies: [tableReadiness.code],
+  required: true,
+  retryable: true,
+  // Confirming is cheaper than finding out, and does nothing where there is nothing to do.
+  isCompleted: () => false,
+  async run({ services, note }) {
+    note('seed')
+    await services.accounts.seed()
+  },
+}
+
+export const tasks: readonly Task[] = [tableReadiness, baseIdentity]
+
+async function missingTables(database: Database, plugins: Kernel['plugins']): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const table of tablesOf(plugins)) {
+    try {
+      await database.query(`select 1 from ${table} where 1 = 0`)
+    } catch (error) {
+      if (!(error instanceof TableNotFoundException)) throw error
+      missing.push(table)
+    }
+  }
+  return missing
+}
+
+/** Tables that the entities of all plugins stand for. */
+function tablesOf(plugins: Kernel['plugins']): readonly string[] {
+  const named = plugins.flatMap(({ entities = [] }) => entities as readonly { readonly tableName?: string }[])
+  return [...new Set(named.flatMap(({ tableName }) => tableName ?? []))].sort()
+}

@@ -1,0 +1,138 @@
+import { TableNotFoundException } from '@mikro-orm/core'
+import { databaseMs, type KeptLease, keepLease, momentOf, readDatabaseTime } from '@plinth/coordination'
+import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kernel'
+import type { Parts } from '../parts.ts'
+import { refusal } from '../texts.ts'
+
+/** How long a run counts as alive after its last sign of life, where its process cannot be seen. */
+const leaseMs = 30_000
+
+type SingleRunParts = Pick<Parts, 'database' | 'clock' | 'log'>
+
+interface Holder {
+  readonly holder: string
+  readonly holder_space: string
+  readonly holder_pid: number
+  readonly held_until: number
+}
+
+/** Holders that live in this very process. */
+const living = new Set<string>()
+
+/**
+ * Lets one installation run at a time: in this process, and over all processes on the database. A run whose process died
+ * is known by its process id, from other machines by the end of its lease.
+ */
+export class SingleRun {
+  readonly #parts: SingleRunParts
+  readonly #self = processIdentity()
+  #isRunning = false
+  #isHeld = false
+  #lease: KeptLease | undefined
+
+  constructor(parts: SingleRunParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs the work unless another run goes on.
+   *
+   * @param work is told how to take the lock of the database as well, which it does as soon as there are tables
+   * @throws BusinessError "409", reason `install.running`
+   */
+  async run<T>(work: (takeDatabase: () => Promise<void>) => Promise<T>): Promise<T> {
+    if (this.#isRunning) throw alreadyRunning()
+    this.#isRunning = true
+    try {
+      return await work(() => this.#take())
+    } finally {
+      await this.#release()
+      this.#isRunning = false
+    }
+  }
+
+  async #take(): Promise<void> {
+    if (this.#isHeld) return
+    const { token } = this.#self
+    // Before the row says so: whoever reads the row must find its holder alive.
+    living.add(token)
+    try {
+      this.#isHeld = await this.#takeRow()
+    } finally {
+      if (!this.#isHeld) living.delete(token)
+    }
+    if (!this.#isHeld) return
+    this.#lease = this.#keepLease()
+  }
+
+  /** False while there are no tables. */
+  async #takeRow(): Promise<boolean> {
+    const { database, clock } = this.#parts
+    const { token, space, pid } = this.#self
+    try {
+      const [row] = await database.query<Holder>(
+        'select holder, holder_space, holder_pid, held_until from install_state where id = ?',
+        [1],
+      )
+      const now = await readDatabaseTime(database, clock)
+      if (row === undefined || this.#isTaken(row, now)) throw alreadyRunning()
+      const taken = await database.execute(
+        'update install_state set holder = ?, holder_space = ?, holder_pid = ?, held_until = ? where id = ? and holder = ? and held_until = ?',
+        [token, space, pid, now + leaseMs, 1, row.holder, Number(row.held_until)],
+      )
+      if (taken === 0) throw alreadyRunning()
+      return true
+    } catch (error) {
+      if (error instanceof TableNotFoundException) return false
+      throw error
+    }
+  }
+
+  #isTaken({ holder, holder_space, holder_pid, held_until }: Holder, now: number): boolean {
+    if (holder === '' || Number(held_until) <= now) return false
+    const pid = Number(holder_pid)
+    if (holder_space === this.#self.space && pid === this.#self.pid) return living.has(holder)
+    return mayBeAlive({ space: holder_space, pid })
+  }
+
+  /** What runs is not stopped when it loses its row: nobody else begins before its process is gone, or its time is over. */
+  #keepLease(): KeptLease {
+    const { database, clock, log } = this.#parts
+    const renew = async () => {
+      const { sql, parameters } = databaseMs(database, clock)
+      const statement = `update install_state set held_until = ${sql} + ? where id = ? and holder = ?`
+      return (await database.reserved.execute(statement, [...parameters, leaseMs, 1, this.#self.token])) > 0
+    }
+    const failures = new FailureLog(log, {
+      failing: 'the lock of the installation is not renewed',
+      over: 'the lock of the installation is renewed again',
+    })
+    const heldSince = momentOf(clock)
+    return keepLease({
+      clock,
+      renewMs: leaseMs / 3,
+      giveUpMs: leaseMs,
+      heldSince,
+      renew,
+      failures,
+      isJudgedByRenewal: true,
+    })
+  }
+
+  async #release(): Promise<void> {
+    if (!this.#isHeld) return
+    this.#lease?.end()
+    this.#isHeld = false
+    living.delete(this.#self.token)
+    await this.#parts.database
+      .execute(`update install_state set holder = '', held_until = 0 where id = ? and holder = ?`, [
+        1,
+        this.#self.token,
+      ])
+      .catch((error: unknown) => {
+        this.#parts.log.warn({ reason: reasonOf(error) }, 'the lock of the installation is not released')
+      })
+  }
+}
+
+const alreadyRunning = () => refusal('running', { text: 'failure.running' })

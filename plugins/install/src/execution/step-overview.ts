@@ -1,0 +1,53 @@
+import { localize } from '@plinth/kernel'
+import type { StepView } from '../contract.ts'
+import type { Parts } from '../parts.ts'
+import { builtIn } from './step-codes.ts'
+
+type StepOverviewParts = Pick<Parts, 'steps' | 'accounts' | 'journal' | 'migration' | 'state' | 'say'>
+
+/** Records that are looked through for how each step went last. */
+const examined = 500
+
+/** The step plan with how far the installation has come. */
+export class StepOverview {
+  readonly #parts: StepOverviewParts
+
+  constructor(parts: StepOverviewParts) {
+    this.#parts = parts
+  }
+
+  async list(locale: string): Promise<StepView[]> {
+    const { steps, journal, say } = this.#parts
+    const facts = await this.#facts()
+    const newest = new Map((await journal.newest(examined)).map((record) => [record.stepCode, record]))
+    return steps.all.map(({ code, displayName, required, retryable }, index) => {
+      const record = newest.get(code)
+      const isPassed = facts[code] ?? (record !== undefined && record.status !== 'failed')
+      return {
+        sequence: index + 1,
+        code,
+        name: displayName === undefined ? say(locale, `step.${code}.name`) : localize(displayName, locale),
+        description: say(locale, `step.${code}.description`),
+        status: isPassed ? 'passed' : 'pending',
+        message: record?.message ?? '',
+        required,
+        retryable,
+      }
+    })
+  }
+
+  /** What can be seen without the records and counts more than they do; what cannot be told is left out. */
+  async #facts(): Promise<Readonly<Record<string, boolean>>> {
+    const { accounts, migration, state } = this.#parts
+    const { name } = await state.read()
+    const tried = async (question: Promise<boolean>) => question.catch(() => undefined)
+    const isPending = await tried(migration.isPending())
+    const hasUsers = await tried(accounts.hasUsers())
+    return {
+      [builtIn.entry]: true,
+      [builtIn.lock]: name === 'installed',
+      ...(isPending === undefined ? {} : { [builtIn.migration]: !isPending }),
+      ...(hasUsers === undefined ? {} : { [builtIn.administrator]: hasUsers }),
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { isBusinessError, reasonOf } from '@plinth/kernel'
+import type { RecordView } from '../contract.ts'
+import { secretsOf } from '../form/form-values.ts'
+import type { Parts } from '../parts.ts'
+import { publicReason } from '../public-reason.ts'
+import type { Run, RunRequest, Step, StepEnd } from './step.ts'
+import { StepFailure } from './step-failure.ts'
+
+type StepRunnerParts = Pick<Parts, 'redact' | 'journal' | 'say' | 'log'>
+
+/** How a step ended, in words and for the record. */
+export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
+  readonly record: RecordView
+  /** Field of the form that is to be corrected; empty for none. */
+  readonly field: string
+  readonly restart: boolean
+}
+
+/** The one way in which a step runs, alone or in a whole installation: what it throws ends it, and it leaves a record. */
+export class StepRunner {
+  readonly #parts: StepRunnerParts
+
+  constructor(parts: StepRunnerParts) {
+    this.#parts = parts
+  }
+
+  newRun(request: RunRequest): Run {
+    const secrets = secretsOf(request.form)
+    const mask = (text: string) => this.#parts.redact(text, secrets)
+    return { ...request, mask, checks: [], configWritten: false, fileChanged: false, restartRequired: false }
+  }
+
+  async run(step: Step, run: Run): Promise<StepResult> {
+    return this.finish(step, run, await this.prepare(step, run))
+  }
+
+  /**
+   * @returns how the step ended, when it did already
+   * @throws BusinessError for a step that runs alone: the caller is to try again later
+   */
+  async prepare(step: Step, run: Run): Promise<StepEnd | undefined> {
+    try {
+      this.#parts.log.info(aboutOf(step, run), 'install step begins')
+      run.signal.throwIfAborted()
+      await step.prepare?.(run)
+      return undefined
+    } catch (error) {
+      if (run.session === undefined && isBusinessError(error)) throw error
+      return this.#failed(step, run, error)
+    }
+  }
+
+  /** @param prepared what `prepare` has answered */
+  async finish(step: Step, run: Run, prepared: StepEnd | undefined): Promise<StepResult> {
+    const end = prepared ?? (await this.#end(step, run))
+    const { status, field = '', restart = false } = end
+    const record = await this.note(step.code, run, end)
+    return { status, message: record.message, record, field, restart }
+  }
+
+  /** Leaves a record of what has happened. */
+  note(stepCode: string, run: Run, { status, text, params = {} }: StepEnd): Promise<RecordView> {
+    const { journal, say } = this.#parts
+    const name = text.includes('.') ? text : `result.${text}`
+    const message = run.mask(say(run.caller.locale, name, params))
+    return journal.append({ sessionId: run.session?.id ?? '', stepCode, status, message })
+  }
+
+  async #end(step: Step, run: Run): Promise<StepEnd> {
+    try {
+      const end = await step.run(run)
+      this.#parts.log.info({ ...aboutOf(step, run), status: end.status }, 'install step ended')
+      return end
+    } catch (error) {
+      return this.#failed(step, run, error)
+    }
+  }
+
+  #failed(step: Step, run: Run, error: unknown): StepEnd {
+    const isExpected = error instanceof StepFailure
+    const reason = run.mask(reasonOf(error))
+    const stack = isExpected || !(error instanceof Error) ? '' : run.mask(error.stack ?? '')
+    const about = { ...aboutOf(step, run), reason, ...(stack === '' ? {} : { stack }) }
+    this.#parts.log[isExpected ? 'warn' : 'error'](about, 'install step failed')
+    if (isExpected) return { status: 'failed', text: error.text, params: error.params, field: error.field }
+    return { status: 'failed', text: 'failure.step', params: { reason: publicReason(error) } }
+  }
+}
+
+const aboutOf = ({ code }: Step, { session }: Run) => ({ session: session?.id ?? '', step: code })

@@ -1,0 +1,185 @@
+import { type BoundInstallTask, localize, reasonOf } from '@plinth/kernel'
+import type { Check, Outcome } from '../contract.ts'
+import { installerName } from '../entry/caller.ts'
+import type { Parts } from '../parts.ts'
+import { publicReason } from '../public-reason.ts'
+import type { PlannedSetting } from '../settings/settings-plan.ts'
+import type { Say } from '../texts.ts'
+import { passed, type Run, type Step, type StepEnd } from './step.ts'
+import { builtIn } from './step-codes.ts'
+import { StepFailure } from './step-failure.ts'
+
+type StepParts = Pick<
+  Parts,
+  | 'kernel'
+  | 'declaredTasks'
+  | 'settings'
+  | 'preflight'
+  | 'migration'
+  | 'administrator'
+  | 'state'
+  | 'journal'
+  | 'sessions'
+  | 'restartNote'
+  | 'trial'
+  | 'say'
+  | 'log'
+>
+
+/** The steps of an installation (document 3, "Behaviour by endpoint", points 4 and 5; decision D23). */
+export class InstallSteps {
+  readonly #parts: StepParts
+  readonly #entry = builtInStep(builtIn.entry, async () => passed('entry'))
+  readonly preflight = builtInStep(builtIn.preflight, (run) => this.#checkEnvironment(run))
+  readonly validation = builtInStep(builtIn.validation, (run) => this.#validate(run))
+  readonly write: Step = {
+    ...builtInStep(builtIn.write, (run) => this.#write(run)),
+    prepare: (run) => this.#tryConnections(run),
+  }
+  readonly migration = this.#onDatabase(builtIn.migration, (run) => this.#migrate(run))
+  readonly administrator = this.#onDatabase(builtIn.administrator, (run) => this.#createAdministrator(run))
+  readonly lock = this.#onDatabase(builtIn.lock, (run) => this.#lock(run))
+  /** In the order in which they run. */
+  readonly all: readonly Step[]
+
+  constructor(parts: StepParts) {
+    this.#parts = parts
+    this.all = [
+      ...[this.#entry, this.preflight, this.validation, this.write, this.migration],
+      ...parts.declaredTasks.installTasks.map((task): Step => {
+        const { code, displayName, required, retryable } = task
+        return { code, displayName, required, retryable, run: (run) => this.#runTask(task, run) }
+      }),
+      ...[this.administrator, this.lock],
+    ]
+  }
+
+  /** What it did would be lost: the database that the product has fallen back on goes with the process. */
+  #onDatabase(code: string, run: Step['run']): Step {
+    return builtInStep(code, async (given) => {
+      if (this.#parts.kernel.fallback !== undefined) throw new StepFailure('failure.fallback')
+      return run(given)
+    })
+  }
+
+  async #checkEnvironment(run: Run): Promise<StepEnd> {
+    run.checks = await this.#parts.preflight.run(run.caller, { mayWrite: true, signal: run.signal })
+    return this.#judge('preflight', run)
+  }
+
+  async #validate(run: Run): Promise<StepEnd> {
+    run.plan = await this.#parts.settings.plan(run.form, run.caller.locale)
+    run.checks = run.plan.checks
+    return this.#judge('validation', run)
+  }
+
+  #judge(kind: 'preflight' | 'validation', { checks, caller: { locale } }: Run): StepEnd {
+    const reason = (wanted: Outcome) =>
+      inOneLine(
+        checks.filter(({ status }) => status === wanted),
+        locale,
+        this.#parts.say,
+      )
+    const [failed, warned] = [reason('failed'), reason('warning')]
+    if (failed !== '') throw new StepFailure('failure.checks', { reason: failed })
+    if (warned !== '') return { status: 'warning', text: `${kind}-warnings`, params: { reason: warned } }
+    return passed(kind, { count: checks.length })
+  }
+
+  async #tryConnections(run: Run): Promise<void> {
+    const { settings, trial } = this.#parts
+    if (run.plan === undefined) await this.#validate(run)
+    const plan = planOf(run)
+    if (plan.restartRequired) await trial.assertNotReturned(plan.settings, run.caller)
+    run.settings = await settings.probe(plan, run.caller)
+  }
+
+  async #write(run: Run): Promise<StepEnd> {
+    const { kernel, settings, restartNote, trial } = this.#parts
+    const { restartRequired, allowed, settings: planned } = planOf(run)
+    const probed = run.settings ?? planned
+    const written = await settings.writeFile(probed, allowed)
+    run.configWritten = true
+    run.fileChanged = written.length > 0
+    if (restartRequired) {
+      if (written.length === 0 && !kernel.fallback && (await restartNote.wasRestarted())) {
+        await restartNote.remove()
+        throw new StepFailure('failure.restart-in-vain', { keys: changedKeys(planned) })
+      }
+      await restartNote.leave()
+      run.restartRequired = true
+      return { ...passed('written-for-restart', { count: written.length }), restart: true }
+    }
+    await trial.end()
+    await restartNote.remove()
+    await this.#storeOrPutOff(run, probed)
+    return passed(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })
+  }
+
+  /** Before the first migration there is nowhere to store anything. */
+  async #storeOrPutOff(run: Run, planned: readonly PlannedSetting[]): Promise<void> {
+    const { migration, settings } = this.#parts
+    if (await migration.isPending()) run.unstored = planned
+    else await settings.store(planned, run.caller.traceId)
+  }
+
+  async #migrate(run: Run): Promise<StepEnd> {
+    const { migration, settings, sessions, journal } = this.#parts
+    const { pendingBefore, applied } = await migration.run(run.signal)
+    run.migrated = { pendingBefore, applied }
+    await run.takeDatabase?.()
+    if (run.session !== undefined) await sessions.store(run.session)
+    await journal.storeWaiting()
+    if (run.unstored !== undefined) await settings.store(run.unstored, run.caller.traceId)
+    return pendingBefore === 0 ? passed('up-to-date') : passed('migrated', { count: applied })
+  }
+
+  async #runTask(task: BoundInstallTask, { signal, caller, mask }: Run): Promise<StepEnd> {
+    const name = localize(task.displayName, caller.locale)
+    const note = (text: string) => this.#parts.log.info({ step: task.code, note: mask(text) }, 'install task')
+    try {
+      if (await task.isCompleted(signal, note)) return passed('task-complete', { name })
+      await task.run(signal, note)
+      return passed('task-done', { name })
+    } catch (error) {
+      if (error instanceof StepFailure) throw error
+      if (task.required) throw new StepFailure('failure.task', { name, reason: publicReason(error) }, error)
+      this.#parts.log.warn({ reason: mask(reasonOf(error)), step: task.code }, 'an optional install task failed')
+      return { status: 'warning', text: 'task-skipped', params: { name, reason: publicReason(error) } }
+    }
+  }
+
+  async #createAdministrator(run: Run): Promise<StepEnd> {
+    run.administrator = await this.#parts.administrator.create(run.form.administrator ?? {}, run.caller)
+    const { created, username } = run.administrator
+    return created ? passed('administrator-created', { username }) : passed('administrator-exists')
+  }
+
+  async #lock(run: Run): Promise<StepEnd> {
+    const { state, administrator } = this.#parts
+    run.lockedAt = await state.lock({
+      by: installerName,
+      traceId: run.caller.traceId,
+      sessionId: run.session?.id ?? '',
+    })
+    return passed((await administrator.exists().catch(() => true)) ? 'locked' : 'locked-empty')
+  }
+}
+
+const builtInStep = (code: string, run: Step['run']): Step => ({ code, required: true, retryable: true, run })
+
+function planOf({ plan }: Run) {
+  if (plan === undefined) throw new Error('the configuration was not planned')
+  return plan
+}
+
+const changedKeys = (settings: readonly PlannedSetting[]) =>
+  settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
+
+/** Findings in a row. Those of the form name their group, because fields of several groups have one name. */
+const inOneLine = (checks: readonly Check[], locale: string, say: Say) =>
+  checks
+    .map(({ field, group, message }) =>
+      field === '' ? message : say(locale, 'result.of-group', { group: say(locale, `group.${group}.label`), message }),
+    )
+    .join(say(locale, 'result.between'))

@@ -1,0 +1,119 @@
+import type { AccountFault, Accounts, PasswordFault, Passwords } from '@plinth/iam'
+import type { TextParams } from '@plinth/kernel'
+import { type ConfigAdmin, formats, maskedValue } from '@plinth/kernel'
+import type { InstallConfig } from '../config.ts'
+import type { Outcome } from '../contract.ts'
+import type { Say } from '../texts.ts'
+import { databaseTypeOf, type FormValues, isEmbedded, type Running, textOf } from './form-values.ts'
+import { isMaskMisplaced } from './kept-password.ts'
+
+export interface RuleContext {
+  readonly configAdmin: Pick<ConfigAdmin, 'catalogue'>
+  readonly accounts: Pick<Accounts, 'check'>
+  readonly passwords: Passwords
+  readonly running: Running
+  readonly config: Pick<InstallConfig, 'get'>
+  readonly say: Say
+  readonly locale: string
+}
+
+/** What a rule finds. `text` names the message below `check.`. */
+export interface Finding {
+  readonly status: Outcome
+  readonly text: string
+  readonly params?: TextParams
+}
+
+/** Judges the text of a field; finds nothing where it is fine. */
+export type Rule = (text: string, form: FormValues, context: RuleContext) => Finding | undefined
+
+export const failed = (text: string, params: TextParams = {}): Finding => ({ status: 'failed', text, params })
+const warning = (text: string): Finding => ({ status: 'warning', text })
+
+/** What is empty is left to other rules. */
+const holds =
+  (test: (text: string) => boolean, text: string) =>
+  (value: string): Finding | undefined =>
+    value === '' || test(value) ? undefined : failed(text)
+const inFormat = (format: string, text: string) => holds((value) => formats[format]?.validate(value) === true, text)
+/** The first finding of several rules. */
+const firstOf =
+  (...rules: readonly Rule[]): Rule =>
+  (text, form, context) => {
+    for (const rule of rules) {
+      const finding = rule(text, form, context)
+      if (finding !== undefined) return finding
+    }
+    return undefined
+  }
+/** A field that may stay empty, with what that means. */
+export const suggested =
+  (text: string, rule?: Rule): Rule =>
+  (value, form, context) =>
+    value === '' ? warning(text) : rule?.(value, form, context)
+
+export const plainText = holds((text) => !/\p{Cc}/u.test(text), 'control-characters')
+export const host = inFormat('host', 'host')
+export const timeZone = inFormat('time-zone', 'time-zone')
+export const locale = holds((tag) => /^(?:zh|en)\b/i.test(tag), 'locale')
+
+export const siteUrl: Rule = (text) => {
+  if (formats['url']?.validate(text) !== true) return failed('url')
+  const { protocol, hostname } = new URL(text)
+  const isOwnMachine = hostname === 'localhost' || /^(?:127\.|\[::1\])/.test(hostname)
+  return protocol === 'http:' && !isOwnMachine ? warning('url-without-tls') : undefined
+}
+
+/** What the owner of the accounts has against a name or an address. */
+export const account =
+  (field: AccountFault['field']): Rule =>
+  (text, _form, { accounts }) => {
+    const [fault] = text === '' ? [] : accounts.check({ [field]: text })
+    return fault && failed(fault.rule)
+  }
+
+export const passwordPolicy: Rule = (password, form, { passwords, locale: language, say }) => {
+  if (password === maskedValue) return failed('password-again')
+  const faults = passwords.check(password, textOf(form, 'administrator.username'))
+  return faults.length === 0 ? undefined : failed('password-policy', { faults: passwordFaults(faults, language, say) })
+}
+
+/** What a password lacks, in words; a rule that this plugin does not know speaks for itself. */
+export function passwordFaults(faults: readonly PasswordFault[], language: string, say: Say): string {
+  return faults
+    .map(({ rule, limit = 0, message }) => say(language, `password.${rule}`, { limit }) || message)
+    .join(say(language, 'password.between'))
+}
+
+export const samePassword: Rule = (text, form) =>
+  text === textOf(form, 'administrator.password') ? undefined : failed('password-mismatch')
+
+export const databaseType: Rule = (named, form, { config }) => {
+  if (databaseTypeOf(form) === undefined) return failed('database-type', { type: named.slice(0, 64) })
+  return isEmbedded(form) && !config.get('platform.install.allow-lite') ? failed('lite-not-allowed') : undefined
+}
+
+/** Names that mean the same to every driver and in every URL; without an extension for a file. */
+const serverName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_$-]{0,62}$/.test(text), 'database-name')
+const fileName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$/.test(text), 'database-file')
+export const databaseName: Rule = (text, form) => (isEmbedded(form) ? fileName : serverName)(text)
+
+/** A password goes to the file on one line; an empty one is somebody's open door. */
+export const serverPassword = (group: 'database' | 'cache'): Rule =>
+  firstOf(plainText, (password, form, { running }) => {
+    if (isMaskMisplaced(form, group, running)) return failed('password-again')
+    return password === '' && running(`platform.${group}.password`) === '' ? warning('password-empty') : undefined
+  })
+
+/** Names of the disks of the product; none without a storage. */
+export const disksOf = ({ catalogue }: Pick<ConfigAdmin, 'catalogue'>): readonly string[] =>
+  catalogue.flatMap(({ key }) => /^platform\.storage\.disks\.([a-z0-9-]+)\.enabled$/.exec(key)?.[1] ?? [])
+
+export const disk: Rule = (name, _form, { configAdmin }) => {
+  if (!/^[a-z][a-z0-9-]{0,31}$/.test(name)) return failed('disk-name')
+  const known = disksOf(configAdmin)
+  return known.length > 0 && !known.includes(name) ? failed('disk-unknown', { known: known.join(', ') }) : undefined
+}
+export const otherDisk: Rule = firstOf(disk, (name, form) =>
+  name === textOf(form, 'storage.publicDisk') ? failed('disk-shared') : undefined,
+)

@@ -1,0 +1,294 @@
+import { basename, dirname, extname, join } from 'node:path'
+import { Type } from '@plinth/http'
+import type { JsonValue } from '@plinth/kernel'
+import type { TSchema } from 'typebox'
+import type { FieldView } from '../contract.ts'
+import * as rules from './field-rules.ts'
+import {
+  answerOf,
+  cachePort,
+  databasePort,
+  type FormValues,
+  isEmbedded,
+  isServer,
+  type Running,
+  textOf,
+  usesCache,
+  usualCachePort,
+  usualPorts,
+} from './form-values.ts'
+import { databaseTypeToWrite, passwordToWrite } from './kept-password.ts'
+
+/** What a field of the form means for a key. */
+export interface Setting {
+  readonly field: string
+  readonly key: string
+  /** In its written form. */
+  readonly value: JsonValue
+  /** `file`: read at the start of the process alone. `database`: kept in the database configuration. */
+  readonly home: 'file' | 'database'
+  /** Which connection it belongs to. */
+  readonly connection?: 'database' | 'cache'
+}
+type Write = Omit<Setting, 'field'>
+
+/** Everything about one field of the form. Labels and descriptions stand in the messages. */
+interface Field<T extends FieldView['type'] = FieldView['type']> {
+  readonly type: T
+  /** Characters that a call may send; what is too long for the field itself is a finding. */
+  readonly accepts?: number
+  /** Where it is visible. */
+  readonly required?: boolean
+  /** Answers under which it may be left empty all the same. */
+  readonly mayBeEmpty?: (form: FormValues) => boolean
+  /** Values; their labels stand in the messages below `option.`. `disks`: those that the product has. */
+  readonly candidates?: readonly string[] | 'disks'
+  readonly hints: FieldView['hints']
+  /** The answers under which it counts; always where there is none. */
+  readonly counts?: (form: FormValues) => boolean
+  readonly rule?: rules.Rule
+  /** The settings that it stands for. */
+  readonly writes?: (form: FormValues, running: Running) => readonly Write[]
+}
+type Details = Omit<Field, 'type' | 'accepts'>
+const text = (accepts: number, details: Details): Field<'string'> => ({ type: 'string', accepts, ...details })
+const integer = (details: Details): Field<'integer'> => ({ type: 'integer', ...details })
+const flag = (details: Details): Field<'boolean'> => ({ type: 'boolean', ...details })
+
+/** Kept in the database configuration when it is filled in. */
+const stored =
+  (field: string, key: string): NonNullable<Field['writes']> =>
+  (form) =>
+    textOf(form, field) === '' ? [] : [{ key, value: textOf(form, field), home: 'database' }]
+
+/** Written to the file, for a connection. */
+const connecting =
+  (
+    connection: 'database' | 'cache',
+    name: string,
+    value: (form: FormValues, running: Running) => JsonValue,
+  ): NonNullable<Field['writes']> =>
+  (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
+
+/** A disk that files are to go to is switched on. */
+const diskSettings =
+  (field: string, key: string): NonNullable<Field['writes']> =>
+  (form) => {
+    const disk = textOf(form, field)
+    const enabled = { key: `platform.storage.disks.${disk}.enabled`, value: true, home: 'database' } as const
+    return disk === '' ? [] : [...stored(field, key)(form, () => undefined), enabled]
+  }
+
+const databaseFile: NonNullable<Field['writes']> = (form, running) => {
+  const current = String(running('platform.database.sqlite.file'))
+  return connecting('database', 'sqlite.file', () => sqliteFile(textOf(form, 'database.database'), current))(
+    form,
+    running,
+  )
+}
+
+/** A file of the embedded database lies beside the one in use; the form names it without directory and extension. */
+function sqliteFile(name: string, current: string): string {
+  if (name === '' || name === sqliteName(current)) return current
+  const directory = current === ':memory:' ? 'data' : dirname(current)
+  return join(directory, `${name}.sqlite`)
+}
+
+export const sqliteName = (file: string) => basename(file, extname(file))
+
+/** The default language has a catalogue for every tag of its language. */
+const localeOf = (tag: string) => (/^zh\b/i.test(tag) ? 'zh-CN' : 'en')
+
+const port = { input: 'number', minimum: 1, maximum: 65_535 } as const
+const onServer = { visibleWhen: { field: 'database.type', values: ['mysql', 'postgresql'] } }
+const withCache = { visibleWhen: { field: 'cache.enabled', values: [true] } }
+const newPassword = { input: 'password', autocomplete: 'new-password', maxLength: 128 } as const
+const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 } as const
+
+/**
+ * The one description of the form, by group and field in the order in which they are shown (document 3, "Configuration
+ * form"): the body of the calls, the checks, the settings that are written, the answers of the command and the form of the
+ * page come from here.
+ */
+export const fields = {
+  site: {
+    name: text(256, {
+      required: true,
+      hints: { input: 'text', maxLength: 64 },
+      writes: stored('site.name', 'platform.site.name'),
+    }),
+    title: text(256, {
+      hints: { input: 'text', maxLength: 128 },
+      rule: rules.suggested('site-title-missing'),
+      writes: stored('site.title', 'platform.site.title'),
+    }),
+    url: text(1024, {
+      hints: { input: 'url', maxLength: 512, placeholder: 'https://example.com' },
+      rule: rules.suggested('site-url-missing', rules.siteUrl),
+      writes: stored('site.url', 'platform.site.url'),
+    }),
+    defaultLocale: text(64, {
+      candidates: ['en', 'zh-CN'],
+      hints: { input: 'select' },
+      rule: rules.suggested('locale-default', rules.locale),
+      writes(form) {
+        const tag = textOf(form, 'site.defaultLocale')
+        return tag === '' ? [] : [{ key: 'platform.i18n.default-locale', value: localeOf(tag), home: 'file' }]
+      },
+    }),
+    timeZone: text(128, {
+      candidates: Intl.supportedValuesOf('timeZone'),
+      hints: { input: 'combobox' },
+      rule: rules.suggested('time-zone-default', rules.timeZone),
+      writes: stored('site.timeZone', 'platform.site.time-zone'),
+    }),
+  },
+  administrator: {
+    username: text(256, {
+      required: true,
+      hints: { input: 'text', autocomplete: 'username', maxLength: 64 },
+      rule: rules.account('username'),
+    }),
+    email: text(320, {
+      hints: { input: 'email', autocomplete: 'email', maxLength: 254 },
+      rule: rules.suggested('email-missing', rules.account('email')),
+    }),
+    mobile: text(64, { hints: { input: 'tel', autocomplete: 'tel', maxLength: 32 }, rule: rules.account('mobile') }),
+    password: text(1024, { required: true, hints: newPassword, rule: rules.passwordPolicy }),
+    confirmPassword: text(1024, { required: true, hints: newPassword, rule: rules.samePassword }),
+  },
+  database: {
+    type: text(64, {
+      required: true,
+      candidates: ['h2', 'postgresql', 'mysql'],
+      hints: { input: 'select' },
+      rule: rules.databaseType,
+      writes: connecting('database', 'type', databaseTypeToWrite),
+    }),
+    host: text(512, {
+      required: true,
+      hints: { input: 'text', maxLength: 253, ...onServer },
+      counts: isServer,
+      rule: rules.host,
+      writes: connecting('database', 'host', (form) => textOf(form, 'database.host')),
+    }),
+    port: integer({
+      hints: {
+        ...{ ...port, ...onServer },
+        follows: { field: 'database.type', values: { mysql: usualPorts.mysql, postgresql: usualPorts.postgresql } },
+      },
+      counts: isServer,
+      writes: connecting('database', 'port', databasePort),
+    }),
+    database: text(512, {
+      required: true,
+      hints: { input: 'text', maxLength: 63, ...onServer },
+      counts: (form) => isServer(form) || isEmbedded(form),
+      // A file of the embedded database is named by the product.
+      mayBeEmpty: isEmbedded,
+      rule: rules.databaseName,
+      writes: (form, running) =>
+        isEmbedded(form)
+          ? databaseFile(form, running)
+          : connecting('database', 'name', () => textOf(form, 'database.database'))(form, running),
+    }),
+    username: text(256, {
+      required: true,
+      hints: { input: 'text', autocomplete: 'off', maxLength: 128, ...onServer },
+      counts: isServer,
+      writes: connecting('database', 'username', (form) => textOf(form, 'database.username')),
+    }),
+    password: text(1024, {
+      hints: { ...knownPassword, ...onServer },
+      counts: isServer,
+      rule: rules.serverPassword('database'),
+      writes: connecting('database', 'password', (form, running) => passwordToWrite(form, 'database', running)),
+    }),
+  },
+  cache: {
+    enabled: flag({ hints: { input: 'switch' }, writes: connecting('cache', 'enabled', usesCache) }),
+    host: text(512, {
+      required: true,
+      hints: { input: 'text', maxLength: 253, ...withCache },
+      counts: usesCache,
+      rule: rules.host,
+      writes: connecting('cache', 'host', (form) => textOf(form, 'cache.host')),
+    }),
+    port: integer({
+      hints: { ...port, ...withCache, placeholder: String(usualCachePort) },
+      counts: usesCache,
+      writes: connecting('cache', 'port', cachePort),
+    }),
+    database: integer({
+      hints: { input: 'number', minimum: 0, maximum: 1_000_000, ...withCache },
+      counts: usesCache,
+      writes: connecting('cache', 'database', (form) => Number(answerOf(form, 'cache.database') ?? 0)),
+    }),
+    password: text(1024, {
+      hints: { ...knownPassword, ...withCache },
+      counts: usesCache,
+      rule: rules.serverPassword('cache'),
+      writes: connecting('cache', 'password', (form, running) => passwordToWrite(form, 'cache', running)),
+    }),
+  },
+  storage: {
+    publicDisk: text(128, {
+      candidates: 'disks',
+      hints: { input: 'combobox', maxLength: 32, placeholder: 'public' },
+      rule: rules.suggested('disk-default', rules.disk),
+      writes: diskSettings('storage.publicDisk', 'platform.storage.public-disk'),
+    }),
+    localDisk: text(128, {
+      candidates: 'disks',
+      hints: { input: 'combobox', maxLength: 32, placeholder: 'local' },
+      rule: rules.suggested('disk-default', rules.otherDisk),
+      writes: diskSettings('storage.localDisk', 'platform.storage.local-disk'),
+    }),
+  },
+} as const
+
+type ValueOf<T> =
+  T extends Field<infer Type>
+    ? Type extends 'string'
+      ? string
+      : Type extends 'integer'
+        ? number | null
+        : boolean
+    : never
+type GroupOf<G> = { [F in keyof G]?: ValueOf<G[F]> }
+export type InstallForm = { [G in keyof typeof fields]?: GroupOf<(typeof fields)[G]> }
+export type AdministratorForm = GroupOf<(typeof fields)['administrator']>
+
+/** Every field with its name, for example `database.host`. */
+export const allFields: readonly (Field & { readonly path: string; readonly group: string; readonly name: string })[] =
+  Object.entries(fields).flatMap(([group, members]: [string, Readonly<Record<string, Field>>]) =>
+    Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
+  )
+
+/** All that the form wants to be set. */
+export const settingsOf = (form: FormValues, running: Running): readonly Setting[] =>
+  allFields.flatMap(({ path, counts, writes }) =>
+    writes === undefined || counts?.(form) === false
+      ? []
+      : writes(form, running).map((setting) => ({ field: path, ...setting })),
+  )
+
+const schemas = {
+  string: ({ accepts = 0 }: Field): TSchema => Type.String({ maxLength: accepts }),
+  integer: (): TSchema => Type.Union([Type.Integer(), Type.Null()]),
+  boolean: (): TSchema => Type.Boolean(),
+}
+const bodyOf = (members: Readonly<Record<string, Field>>) =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(members).map(([name, field]) => [name, Type.Optional(schemas[field.type](field))]),
+    ),
+  )
+
+/** Bodies of calls. Nothing is required by their shape: what is missing is told by the checks, field by field. */
+export const administratorForm = Type.Unsafe<AdministratorForm>(bodyOf(fields.administrator))
+export const installForm = Type.Unsafe<InstallForm>(
+  Type.Object(
+    Object.fromEntries(Object.entries(fields).map(([group, members]) => [group, Type.Optional(bodyOf(members))])),
+  ),
+)

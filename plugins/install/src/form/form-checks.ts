@@ -1,0 +1,61 @@
+import type { Check, Outcome } from '../contract.ts'
+import type { Say } from '../texts.ts'
+import { type Finding, failed, plainText, type RuleContext } from './field-rules.ts'
+import { allFields } from './fields.ts'
+import { type FormValues, isSecret, textOf } from './form-values.ts'
+
+type Field = (typeof allFields)[number]
+
+/** The meaning of the form alone: reads nothing but configuration, connects to nothing, writes nothing. */
+export function checkForm(form: FormValues, context: RuleContext): readonly Check[] {
+  const asked = allFields.filter(({ type, rule, counts }) => {
+    return (type !== 'boolean' || rule !== undefined) && counts?.(form) !== false
+  })
+  return asked.map((field) => {
+    const finding = judge(field, form, context) ?? { status: 'passed', text: 'passed' }
+    return checkOf(field.path, finding, context.locale, context.say)
+  })
+}
+
+/** A fault counts more than a remark, and what the field itself says more than what holds for all of its kind. */
+function judge({ path, rule, required, mayBeEmpty, type, hints }: Field, form: FormValues, context: RuleContext) {
+  const text = textOf(form, path)
+  if (required && text === '' && !mayBeEmpty?.(form)) return failed('required')
+  const own = rule?.(text, form, context)
+  if (own?.status === 'failed') return own
+  return (type === 'integer' ? range(text, hints) : line(path, text, hints)) ?? own
+}
+
+function range(text: string, { minimum = 0, maximum = Number.MAX_SAFE_INTEGER }: Field['hints']): Finding | undefined {
+  const isWithin = text === '' || (Number(text) >= minimum && Number(text) <= maximum)
+  return isWithin ? undefined : failed('out-of-range', { minimum, maximum })
+}
+
+function line(path: string, text: string, { maxLength: limit }: Field['hints']): Finding | undefined {
+  if (isSecret(path)) return undefined
+  if (limit !== undefined && [...text].length > limit) return failed('too-long', { limit })
+  return plainText(text)
+}
+
+/** A check of one field, in the caller's language. */
+export function checkOf(field: string, { status, text, params = {} }: Finding, locale: string, say: Say): Check {
+  const [group = ''] = field.split('.')
+  const label = say(locale, `field.${field}.label`)
+  return {
+    code: field,
+    finding: text,
+    group,
+    field,
+    status,
+    message: say(locale, `check.${text}`, { field: label, ...params }),
+    fix: '',
+  }
+}
+
+export const hasPassed = (checks: readonly Check[]) => checks.every(({ status }) => status !== 'failed')
+
+/** The worst status of all. */
+export function outcomeOf(checks: readonly Check[]): Outcome {
+  if (!hasPassed(checks)) return 'failed'
+  return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'
+}

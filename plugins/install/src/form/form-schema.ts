@@ -1,0 +1,43 @@
+import type { FieldView, SchemaView } from '../contract.ts'
+import type { Say } from '../texts.ts'
+import { allFields, fields } from './fields.ts'
+
+/**
+ * Field metadata of the form: definitions alone, no values (I-099, I-100).
+ *
+ * @param facts `passwordRules`: what the password policy in force asks for, in words; `disks`: those of the product
+ */
+export function formSchema(
+  locale: string,
+  say: Say,
+  { passwordRules, disks }: { readonly passwordRules: string; readonly disks: readonly string[] },
+): SchemaView {
+  const viewOf = ({
+    path,
+    name,
+    type,
+    required = false,
+    candidates = [],
+    hints,
+  }: (typeof allFields)[number]): FieldView => ({
+    name,
+    label: say(locale, `field.${path}.label`),
+    description: say(locale, `field.${path}.description`, { passwordRules }),
+    type,
+    required,
+    candidates: (candidates === 'disks' ? disks : candidates).map((value) => ({
+      value,
+      label: say(locale, `option.${path}.${value}`) || value,
+    })),
+    hints,
+  })
+  const groups = Object.keys(fields) as (keyof typeof fields)[]
+  return {
+    groups: groups.map((code) => ({
+      code,
+      label: say(locale, `group.${code}.label`),
+      description: say(locale, `group.${code}.description`),
+      fields: allFields.filter(({ group }) => group === code).map(viewOf),
+    })),
+  }
+}

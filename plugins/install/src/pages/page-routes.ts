@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto'
+import { type HttpReply, type HttpRequest, type Route, routesWith } from '@plinth/http'
+import type { InstallConfig } from '../config.ts'
+import { installPath } from '../contract.ts'
+import type { Parts } from '../parts.ts'
+import { isInstalled } from '../state/install-state.ts'
+import { asHeader, ownPath } from './own-path.ts'
+import { fallbackPage, rootPage } from './plain-page.ts'
+
+type PageRouteParts = Pick<Parts, 'http' | 'site' | 'config' | 'state' | 'status' | 'page' | 'say'>
+
+const html = 'text/html; charset=utf-8'
+const noStore = 'no-store'
+
+/** What a page may load: what we serve, and what carries the nonce of this one answer. */
+const policy = (nonce: string) =>
+  [
+    `default-src 'self'`,
+    `script-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    `img-src 'self' data:`,
+    `connect-src 'self'`,
+    `object-src 'none'`,
+    `base-uri 'self'`,
+    `frame-ancestors 'none'`,
+    `form-action 'self'`,
+  ].join('; ')
+
+const { rawRoute } = routesWith<PageRouteParts>()
+const get = { method: 'GET', access: 'public', hidden: true, produces: [html] } as const
+
+const hasPage = ({ config }: Pick<PageRouteParts, 'config'>) => config.get('platform.install.page.enabled')
+
+const installRoutes = [
+  rawRoute({
+    ...get,
+    path: '/install',
+    summary: 'Way to the install page',
+    async handler(request, parts, reply) {
+      const way = `${request.contextPath}${installPath}${queryOf(request.url)}`
+      return redirect(reply, (await isOver(parts)) ? productEntry(request, parts) : way)
+    },
+  }),
+  rawRoute({
+    ...get,
+    path: '/install/',
+    summary: 'Install page',
+    async handler(request, parts, reply) {
+      if (await isOver(parts)) return redirect(reply, productEntry(request, parts))
+      return hasPage(parts) ? sendInstallPage(request, parts, reply) : sendPageOff(request, parts, reply)
+    },
+  }),
+]
+
+const assetRoutes = [
+  rawRoute({
+    ...get,
+    path: '/install/*',
+    summary: 'Files of the install page',
+    async handler(request, { page }, reply) {
+      const path = String((request.params as unknown as Readonly<Record<string, string>>)['*'])
+      const asset = await page?.asset(path, encodingsOf(request.headers['accept-encoding']))
+      if (asset === undefined) return reply.header('cache-control', noStore).callNotFound()
+      if (asset.encoding !== undefined) reply.header('content-encoding', asset.encoding)
+      return reply
+        .header('cache-control', asset.immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
+        .header('vary', 'accept-encoding')
+        .type(asset.contentType)
+        .send(Buffer.from(asset.body))
+    },
+  }),
+]
+
+const rootRoutes = [
+  rawRoute({
+    ...get,
+    path: '/',
+    summary: 'Entry of the product, or of its installation',
+    async handler(request, parts, reply) {
+      const { config, state, say, site } = parts
+      const { contextPath: prefix, locale } = request
+      const isTaken = takesRoot(config) && !isInstalled(await state.read())
+      const target = ownPath(config.get(isTaken ? 'platform.install.root-route.target' : 'platform.view.root.target'))
+      if (target === '/') {
+        const context = { locale, nonce: newNonce(reply), say, siteTitle: site.title }
+        return sendPage(reply, rootPage(context, { prefix, isOpen: isTaken }))
+      }
+      const isForwarded = isTaken && config.get('platform.install.root-route.mode') === 'forward'
+      if (!isForwarded) return redirect(reply, prefix + target)
+      if (hasPage(parts) && target === installPath) return sendInstallPage(request, parts, reply, prefix + target)
+      return forward(request, parts, reply, asHeader(target))
+    },
+  }),
+]
+
+const takesRoot = (config: InstallConfig) =>
+  config.get('platform.install.enabled') &&
+  config.get('platform.install.root-route.enabled') &&
+  config.get('platform.install.mode') !== 'disabled'
+
+/** The install page, the way to it, and the root path (document 3, "Access protection, root route and pages"). */
+export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
+  ...installRoutes,
+  ...(hasPage({ config }) ? assetRoutes : []),
+  ...(config.get('platform.view.root.enabled') ? rootRoutes : []),
+]
+
+/** Whether the page has nothing to do any more. What cannot be read counts as installed. */
+const isOver = async ({ state }: PageRouteParts) => state.closedBecause(await state.read()) !== undefined
+
+/** The product's entry; the install page must not lead to itself. */
+function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteParts): string {
+  const target = status.productPath(contextPath)
+  return /\/install\/?$/.test(target) ? `${contextPath}/` : target
+}
+
+const redirect = (reply: HttpReply, target: string) =>
+  reply.header('cache-control', noStore).redirect(asHeader(target), 302)
+const sendPage = (reply: HttpReply, body: string) =>
+  reply.header('cache-control', noStore).header('vary', 'accept-language').type(html).send(body)
+
+/** For one answer, with the policy that names it. */
+function newNonce(reply: HttpReply): string {
+  const nonce = randomBytes(16).toString('base64')
+  reply.header('content-security-policy', policy(nonce))
+  return nonce
+}
+
+type Asked = Pick<HttpRequest, 'locale' | 'contextPath' | 'headers' | 'raw'>
+
+const contextOf = ({ locale }: Asked, { say, site }: PageRouteParts, reply: HttpReply) => {
+  return { locale, nonce: newNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
+}
+
+/** Without the page every way still ends at an answer that says how things stand. */
+async function sendPageOff(request: Asked, parts: PageRouteParts, reply: HttpReply) {
+  const lead = isInstalled(await parts.state.read()) ? 'page.lead' : 'page.off'
+  return sendPage(reply.code(503), fallbackPage(contextOf(request, parts, reply), lead))
+}
+
+/** @param base where relative addresses of the page start, when it is shown under another path */
+async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: HttpReply, base?: string) {
+  const context = contextOf(request, parts, reply)
+  const { nonce, locale, siteTitle } = context
+  const body = (await parts.page?.html({ nonce, locale, siteTitle })) ?? fallbackPage(context)
+  return sendPage(reply, base === undefined ? body : withBase(body, base))
+}
+
+/** Answers with what stands at another path of this product, under the root path. */
+async function forward(request: Asked, { http }: PageRouteParts, reply: HttpReply, target: string) {
+  const { statusCode, headers, rawPayload } = await http.inject({
+    method: 'GET',
+    url: target,
+    headers: request.headers as Record<string, string>,
+    remoteAddress: request.raw.socket.remoteAddress ?? '',
+  })
+  const isHtml = String(headers['content-type']).startsWith('text/html')
+  const base = request.contextPath + target.slice(0, target.lastIndexOf('/') + 1)
+  for (const name of ['content-type', 'content-security-policy', 'content-encoding', 'location'] as const) {
+    const value = headers[name]
+    if (value !== undefined) reply.header(name, value)
+  }
+  const isText = isHtml && headers['content-encoding'] === undefined
+  const body = isText ? withBase(rawPayload.toString('utf8'), base) : rawPayload
+  return reply.code(statusCode).header('cache-control', noStore).send(body)
+}
+
+const withBase = (page: string, base: string) =>
+  page.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">`)
+
+function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at)
+}
+
+/** Encodings of a header, best first; those that are refused are left out. */
+function encodingsOf(header: string | string[] | undefined): string[] {
+  const offers = String(header ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((offer) => {
+      const [name = '', ...parameters] = offer.split(';').map((part) => part.trim())
+      const weight = parameters.find((parameter) => parameter.startsWith('q='))
+      return { name, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+    })
+  return offers
+    .filter(({ name, weight }) => name !== '' && weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ name }) => name)
+}

@@ -1,0 +1,36 @@
+import type { HttpServer } from '@plinth/http'
+import type { InstallConfig } from '../config.ts'
+import { type EntryName, entryNames, installPath } from '../contract.ts'
+
+/** Which pages there are behind the product: what it serves itself, and what a proxy is said to serve beside it. */
+export class ProductPages {
+  readonly #http: Pick<HttpServer, 'inject'>
+  readonly #config: InstallConfig
+  /** Whether there is such a page, as far as the product has said. */
+  readonly #own = new Map<EntryName, boolean>()
+
+  constructor(parts: { readonly http: Pick<HttpServer, 'inject'>; readonly config: InstallConfig }) {
+    this.#http = parts.http
+    this.#config = parts.config
+  }
+
+  /**
+   * In a fixed order. Ends registration: routes do not change any more, so the product is asked once for each page. What
+   * it cannot say now, because it fails or still leads to its installation, it is asked again.
+   */
+  async list(): Promise<EntryName[]> {
+    await Promise.all(entryNames.filter((name) => !this.#own.has(name)).map((name) => this.#ask(name)))
+    const beside: readonly string[] = this.#config.get('platform.view.entries')
+    return entryNames.filter((name) => this.#own.get(name) === true || beside.includes(name))
+  }
+
+  async #ask(name: EntryName): Promise<void> {
+    const { statusCode, headers } = await this.#http.inject({
+      method: 'GET',
+      url: `/${name}/`,
+      headers: { accept: 'text/html' },
+    })
+    if (statusCode >= 500 || String(headers.location ?? '').endsWith(installPath)) return
+    this.#own.set(name, statusCode < 400)
+  }
+}

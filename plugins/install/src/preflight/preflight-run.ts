@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Check } from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
+import { exampleNames } from '../env-file/example-file.ts'
+import type { Parts } from '../parts.ts'
+import { runPreflight } from './index.ts'
+
+const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
+
+/** Variables without which a connection could not be written. */
+const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFORM_DATABASE_PASSWORD']
+
+type PreflightParts = Pick<
+  Parts,
+  'kernel' | 'config' | 'nodeEnvironment' | 'database' | 'storage' | 'files' | 'running' | 'redis' | 'clock' | 'say'
+>
+
+/** The environment checks with what they need to know of this product. */
+export class Preflight {
+  readonly #parts: PreflightParts
+
+  constructor(parts: PreflightParts) {
+    this.#parts = parts
+  }
+
+  /** @param options `mayWrite: false` leaves out everything that makes a file or a table, even for a moment */
+  async run(
+    caller: Caller,
+    options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
+  ): Promise<readonly Check[]> {
+    const { clock, config, database, files, kernel, nodeEnvironment, running, say, storage, redis } = this.#parts
+    const { fallback } = kernel
+    const usesCache = running('platform.cache.enabled') === true && fallback === undefined
+    const items = await runPreflight({
+      ...options,
+      clock,
+      nodeRange: manifest.engines.node,
+      directories: {
+        run: kernel.product.root,
+        storage: files.storageDirectory,
+        ...(storage === undefined ? {} : { public: join(files.storageDirectory, 'public') }),
+        log: join(files.executionLog, '..'),
+      },
+      envFile: { path: files.configFile, examplePath: files.exampleFile, needed: neededNames },
+      database,
+      ...(fallback === undefined ? {} : { databaseFailure: fallback.code }),
+      cache: {
+        isEnabled: usesCache,
+        ...(redis === undefined || !usesCache ? {} : { serverTime: (signal) => redis.time(undefined, signal) }),
+      },
+      storage,
+      policy: {
+        isProduction: nodeEnvironment.isProduction,
+        requireHttps: config.get('platform.install.require-https'),
+        allowLite: config.get('platform.install.allow-lite'),
+        isHttps: caller.isHttps,
+      },
+      listener: {
+        host: String(running('platform.http.host') ?? ''),
+        port: Number(running('platform.http.port') ?? 0),
+      },
+      // Most names of an example stand in comments.
+      probes: {
+        exampleKeys: async (path) => {
+          const names = await exampleNames(path)
+          return names && [...names]
+        },
+      },
+    })
+    return items.map(({ code, group, status, message, fix }) => ({
+      code,
+      finding: message.key.split('.').at(-1) ?? status,
+      group,
+      field: '',
+      status,
+      message: say(caller.locale, nameOf(message.key), message.params),
+      fix: fix === undefined ? '' : say(caller.locale, nameOf(fix.key), fix.params),
+    }))
+  }
+}
+
+/** Name of a text as `Say` takes it. */
+const nameOf = (key: string) => key.replace(/^messages\.install\./, '')

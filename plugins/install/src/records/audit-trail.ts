@@ -1,0 +1,97 @@
+import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { columnText, maskedSummary, reasonOf } from '@plinth/kernel'
+import type { InstallAudit, InstallAuditEntry, Outcome } from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
+import type { Parts } from '../parts.ts'
+import { AuditRow } from './entities.ts'
+
+/** Actions of this plugin. `quickstart-cleanup` comes from the plugin that removes demo data. */
+export const auditActions = {
+  entryCheck: 'entry-check',
+  preflight: 'preflight',
+  validate: 'config-validate',
+  plan: 'config-plan',
+  write: 'config-write',
+  migrate: 'migrate',
+  execute: 'execute',
+  retry: 'retry',
+  administrator: 'administrator',
+  lock: 'lock',
+  forcedMigration: 'forced-migration',
+  reset: 'state-reset',
+  mark: 'state-mark-installed',
+} as const
+export type AuditAction = (typeof auditActions)[keyof typeof auditActions]
+
+type AuditParts = Pick<Parts, 'database' | 'redact' | 'clock' | 'log'>
+
+export interface AuditFilter {
+  readonly action?: string
+  readonly status?: Outcome
+  readonly keyword?: string
+}
+
+export interface OwnEntry {
+  readonly action: AuditAction
+  readonly status: Outcome
+  readonly sessionId?: string
+  readonly summary?: InstallAuditEntry['summary']
+  /** Must not be seen, beside the secrets of the configuration. */
+  readonly secrets?: readonly string[]
+}
+
+/** Columns that a keyword is looked for in. */
+const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 'traceId', 'summary']
+
+/** Who did what to the installation. */
+export class InstallAuditTrail implements InstallAudit {
+  readonly #parts: AuditParts
+
+  constructor(parts: AuditParts) {
+    this.#parts = parts
+  }
+
+  async record(entry: InstallAuditEntry): Promise<void> {
+    const { database, clock } = this.#parts
+    const { action, status, sessionId = '', operator, clientIp, userAgent, traceId } = entry
+    await database.transactional(async (em) => {
+      em.create(AuditRow, {
+        id: database.newId(),
+        occurredAt: new Date(clock.now()),
+        action: columnText(action, 64),
+        status,
+        sessionId: columnText(sessionId, 64),
+        operator: columnText(operator, 128),
+        clientIp: columnText(clientIp, 64),
+        userAgent: columnText(this.#parts.redact(userAgent), 255),
+        traceId: columnText(traceId, 128),
+        summary: maskedSummary(entry.summary, this.#parts.redact),
+      })
+      await em.flush()
+    })
+  }
+
+  /** An operation of this plugin. Never throws: while there is no database, the log of the product has to do. */
+  async note(caller: Caller, { secrets = [], summary = {}, ...entry }: OwnEntry): Promise<void> {
+    const { operator, clientIp, userAgent, traceId } = caller
+    const masked = maskedSummary(summary, (text) => this.#parts.redact(text, secrets))
+    try {
+      await this.record({ ...entry, operator, clientIp, userAgent, traceId, summary: masked })
+    } catch (error) {
+      this.#parts.log.info(
+        { audit: { ...entry, operator, clientIp, summary: masked }, reason: reasonOf(error) },
+        'audit',
+      )
+    }
+  }
+
+  /** One page of what passes the filter. */
+  list({ action, status, keyword = '' }: AuditFilter, window: PageWindow): Promise<FoundPage<AuditRow>> {
+    const { database } = this.#parts
+    const where = {
+      ...(action === undefined ? {} : { action }),
+      ...(status === undefined ? {} : { status }),
+    }
+    return findPage(database.fork(), AuditRow, where, window, { search: { text: keyword, properties: searched } })
+  }
+}

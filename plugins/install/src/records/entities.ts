@@ -1,0 +1,85 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+import type { Outcome } from '../contract.ts'
+
+export const sessionStatuses = ['running', 'passed', 'failed', 'restart-required', 'interrupted'] as const
+export type SessionStatus = (typeof sessionStatuses)[number]
+
+/** One execution of the whole installation. */
+export const SessionRow = defineEntity({
+  name: 'InstallSession',
+  tableName: 'install_session',
+  indexes: [{ properties: ['startedAt'] }],
+  properties: {
+    id: column.text(36).primary(),
+    status: column.text(16).$type<SessionStatus>(),
+    startedAt: column.timestamp(),
+    endedAt: column.timestamp().nullable(),
+    /** Session that it repeats; empty for none. */
+    retriedSessionId: column.text(36),
+    failedStep: column.text(128),
+    message: column.longText(),
+    clientIp: column.text(64),
+  },
+})
+export type SessionRow = InferEntity<typeof SessionRow>
+
+/** What happened to one step. */
+export const RecordRow = defineEntity({
+  name: 'InstallRecord',
+  tableName: 'install_record',
+  indexes: [{ properties: ['sessionId', 'occurredAt'] }, { properties: ['occurredAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** Empty for a step that was run alone. */
+    sessionId: column.text(36),
+    stepCode: column.text(128),
+    status: column.text(16).$type<Outcome>(),
+    message: column.longText(),
+    occurredAt: column.timestamp(),
+  },
+})
+export type RecordRow = InferEntity<typeof RecordRow>
+
+/** What somebody did to the installation. */
+export const AuditRow = defineEntity({
+  name: 'InstallAudit',
+  tableName: 'install_audit',
+  indexes: [{ properties: ['occurredAt'] }],
+  properties: {
+    id: column.primaryKey(),
+    occurredAt: column.timestamp(),
+    action: column.text(64),
+    status: column.text(16).$type<Outcome>(),
+    sessionId: column.text(64),
+    operator: column.text(128),
+    clientIp: column.text(64),
+    userAgent: column.text(255),
+    traceId: column.text(128),
+    summary: column.json<Record<string, string | number | boolean>>(),
+  },
+})
+export type AuditRow = InferEntity<typeof AuditRow>
+
+/**
+ * One row. Whether the product is installed, kept for compatibility and for people: what counts is the key
+ * `platform.install.installed`. `holder` is the process that runs an installation.
+ */
+export const StateRow = defineEntity({
+  name: 'InstallState',
+  tableName: 'install_state',
+  properties: {
+    id: column.primaryKey(),
+    installed: column.boolean(),
+    sessionId: column.text(36),
+    changedAt: column.timestamp().nullable(),
+    changedBy: column.text(128),
+    holder: column.text(36),
+    holderSpace: column.text(64),
+    holderPid: column.integer(),
+    heldUntil: column.bigint(),
+  },
+})
+export type StateRow = InferEntity<typeof StateRow>
+
+export const entities = [SessionRow, RecordRow, AuditRow, StateRow]

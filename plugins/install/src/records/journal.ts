@@ -1,0 +1,150 @@
+import { appendFile, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { makePrivateDirectory, reasonOf } from '@plinth/kernel'
+import type { Outcome, RecordView } from '../contract.ts'
+import type { InstallFiles } from '../files.ts'
+import type { Parts } from '../parts.ts'
+import { RecordRow } from './entities.ts'
+
+export interface NewRecord {
+  /** Empty for a step that is run alone. */
+  readonly sessionId: string
+  readonly stepCode: string
+  readonly status: Outcome
+  /** Without secrets. */
+  readonly message: string
+}
+
+type JournalParts = Pick<Parts, 'database' | 'clock' | 'log'> & { readonly files: Pick<InstallFiles, 'executionLog'> }
+
+const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
+const defaultLimit = 100
+const largestLimit = 500
+
+/** `limit` of a list of records (decision B59). */
+export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
+
+/** How much of the end of the file is read for its last records. */
+const tailBytes = 1_048_576
+/** Records that wait for a database. */
+const mostWaiting = 1_000
+
+/**
+ * What happened to each step: a line in a file (JSON Lines) and, as soon as there is a database, a row. Reads prefer the
+ * database and fall back on the file, also where somebody has removed the rows.
+ */
+export class Journal {
+  readonly #parts: JournalParts
+  #waiting: RecordView[] = []
+  #lastId = 0
+
+  constructor(parts: JournalParts) {
+    this.#parts = parts
+  }
+
+  /** Never throws: an installation must not fail because its log cannot be written. */
+  async append(record: NewRecord): Promise<RecordView> {
+    const { clock, log } = this.#parts
+    const now = clock.now()
+    const view: RecordView = { id: this.#newId(now), ...record, occurredAt: new Date(now).toISOString() }
+    await this.#appendLine(view).catch((error: unknown) => {
+      log.warn({ reason: reasonOf(error) }, 'the execution log of the installation cannot be written')
+    })
+    this.#waiting = [...this.#waiting, view].slice(-mostWaiting)
+    await this.storeWaiting()
+    return view
+  }
+
+  /** The newest records, of one session or of all, the oldest of them first. */
+  async newest(limit: number, sessionId?: string): Promise<readonly RecordView[]> {
+    try {
+      const where = sessionId === undefined ? {} : { sessionId }
+      const rows = await this.#parts.database.fork().find(RecordRow, where, { orderBy: newestFirst, limit })
+      if (rows.length > 0) return rows.map(viewOf).reverse()
+    } catch {
+      // The database does not answer, or has no such table.
+    }
+    return this.#newestLines(limit, sessionId)
+  }
+
+  async #appendLine(record: RecordView): Promise<void> {
+    const { executionLog } = this.#parts.files
+    await makePrivateDirectory(dirname(executionLog))
+    await appendFile(executionLog, `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  }
+
+  /** Makes rows of all records that have none yet. Never throws. */
+  async storeWaiting(): Promise<void> {
+    const waiting = this.#waiting
+    this.#waiting = []
+    try {
+      await this.#insert(waiting)
+    } catch (error) {
+      const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
+      // There is no database yet, or not any more; the file has it all.
+      this.#waiting = [...left, ...this.#waiting].slice(-mostWaiting)
+    }
+  }
+
+  async #insert(records: readonly RecordView[]): Promise<void> {
+    if (records.length === 0) return
+    await this.#parts.database.transactional(async (em) => {
+      for (const { occurredAt, ...record } of records) {
+        em.create(RecordRow, { ...record, occurredAt: new Date(occurredAt) })
+      }
+    })
+  }
+
+  /** One of them is there already: its commit succeeded and the answer was lost. Answers what is still to be stored. */
+  async #insertEach(records: readonly RecordView[]): Promise<readonly RecordView[]> {
+    const left: RecordView[] = []
+    for (const record of records) {
+      await this.#insert([record]).catch((error: unknown) => {
+        if (!(error instanceof UniqueConstraintViolationException)) left.push(record)
+      })
+    }
+    return left
+  }
+
+  /** Grows also within a millisecond. Before a database gives out ids it is smaller than all of theirs. */
+  #newId(now: number): number {
+    try {
+      this.#lastId = Math.max(this.#lastId + 1, this.#parts.database.newId())
+    } catch {
+      this.#lastId = Math.max(this.#lastId + 1, now)
+    }
+    return this.#lastId
+  }
+
+  async #newestLines(limit: number, sessionId: string | undefined): Promise<readonly RecordView[]> {
+    const lines = (await this.#tail()).split('\n').filter((line) => line !== '')
+    const records = lines.flatMap(parsed)
+    return records.filter((record) => sessionId === undefined || record.sessionId === sessionId).slice(-limit)
+  }
+
+  async #tail(): Promise<string> {
+    const file = await open(this.#parts.files.executionLog).catch(() => undefined)
+    if (file === undefined) return ''
+    try {
+      const { size } = await file.stat()
+      const length = Math.min(size, tailBytes)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length)
+      return buffer.toString('utf8', 0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/** A line that was cut, by a crash or by the beginning of the tail, is no record. */
+function parsed(line: string): RecordView[] {
+  try {
+    const record = JSON.parse(line) as RecordView
+    return typeof record.stepCode === 'string' ? [record] : []
+  } catch {
+    return []
+  }
+}
+
+const viewOf = ({ occurredAt, ...row }: RecordRow): RecordView => ({ ...row, occurredAt: occurredAt.toISOString() })

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { reasonOf } from '@plinth/kernel'
+import type { Parts } from '../parts.ts'
+import { SessionRow, type SessionStatus } from './entities.ts'
+
+export interface Session {
+  readonly id: string
+  readonly retriedSessionId: string
+  readonly clientIp: string
+  readonly startedAt: Date
+}
+
+export interface SessionEnd {
+  readonly status: Exclude<SessionStatus, 'running'>
+  readonly failedStep: string
+  /** Without secrets. */
+  readonly message: string
+}
+
+export interface SessionFilter {
+  readonly status?: SessionStatus
+  readonly keyword?: string
+}
+
+type SessionParts = Pick<Parts, 'database' | 'clock' | 'log'>
+
+/** Columns that a keyword is looked for in. */
+const searched = ['id', 'message', 'failedStep', 'clientIp']
+
+/** The newest first; ids of sessions do not sort by time. */
+export const sessionOrder: PageWindow['orderBy'] = [{ property: 'startedAt', direction: 'desc' }]
+
+/** The executions of the installation. Rows are written as soon as there is a database. */
+export class Sessions {
+  readonly #parts: SessionParts
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+  }
+
+  begin(clientIp: string, retriedSessionId: string): Session {
+    return { id: randomUUID(), retriedSessionId, clientIp, startedAt: new Date(this.#parts.clock.now()) }
+  }
+
+  /** Writes the row of a session that goes on, unless it is there or there is no database yet. */
+  async store(session: Session): Promise<void> {
+    await this.#quietly(async (em) => {
+      if ((await em.count(SessionRow, { id: session.id })) > 0) return
+      em.create(SessionRow, { ...session, status: 'running', endedAt: null, failedStep: '', message: '' })
+    })
+  }
+
+  async end(session: Session, end: SessionEnd): Promise<void> {
+    await this.#quietly(async (em) => {
+      const row = await em.findOne(SessionRow, { id: session.id })
+      const ended = { ...end, endedAt: new Date(this.#parts.clock.now()) }
+      if (row === null) em.create(SessionRow, { ...session, ...ended })
+      else em.assign(row, ended)
+    })
+  }
+
+  /** Sessions that nobody runs any more: their process died. Called by whoever holds the installation. */
+  async closeAbandoned(current: Session): Promise<void> {
+    await this.#quietly(async (em) => {
+      const ended = { status: 'interrupted', endedAt: new Date(this.#parts.clock.now()) } as const
+      await em.nativeUpdate(SessionRow, { status: 'running', id: { $ne: current.id } }, ended)
+    })
+  }
+
+  /** The newest one that runs, or whose process died. */
+  async running(): Promise<SessionRow | undefined> {
+    const options = { orderBy: { startedAt: 'desc' }, limit: 1 } as const
+    const [row] = await this.#parts.database.fork().find(SessionRow, { status: 'running' }, options)
+    return row
+  }
+
+  async find(id: string): Promise<SessionRow | undefined> {
+    return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
+  }
+
+  /** One page of what passes the filter. */
+  list({ status, keyword = '' }: SessionFilter, window: PageWindow): Promise<FoundPage<SessionRow>> {
+    const search = { text: keyword, properties: searched }
+    return findPage(this.#parts.database.fork(), SessionRow, status === undefined ? {} : { status }, window, { search })
+  }
+
+  async #quietly(work: Parameters<Database['transactional']>[0]): Promise<void> {
+    try {
+      await this.#parts.database.transactional(work)
+    } catch (error) {
+      this.#parts.log.debug({ reason: reasonOf(error) }, 'the session of the installation is not stored')
+    }
+  }
+}

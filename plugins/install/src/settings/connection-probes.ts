@@ -1,0 +1,95 @@
+import type { ProbeTarget, ServerInfo } from '@plinth/database'
+import { isPlinthError, reasonOf, withinDeadline } from '@plinth/kernel'
+import type { RedisTarget } from '@plinth/shared-store'
+import type { Caller } from '../entry/caller.ts'
+import { StepFailure } from '../execution/step-failure.ts'
+import type { Parts } from '../parts.ts'
+import { publicReason } from '../public-reason.ts'
+import { refusal } from '../texts.ts'
+
+/** How long a server may take. Whoever may not know why it failed waits as long for every failure. */
+const deadlineMs = 5_000
+/** Connections that are being tried at once, also those that nobody waits for any more. */
+const mostAtOnce = 4
+
+type ConnectionProbeParts = Pick<Parts, 'database' | 'redis' | 'clock' | 'log'>
+
+type Asking = Pick<Caller, 'isProven'>
+
+/**
+ * Tries connections that somebody typed in. Without a token anybody who reaches the entry can ask for that, so it must
+ * not serve to look around in the network: a stranger hears that it failed and nothing else, always after the same time.
+ */
+export class ConnectionProbes {
+  readonly #parts: ConnectionProbeParts
+  #running = 0
+
+  constructor(parts: ConnectionProbeParts) {
+    this.#parts = parts
+  }
+
+  /** @throws StepFailure; BusinessError "429", reason `install.probe-busy` */
+  database(target: ProbeTarget, asking: Asking): Promise<ServerInfo> {
+    const place = 'host' in target ? `${target.host}:${target.port}/${target.name}` : ''
+    return this.#try(() => this.#parts.database.probe(target), databaseProblems, place, asking)
+  }
+
+  /** @throws as `database` does */
+  async cache(target: RedisTarget, asking: Asking): Promise<void> {
+    const { redis } = this.#parts
+    if (redis === undefined) return
+    await this.#try(() => redis.time(target), cacheProblems, `${target.host}:${target.port}`, asking)
+  }
+
+  async #try<T>(work: () => Promise<T>, problems: ProbeProblems, place: string, asking: Asking): Promise<T> {
+    const { clock, log } = this.#parts
+    if (this.#running >= mostAtOnce) throw refusal('probe-busy', { text: 'failure.probe-busy' })
+    const begin = clock.monotonic()
+    this.#running++
+    const attempt = work().finally(() => {
+      this.#running--
+    })
+    // It may fail when nobody waits for it any more.
+    attempt.catch(() => undefined)
+    try {
+      return await withinDeadline(clock, deadlineMs, () => attempt, silent)
+    } catch (error) {
+      if (asking.isProven) throw probeFailure(problems, error, place)
+      log.info({ place, reason: reasonOf(error) }, 'a connection that somebody without a token asked for failed')
+      await clock.sleep(Math.max(0, begin + deadlineMs - clock.monotonic()))
+      throw new StepFailure('failure.connection-unproven', { place }, undefined, problems.other.field)
+    }
+  }
+}
+
+const silent = () => new Error(`no answer within ${deadlineMs} ms`)
+
+/** What a tried connection met: the message below `failure.`, and the field to look at. */
+interface ProbeProblem {
+  readonly text: string
+  readonly field: string
+}
+type ProbeProblems = Readonly<Record<string, ProbeProblem>> & { readonly other: ProbeProblem }
+
+const databaseProblems: ProbeProblems = {
+  PLINTH_DATABASE_UNREACHABLE: { text: 'database-unreachable', field: 'database.host' },
+  PLINTH_DATABASE_ACCESS_DENIED: { text: 'database-denied', field: 'database.password' },
+  PLINTH_DATABASE_UNKNOWN: { text: 'database-unknown', field: 'database.database' },
+  PLINTH_DATABASE_FILE: { text: 'database-file', field: 'database.type' },
+  other: { text: 'database-unusable', field: 'database.type' },
+}
+const cacheProblems: ProbeProblems = {
+  PLINTH_SHARED_STORE_UNAVAILABLE: { text: 'cache-unreachable', field: 'cache.host' },
+  PLINTH_SHARED_STORE_REFUSED: { text: 'cache-refused', field: 'cache.password' },
+  other: { text: 'cache-unreachable', field: 'cache.host' },
+}
+
+/** The field that an error of a database or a cache connection points to. */
+export function fieldOfFailure(code: string): string {
+  return (databaseProblems[code] ?? cacheProblems[code] ?? databaseProblems.other).field
+}
+
+function probeFailure(problems: ProbeProblems, error: unknown, place: string): StepFailure {
+  const { text, field } = (isPlinthError(error) ? problems[error.code] : undefined) ?? problems.other
+  return new StepFailure(`failure.${text}`, { place, reason: publicReason(error) }, error, field)
+}

@@ -1,0 +1,246 @@
+import { basename, isAbsolute, join } from 'node:path'
+import type { ProbeTarget } from '@plinth/database'
+import { codeOf, type JsonValue, maskedValue, validateValue } from '@plinth/kernel'
+import type { RedisTarget } from '@plinth/shared-store'
+import type { Check, PlanEntry } from '../contract.ts'
+import { type Caller, installerName } from '../entry/caller.ts'
+import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-file/env-file.ts'
+import { exampleNames } from '../env-file/example-file.ts'
+import { StepFailure } from '../execution/step-failure.ts'
+import { type Finding, passwordFaults } from '../form/field-rules.ts'
+import type { InstallForm } from '../form/fields.ts'
+import { settingsOf } from '../form/fields.ts'
+import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
+import { formDefaults } from '../form/form-defaults.ts'
+import { textOf } from '../form/form-values.ts'
+import type { Parts } from '../parts.ts'
+import { publicReason } from '../public-reason.ts'
+import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
+
+type SettingsWriterParts = Pick<
+  Parts,
+  | 'kernel'
+  | 'config'
+  | 'configAdmin'
+  | 'probes'
+  | 'configCentre'
+  | 'accounts'
+  | 'passwords'
+  | 'files'
+  | 'running'
+  | 'trial'
+  | 'state'
+  | 'say'
+>
+
+export interface SettingsPlan {
+  readonly checks: readonly Check[]
+  readonly passed: boolean
+  /** Empty when a check failed. */
+  readonly settings: readonly PlannedSetting[]
+  /** Names that may be written to the file. */
+  readonly allowed: ReadonlySet<string>
+  /** The product must start again before the rest can be done. */
+  readonly restartRequired: boolean
+}
+
+/** Checks, plans and writes the configuration that a form asks for. */
+export class SettingsWriter {
+  readonly #parts: SettingsWriterParts
+
+  constructor(parts: SettingsWriterParts) {
+    this.#parts = parts
+  }
+
+  /** What a password of the administrator must have, in words. */
+  passwordRules(locale: string): string {
+    const { passwords, say } = this.#parts
+    const rules = passwordFaults(passwords.check(''), locale, say)
+    return rules === '' ? '' : say(locale, 'password.needed', { rules })
+  }
+
+  /** The meaning of the form alone. */
+  check(form: InstallForm, locale: string): readonly Check[] {
+    return checkForm(form, { ...this.#parts, locale })
+  }
+
+  /** What writing would do. Reads the example file, writes nothing. */
+  async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
+    const { kernel, configAdmin, files, running, say } = this.#parts
+    const checks = this.check(form, locale)
+    const allowed = (await exampleNames(files.exampleFile)) ?? new Set<string>()
+    if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
+    const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
+    const findings = settings.flatMap((setting) => {
+      const finding = faultOf(setting, locale)
+      return finding === undefined ? [] : [checkOf(setting.field, finding, locale, say)]
+    })
+    const all = [...checks, ...findings]
+    const passed = hasPassed(all)
+    return {
+      checks: all,
+      passed,
+      settings: passed ? settings : [],
+      allowed,
+      restartRequired: passed && (changedConnections(settings).size > 0 || kernel.fallback !== undefined),
+    }
+  }
+
+  /** The plan as people see it, with secrets behind the mask. */
+  entries(form: InstallForm, { passed, settings }: SettingsPlan, locale: string): PlanEntry[] {
+    if (!passed) return []
+    const { say } = this.#parts
+    const planned = settings.map(({ key, value, target, entry, isChanged, overriddenBy }): PlanEntry => {
+      const sensitive = entry?.sensitive ?? key.endsWith('.password')
+      const text =
+        entry === undefined ? 'undeclared' : target === 'runtime' ? 'not-listed' : isChanged ? 'changed' : 'unchanged'
+      return {
+        propertyKey: key,
+        environmentKey: target === '.env' ? (entry?.env ?? '') : '',
+        maskedValue: sensitive ? maskedValue : String(value),
+        sensitive,
+        target,
+        note: say(locale, `note.${overriddenBy === undefined ? text : 'overridden'}`, { place: overriddenBy ?? '' }),
+      }
+    })
+    const administrator = ['username', 'email', 'mobile', 'password'].flatMap((name): PlanEntry[] => {
+      const value = textOf(form, `administrator.${name}`)
+      if (value === '') return []
+      const sensitive = name === 'password'
+      return [
+        {
+          propertyKey: `administrator.${name}`,
+          environmentKey: '',
+          maskedValue: sensitive ? maskedValue : value,
+          sensitive,
+          target: 'runtime',
+          note: say(locale, 'note.administrator'),
+        },
+      ]
+    })
+    return [...planned, ...administrator]
+  }
+
+  /**
+   * Connects to what the form asks for, where that is not what the product runs on.
+   *
+   * @returns the settings with what the server has told of itself
+   * @throws StepFailure; BusinessError "429", reason `install.probe-busy`, when too many are being tried
+   */
+  async probe({ settings }: SettingsPlan, caller: Pick<Caller, 'isProven'>): Promise<readonly PlannedSetting[]> {
+    const { probes, kernel } = this.#parts
+    // What the product has fallen back on is neither of the two.
+    const changed = kernel.fallback === undefined ? changedConnections(settings) : new Set(['database', 'cache'])
+    const cache = redisTarget(settings)
+    if (changed.has('cache') && cache !== undefined) await probes.cache(cache, caller)
+    if (!changed.has('database')) return settings
+    const { product } = await probes.database(probeTarget(settings, this.#parts), caller)
+    const isMariaDb = product === 'MariaDB'
+    return settings.map((setting) =>
+      isMariaDb && setting.key === 'platform.database.type' ? { ...setting, value: 'mariadb' } : setting,
+    )
+  }
+
+  /**
+   * Connects to the configured database.
+   *
+   * @throws StepFailure
+   */
+  async tryConfigured(): Promise<void> {
+    const { configAdmin, running, probes } = this.#parts
+    const { database } = formDefaults(running, true, { locale: 'en' }, { fault: '', faultField: '' })
+    const settings = planSettings(settingsOf({ database }, running), configAdmin, running, new Set())
+    await probes.database(probeTarget(settings, this.#parts), { isProven: true })
+  }
+
+  /**
+   * Writes the file: all of it or nothing. What runs already is written only where the file says something else.
+   *
+   * @returns the variables that have changed
+   * @throws StepFailure
+   */
+  async writeFile(settings: readonly PlannedSetting[], allowed: ReadonlySet<string>): Promise<readonly string[]> {
+    const { configFile } = this.#parts.files
+    try {
+      const present = new Set(envFileKeys(await readEnvFile(configFile)))
+      const changes = settings.flatMap(({ target, entry, value, isChanged }) => {
+        const isWritten = target === '.env' && entry !== undefined && (isChanged || present.has(entry.env))
+        return isWritten ? [[entry.env, String(value)] as const] : []
+      })
+      if (changes.length === 0) return []
+      const connections = changedConnections(settings)
+      if (connections.size > 0) await this.#parts.trial.begin(configFile, settings)
+      const { changed, added } = await writeEnvFile(configFile, Object.fromEntries(changes), { allowed })
+      if (connections.has('database')) await this.#parts.state.leaveDatabase()
+      return [...changed, ...added]
+    } catch (error) {
+      if (error instanceof EnvFileError) throw new StepFailure(`failure.${error.code}`, error.params, error)
+      const reason = codeOf(error)
+      if (reason === undefined) throw error
+      throw new StepFailure('failure.env-not-writable', { file: basename(configFile), reason }, error)
+    }
+  }
+
+  /**
+   * Stores what belongs into the database configuration.
+   *
+   * @throws StepFailure
+   */
+  async store(settings: readonly PlannedSetting[], traceId: string): Promise<void> {
+    const { configCentre } = this.#parts
+    const changes = settings.flatMap(({ target, key, value }) =>
+      target === 'config' ? [{ key, action: 'set', value } as const] : [],
+    )
+    if (changes.length === 0) return
+    try {
+      await configCentre.save(changes, { actor: { name: installerName, traceId }, reason: 'install' })
+    } catch (error) {
+      throw new StepFailure('failure.store', { reason: publicReason(error) }, error)
+    }
+  }
+}
+
+/** What speaks against a single setting once the form itself is sound. */
+function faultOf(
+  { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
+  locale: string,
+): Finding | undefined {
+  if (!isChanged || entry === undefined) return undefined
+  if (overriddenBy !== undefined) return { status: 'failed', text: 'overridden', params: { place: overriddenBy } }
+  if (connection !== undefined && target === 'runtime') {
+    return { status: 'failed', text: 'not-listed', params: { name: entry.env } }
+  }
+  const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value as JsonValue, locale)
+  return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
+}
+
+/** `undefined` when the form wants no Redis. */
+function redisTarget(settings: readonly PlannedSetting[]): RedisTarget | undefined {
+  const value = (name: string) => settings.find(({ key }) => key === `platform.cache.${name}`)?.value
+  if (value('enabled') !== true) return undefined
+  return {
+    host: String(value('host')),
+    port: Number(value('port')),
+    database: Number(value('database')),
+    password: String(value('password')),
+  }
+}
+
+function probeTarget(settings: readonly PlannedSetting[], { running, kernel }: SettingsWriterParts): ProbeTarget {
+  const value = (key: string) => settings.find((setting) => setting.key === `platform.database.${key}`)?.value
+  const type = value('type') as ProbeTarget['type']
+  if (type === 'sqlite') {
+    const file = String(value('sqlite.file'))
+    return { type, file: file === ':memory:' || isAbsolute(file) ? file : join(kernel.product.root, file) }
+  }
+  const tls = running('platform.database.tls') as 'off' | 'encrypt' | 'verify'
+  return {
+    type,
+    host: String(value('host')),
+    port: Number(value('port')),
+    name: String(value('name')),
+    username: String(value('username')),
+    password: String(value('password')),
+    tls,
+  }
+}

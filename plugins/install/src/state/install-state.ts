@@ -1,0 +1,201 @@
+import { TableNotFoundException } from '@mikro-orm/core'
+import { columnText, isBusinessError, type PlinthError, reasonOf } from '@plinth/kernel'
+import { installError } from '../errors.ts'
+import { StepFailure } from '../execution/step-failure.ts'
+import type { Parts } from '../parts.ts'
+import { StateRow } from '../records/entities.ts'
+import { NoteFile } from './note-file.ts'
+
+/**
+ * Why the state is unknown. `lost`: this machine was installed, and its database knows nothing of it. `unreadable`: the
+ * database does not answer.
+ */
+export type Doubt = 'lost' | 'unreadable'
+
+export interface Reading {
+  readonly name: 'installed' | 'not-installed' | 'unknown'
+  /** Version of the stored value; 0 for none. */
+  readonly version: number
+  /** Set for `unknown`. */
+  readonly doubt?: Doubt
+}
+
+/** What is unknown counts as installed. */
+export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
+
+/** Why the installation is closed to everybody: installed, or nobody can tell. */
+export type ClosedByState = 'installed' | `state-${Doubt}`
+
+/** Who changes the state, and why. */
+export interface StateChange {
+  readonly by: string
+  readonly traceId: string
+  readonly sessionId?: string
+  readonly reason?: string
+}
+
+/** What the marker says. */
+export interface Marker {
+  readonly installedAt: string
+  readonly sessionId: string
+}
+
+type StateParts = Pick<Parts, 'plugin' | 'config' | 'configCentre' | 'database' | 'files' | 'clock' | 'log'>
+
+const installedKey = 'platform.install.installed'
+
+/**
+ * The one place that knows whether the product is installed. What counts is the stored value of
+ * `platform.install.installed`, which all instances share; it is read from the database each time. The row
+ * `install_state` is a copy for compatibility (I-008). The marker on the local disk tells a fresh database from one that
+ * has lost what was installed, whether its tables are gone or were made anew (decision E7).
+ */
+export class InstallState {
+  readonly #parts: StateParts
+  readonly #marker: NoteFile<Marker>
+  #reported: Doubt | undefined
+
+  constructor(parts: StateParts) {
+    this.#parts = parts
+    this.#marker = new NoteFile(parts.files.marker)
+  }
+
+  /** Never throws. */
+  async read(): Promise<Reading> {
+    const found = await this.#find()
+    if (found.doubt !== this.#reported) this.#report(found)
+    this.#reported = found.doubt
+    return found
+  }
+
+  /** Why there is nothing to install; `undefined` when there is, or when a product may be installed again. */
+  closedBecause({ name, doubt }: Reading): ClosedByState | undefined {
+    if (name === 'unknown') return `state-${doubt ?? 'unreadable'}`
+    const mayReinstall = this.#parts.config.get('platform.install.allow-reinstall')
+    return name === 'installed' && !mayReinstall ? 'installed' : undefined
+  }
+
+  /** What this process knows without asking the database, for questions of every request; every instance is told of changes. */
+  get isKnownInstalled(): boolean {
+    return this.#parts.config.get(installedKey)
+  }
+
+  /** @throws PlinthError `PLINTH_INSTALL_STATE_LOST` when this machine was installed and its database knows nothing of it */
+  async assertNotLost(): Promise<void> {
+    if ((await this.read()).doubt === 'lost') throw this.#lost()
+  }
+
+  async #find(): Promise<Reading & { readonly reason?: string }> {
+    try {
+      const { explanation, stored } = await this.#parts.configCentre.get(installedKey)
+      if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
+      if (stored !== undefined) return { name: 'not-installed', version: stored.version }
+    } catch (error) {
+      const wasNeverMigrated = causeOf(error) instanceof TableNotFoundException
+      if (!wasNeverMigrated) return { name: 'unknown', version: 0, doubt: 'unreadable', reason: reasonOf(error) }
+    }
+    if ((await this.#marker.read()) === undefined) return { name: 'not-installed', version: 0 }
+    return { name: 'unknown', version: 0, doubt: 'lost' }
+  }
+
+  /** Every call reads the state; only a change is news. */
+  #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
+    const { log } = this.#parts
+    if (doubt === undefined) log.info('the install state can be read again')
+    else if (doubt === 'unreadable') log.warn({ reason }, 'the install state cannot be read, so it counts as installed')
+    else log.error({ code: this.#lost().code, fix: this.#lost().fix }, this.#lost().message)
+  }
+
+  #lost(): PlinthError {
+    return installError('PLINTH_INSTALL_STATE_LOST', { marker: this.#parts.files.marker })
+  }
+
+  /**
+   * Changes the state, if it is still the one that was read: of several callers on any number of instances, one does it.
+   *
+   * @returns false when somebody else was faster
+   * @throws BusinessError "503" when it cannot be stored
+   */
+  async change(installed: boolean, seen: Reading, change: StateChange): Promise<boolean> {
+    const { plugin, configCentre } = this.#parts
+    try {
+      await configCentre.saveState(
+        plugin,
+        [{ key: installedKey, action: 'set', value: installed, expectedVersion: seen.version }],
+        {
+          actor: { name: change.by, traceId: change.traceId },
+          ...(change.reason === undefined ? {} : { reason: change.reason }),
+        },
+      )
+    } catch (error) {
+      if (isBusinessError(error) && error.code === '409') return false
+      throw error
+    }
+    await this.#tryToCopy(installed, change)
+    return true
+  }
+
+  /**
+   * Closes the installation.
+   *
+   * @returns when it was closed, ISO 8601; empty when that is not known
+   * @throws StepFailure when somebody else changed the state at the same time and it is open
+   */
+  async lock(change: StateChange): Promise<string> {
+    const seen = await this.read()
+    if (seen.name !== 'installed' && !(await this.change(true, seen, change))) {
+      if ((await this.read()).name !== 'installed') throw new StepFailure('failure.lock')
+    }
+    const row = await this.#row()
+    return row?.installed === true ? (row.changedAt?.toISOString() ?? '') : ''
+  }
+
+  /**
+   * Removes the marker, because this machine goes on with another database on which nothing is installed yet. For
+   * whoever was allowed to install.
+   */
+  async leaveDatabase(): Promise<void> {
+    await this.#marker.remove()
+  }
+
+  /** Brings the copies in line with what counts, for example after a crash; what is unknown is left alone. Never throws. */
+  async repair(): Promise<void> {
+    const { name } = await this.read()
+    if (name === 'unknown') return
+    const installed = name === 'installed'
+    const [row, marker] = [await this.#row(), await this.#marker.read()]
+    if (row === undefined || (row.installed === installed && (marker !== undefined) === installed)) return
+    await this.#tryToCopy(installed, { by: row.changedBy || 'repair', traceId: '', sessionId: row.sessionId })
+  }
+
+  /** The copy in the database; `undefined` when it cannot be read. */
+  async #row(): Promise<StateRow | undefined> {
+    const found = await this.#parts.database
+      .fork()
+      .findOne(StateRow, 1)
+      .catch(() => null)
+    return found ?? undefined
+  }
+
+  async #tryToCopy(installed: boolean, change: StateChange): Promise<void> {
+    await this.#copy(installed, change).catch((error: unknown) => {
+      this.#parts.log.warn({ reason: reasonOf(error) }, 'the copies of the install state could not be written')
+    })
+  }
+
+  async #copy(installed: boolean, { by, sessionId = '' }: StateChange): Promise<void> {
+    const marker = this.#marker
+    const { database, clock } = this.#parts
+    const now = new Date(clock.now())
+    if (installed) await marker.write({ installedAt: now.toISOString(), sessionId })
+    else await marker.remove()
+    await database.execute(
+      'update install_state set installed = ?, session_id = ?, changed_at = ?, changed_by = ? where id = 1',
+      [installed, sessionId, now, columnText(by, 128)],
+    )
+  }
+}
+
+function causeOf(error: unknown): unknown {
+  return isBusinessError(error) ? error.cause : error
+}

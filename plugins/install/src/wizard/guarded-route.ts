@@ -1,0 +1,83 @@
+import {
+  type HttpReply,
+  type RequestSchemas,
+  type Route,
+  type RouteRequest,
+  rateLimited,
+  routesWith,
+} from '@plinth/http'
+import type { Static, TSchema } from 'typebox'
+import type { Caller } from '../entry/caller.ts'
+import { type Entered, entryRefused } from '../entry/entry-gate.ts'
+import { isOfCaller } from '../entry/entry-policy.ts'
+import type { Parts } from '../parts.ts'
+import type { Say } from '../texts.ts'
+import type { InstallStatus } from './install-status.ts'
+
+export type WizardRouteParts = Pick<Parts, 'kernel' | 'gate' | 'entry' | 'wizard' | 'status' | 'say'>
+
+/** Somebody who may not enter, with what may be said about it. */
+export interface Refused<S extends RequestSchemas> {
+  readonly message: string
+  readonly caller: Caller
+  readonly request: RouteRequest<S>
+  readonly status: InstallStatus
+}
+
+interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
+  readonly method: 'GET' | 'POST'
+  /** Below the root of the wizard. */
+  readonly path: string
+  readonly summary: string
+  readonly request?: S
+  readonly response: R
+  /** Answer to who may not enter (decision B54); without one it is a failure. */
+  readonly refused?: (refused: Refused<S>) => Static<R> | Promise<Static<R>>
+  /** Answers nothing when the installation was closed meanwhile. */
+  handle(
+    request: RouteRequest<S>,
+    parts: WizardRouteParts & { readonly caller: Caller },
+    reply: HttpReply,
+  ): Promise<Static<R> | undefined>
+}
+
+const { route } = routesWith<WizardRouteParts>()
+
+/** What all routes of the wizard have in common. A page that polls stays far below the limit. */
+export const common = {
+  tags: ['install'],
+  annotations: [
+    rateLimited({ maxAttempts: 300, windowSeconds: 60, keyStrategy: 'IP_ROUTE', failurePolicy: 'insurance' }),
+  ],
+  access: 'public',
+} as const
+
+export const root = '/api/v1/install'
+
+/** What this caller can do to be let in; empty where nothing is to be said. */
+export const hintFor = ({ caller, verdict: { closed } }: Entered, say: Say) =>
+  closed === undefined || !isOfCaller(closed) ? '' : say(caller.locale, `entry.closed.${closed}`)
+
+/** A route that asks the entry check itself: no step trusts an earlier one. */
+export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
+  path,
+  refused,
+  handle,
+  ...declaration
+}: GuardedRoute<S, R>): Route<WizardRouteParts> {
+  return route<S, R>({
+    ...declaration,
+    ...common,
+    path: `${root}/${path}`,
+    async handler(request, parts, reply) {
+      const entered = await parts.gate.enter(request, reply)
+      const { caller, verdict } = entered
+      const answer = verdict.authorized ? await handle(request, { ...parts, caller }, reply) : undefined
+      if (answer !== undefined) return answer
+      const { say, status } = parts
+      const message = hintFor(entered, say) || say(caller.locale, 'entry.refused')
+      if (refused !== undefined) return refused({ message, caller, request, status })
+      throw entryRefused(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
+    },
+  })
+}

@@ -1,0 +1,48 @@
+import { installPath, type StatusView } from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
+import { ownPath } from '../pages/own-path.ts'
+import type { Parts } from '../parts.ts'
+import { isInstalled, type Reading } from '../state/install-state.ts'
+
+type InstallStatusParts = Pick<Parts, 'config' | 'state' | 'entry' | 'productPages' | 'clock'>
+
+/** The status snapshot. */
+export class InstallStatus {
+  readonly #parts: InstallStatusParts
+
+  constructor(parts: InstallStatusParts) {
+    this.#parts = parts
+  }
+
+  /** As one caller of the install entry sees it: under a foreign host nothing may be entered. */
+  async forCaller(caller: Caller, seen?: Reading): Promise<StatusView> {
+    const view = await this.snapshot(caller.prefix, seen)
+    return { ...view, installAllowed: view.installAllowed && this.#parts.entry.closedTo(caller) !== 'host' }
+  }
+
+  /** @param prefix of the request under a context path */
+  async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
+    const { config, state, entry, productPages, clock } = this.#parts
+    const reading = seen ?? (await state.read())
+    return {
+      enabled: config.get('platform.install.enabled'),
+      mode: config.get('platform.install.mode'),
+      installed: isInstalled(reading),
+      installAllowed: entry.closedToAll(reading) === undefined,
+      allowReinstall: config.get('platform.install.allow-reinstall'),
+      locked: isInstalled(reading),
+      installPath,
+      productPath: this.productPath(prefix),
+      rootRouteMode: config.get('platform.install.root-route.mode'),
+      rootRouteTarget: config.get('platform.install.root-route.target'),
+      // Before, pages may lead to the installation instead.
+      entries: isInstalled(reading) ? await productPages.list() : [],
+      snapshotAt: new Date(clock.now()).toISOString(),
+    }
+  }
+
+  /** Entry of the product. It leads to this product, whatever is configured. */
+  productPath(prefix: string): string {
+    return prefix + ownPath(this.#parts.config.get('platform.view.root.target'))
+  }
+}

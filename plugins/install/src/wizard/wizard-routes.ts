@@ -1,0 +1,203 @@
+import { type HttpReply, routesWith } from '@plinth/http'
+import type { Kernel } from '@plinth/kernel'
+import * as view from '../contract.ts'
+import { callerOf } from '../entry/caller.ts'
+import { administratorForm, installForm } from '../form/fields.ts'
+import { refusal } from '../texts.ts'
+import { common, guarded, hintFor, root, type WizardRouteParts } from './guarded-route.ts'
+
+const { route } = routesWith<WizardRouteParts>()
+const form = { body: installForm }
+const none = { authorized: false } as const
+const noChecks = () => ({ ...none, passed: false, checks: [] })
+const noPlan = () => ({ ...noChecks(), entries: [], restartRequired: false })
+const notExecuted = ({ message }: { readonly message: string }): view.ExecuteView => ({
+  ...{ ...none, passed: false, restartRequired: false, configWritten: false, administratorReady: false, locked: false },
+  ...{ message, failedField: '', sessionId: '', retriedSessionId: '', records: [] },
+})
+
+/** The answer leaves before the product stops. */
+function restartAfter(
+  { requestRestart }: Pick<Kernel, 'requestRestart'>,
+  reply: HttpReply,
+  answer: view.ExecuteView | undefined,
+) {
+  if (answer?.restartRequired) reply.raw.once('close', () => requestRestart('another connection was configured'))
+  return answer
+}
+
+/** For everybody: how things stand, and whether a token is right. */
+const openRoutes = [
+  route({
+    ...common,
+    method: 'GET',
+    path: `${root}/status`,
+    summary: 'Status of the installation',
+    response: view.statusView,
+    handler: (request, { status }, reply) => {
+      reply.header('cache-control', 'no-store')
+      return status.forCaller(callerOf(request))
+    },
+  }),
+  route({
+    ...common,
+    method: 'POST',
+    path: `${root}/token/verify`,
+    summary: 'Whether this token opens the installation',
+    request: { body: view.tokenBody },
+    response: view.verifyView,
+    async handler(request, { gate, wizard, status, entry, say }, reply) {
+      const { caller, verdict } = await gate.check(request, reply, request.body.token)
+      const { authorized: valid, reason } = verdict
+      if (valid) await wizard.noteEntry(caller, verdict)
+      const { installed, installAllowed } = await status.forCaller(caller, verdict.state)
+      const tokenConfigured = entry.isTokenConfigured
+      const expiresAt = valid && tokenConfigured ? entry.expiresAt() : ''
+      const hint = hintFor({ caller, verdict }, say)
+      return { valid, tokenConfigured, installed, installAllowed, reason, hint, expiresAt }
+    },
+  }),
+]
+
+/** What is asked, and what the answers would change. */
+const formRoutes = [
+  guarded({
+    method: 'GET',
+    path: 'config/defaults',
+    summary: 'The form, filled from the running configuration',
+    response: view.defaultsView,
+    handle: async (_request, { wizard, caller }) => wizard.defaults(caller),
+  }),
+  guarded({
+    method: 'GET',
+    path: 'config/schema',
+    summary: 'Fields of the form',
+    response: view.schemaView,
+    handle: async (_request, { wizard, caller }) => wizard.schema(caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'config/validate',
+    summary: 'Check what the form means',
+    request: form,
+    response: view.checkResult,
+    refused: noChecks,
+    handle: ({ body }, { wizard, caller }) => wizard.validate(body, caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'config/plan',
+    summary: 'What writing the configuration would do',
+    request: form,
+    response: view.planResult,
+    refused: noPlan,
+    handle: ({ body }, { wizard, caller }) => wizard.plan(body, caller),
+  }),
+]
+
+/** The steps, each alone and all in one. */
+const stepRoutes = [
+  guarded({
+    method: 'POST',
+    path: 'preflight',
+    summary: 'Check the environment',
+    response: view.checkResult,
+    refused: noChecks,
+    handle: (_request, { wizard, caller }) => wizard.preflight(caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'config/write',
+    summary: 'Write the configuration',
+    request: form,
+    response: view.planResult,
+    refused: noPlan,
+    handle: ({ body }, { wizard, caller }) => wizard.write(body, caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'migrate',
+    summary: 'Migrate the database that the product runs on',
+    response: view.migrateView,
+    refused: ({ message }) => ({ ...none, migrated: false, pendingBefore: 0, applied: 0, upToDate: false, message }),
+    handle: (_request, { wizard, caller }) => wizard.migrate(caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'administrator',
+    summary: 'Create the first administrator',
+    request: { body: administratorForm },
+    response: view.administratorView,
+    refused: ({ message }) => ({ ...none, ready: false, created: false, userId: null, username: '', message }),
+    handle: ({ body }, { wizard, caller }) => wizard.createAdministrator(body, caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'lock',
+    summary: 'Lock the installation',
+    response: view.lockView,
+    refused: async ({ message, caller, status }) => {
+      return { ...none, locked: false, lockedAt: '', status: await status.forCaller(caller), message }
+    },
+    handle: (_request, { wizard, caller }) => wizard.writeLock(caller),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'execute',
+    summary: 'Install in one step',
+    request: form,
+    response: view.executeView,
+    refused: notExecuted,
+    handle: async ({ body }, { wizard, caller, kernel }, reply) =>
+      restartAfter(kernel, reply, await wizard.execute(body, caller)),
+  }),
+  guarded({
+    method: 'POST',
+    path: 'sessions/:sessionId/retry',
+    summary: 'Install in one step, once more',
+    request: { params: view.sessionParams, ...form },
+    response: view.executeView,
+    refused: notExecuted,
+    async handle({ body, params }, { wizard, caller, kernel }, reply) {
+      const answer = await wizard.retry(params.sessionId, body, caller)
+      if (answer === 'unknown') throw sessionUnknown()
+      return restartAfter(kernel, reply, answer)
+    },
+  }),
+]
+
+/** How far it has come. */
+const recordRoutes = [
+  guarded({
+    method: 'GET',
+    path: 'steps',
+    summary: 'The step plan',
+    response: view.stepsView,
+    handle: async (_request, { wizard, caller }) => ({ steps: await wizard.steps(caller) }),
+  }),
+  guarded({
+    method: 'GET',
+    path: 'execution-logs',
+    summary: 'Newest records, the oldest of them first',
+    request: { query: view.limitQuery },
+    response: view.logsView,
+    refused: () => ({ ...none, records: [] }),
+    handle: async ({ query }, { wizard }) => ({ authorized: true, records: await wizard.records(query.limit) }),
+  }),
+  guarded({
+    method: 'GET',
+    path: 'sessions/:sessionId',
+    summary: 'Records of one session',
+    request: { params: view.sessionParams, query: view.limitQuery },
+    response: view.sessionLogsView,
+    refused: ({ request }) => ({ ...none, sessionId: request.params.sessionId, records: [] }),
+    handle: async ({ params: { sessionId }, query }, { wizard }) => {
+      return { authorized: true, sessionId, records: await wizard.records(query.limit, sessionId) }
+    },
+  }),
+]
+
+/** The install wizard. Every route but the first two asks the entry check. */
+export const wizardRoutes = [...openRoutes, ...formRoutes, ...stepRoutes, ...recordRoutes]
+
+export const sessionUnknown = () => refusal('session-unknown', { text: 'failure.session-unknown' })

@@ -1,0 +1,202 @@
+import type * as view from '../contract.ts'
+import type { Caller } from '../entry/caller.ts'
+import type { Verdict } from '../entry/entry-policy.ts'
+import type { ExecutionRequest } from '../execution/execution.ts'
+import type { Run, Step } from '../execution/step.ts'
+import { remarks } from '../execution/step-codes.ts'
+import { disksOf } from '../form/field-rules.ts'
+import type { AdministratorForm, InstallForm } from '../form/fields.ts'
+import { outcomeOf } from '../form/form-checks.ts'
+import { formDefaults } from '../form/form-defaults.ts'
+import { formSchema } from '../form/form-schema.ts'
+import { secretsOf } from '../form/form-values.ts'
+import type { Parts } from '../parts.ts'
+import { findingOf } from '../preflight/database-checks.ts'
+import { type AuditAction, auditActions, type OwnEntry } from '../records/audit-trail.ts'
+import { limitOf } from '../records/journal.ts'
+import { fieldOfFailure } from '../settings/connection-probes.ts'
+
+type WizardServiceParts = Pick<
+  Parts,
+  | 'kernel'
+  | 'configAdmin'
+  | 'settings'
+  | 'steps'
+  | 'runner'
+  | 'execution'
+  | 'entry'
+  | 'status'
+  | 'journal'
+  | 'audit'
+  | 'stepOverview'
+  | 'running'
+  | 'signal'
+  | 'say'
+>
+
+type Form = InstallForm
+
+/**
+ * The operations of the install wizard. Whoever calls has passed the entry check. What writes does so one after another
+ * and looks again whether the installation is still open; `undefined` says that it is not.
+ */
+export class WizardService {
+  readonly #parts: WizardServiceParts
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: WizardServiceParts) {
+    this.#parts = parts
+  }
+
+  noteEntry(caller: Caller, { reason }: Verdict): Promise<void> {
+    return this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'passed', summary: { reason } })
+  }
+
+  defaults(caller: Caller): view.DefaultsView {
+    const { running, kernel, say } = this.#parts
+    const { code } = kernel.fallback ?? {}
+    const fault =
+      code === undefined
+        ? { fault: '', faultField: '' }
+        : {
+            fault: say(caller.locale, `preflight.database-connection.${findingOf(code)}`),
+            faultField: fieldOfFailure(code),
+          }
+    return formDefaults(running, caller.isProven, caller, fault)
+  }
+
+  schema({ locale }: Caller): view.SchemaView {
+    const { say, settings, configAdmin } = this.#parts
+    return formSchema(locale, say, { passwordRules: settings.passwordRules(locale), disks: disksOf(configAdmin) })
+  }
+
+  preflight(caller: Caller): Promise<view.CheckResult> {
+    return this.#check(auditActions.preflight, this.#parts.steps.preflight, {}, caller)
+  }
+
+  validate(form: Form, caller: Caller): Promise<view.CheckResult> {
+    return this.#check(auditActions.validate, this.#parts.steps.validation, form, caller)
+  }
+
+  async #check(action: AuditAction, step: Step, form: Form, caller: Caller): Promise<view.CheckResult> {
+    const run = this.#newRun(form, caller)
+    const { status } = await this.#parts.runner.run(step, run)
+    const checks = [...run.checks]
+    await this.#audit(run, { action, status, summary: { checks: checks.length } })
+    return { authorized: true, passed: status !== 'failed', checks }
+  }
+
+  async plan(form: Form, caller: Caller): Promise<view.PlanResult> {
+    const { settings } = this.#parts
+    const plan = await settings.plan(form, caller.locale)
+    const { passed, restartRequired, checks } = plan
+    const audited = { action: auditActions.plan, status: outcomeOf(checks), summary: { restartRequired } }
+    await this.#audit(this.#newRun(form, caller), audited)
+    const entries = settings.entries(form, plan, caller.locale)
+    return { authorized: true, passed, checks: [...checks], entries, restartRequired }
+  }
+
+  async write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
+    const { settings, steps, runner } = this.#parts
+    const run = this.#newRun(form, caller)
+    // Before the turn of this call: a server that keeps silent must not hold up what others write.
+    const prepared = await runner.prepare(steps.write, run)
+    return this.#oneByOne(async () => {
+      const { status, message, field } = await runner.finish(steps.write, run, prepared)
+      const { plan, checks } = run
+      const restartRequired = plan?.restartRequired ?? false
+      const passed = status !== 'failed'
+      const outcome = passed ? outcomeOf(checks) : status
+      await this.#audit(run, { action: auditActions.write, status: outcome, summary: { restartRequired, message } })
+      const own: view.Check[] =
+        passed || plan?.passed === false
+          ? []
+          : [{ ...{ code: steps.write.code, finding: 'failed', group: 'write', status, fix: '' }, field, message }]
+      const entries = plan === undefined ? [] : settings.entries(form, plan, caller.locale)
+      return { authorized: true, passed, checks: [...checks, ...own], entries, restartRequired }
+    })
+  }
+
+  migrate(caller: Caller): Promise<view.MigrateView | undefined> {
+    return this.#oneByOne(() => this.runMigration(caller, auditActions.migrate))
+  }
+
+  /** Also for the administration, which needs no open installation. */
+  async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
+    const run = this.#newRun({}, caller)
+    const { status, message } = await this.#parts.runner.run(this.#parts.steps.migration, run)
+    const { pendingBefore = 0, applied = 0 } = run.migrated ?? {}
+    const migrated = run.migrated !== undefined
+    const result = { migrated, pendingBefore, applied, upToDate: migrated && pendingBefore === 0 }
+    await this.#audit(run, { action, status, summary: { ...result, message } })
+    return { authorized: true, ...result, message }
+  }
+
+  createAdministrator(administrator: AdministratorForm, caller: Caller): Promise<view.AdministratorView | undefined> {
+    return this.#oneByOne(async () => {
+      const run = this.#newRun({ administrator }, caller)
+      const { status, message } = await this.#parts.runner.run(this.#parts.steps.administrator, run)
+      const { created, userId, username } = run.administrator ?? { created: false, userId: null, username: '' }
+      const summary = { created, username, message }
+      await this.#audit(run, { action: auditActions.administrator, status, summary })
+      return { authorized: true, ready: run.administrator !== undefined, created, userId, username, message }
+    })
+  }
+
+  writeLock(caller: Caller): Promise<view.LockView | undefined> {
+    return this.#oneByOne(async () => {
+      const run = this.#newRun({}, caller)
+      const { status, message } = await this.#parts.runner.run(this.#parts.steps.lock, run)
+      await this.#audit(run, { action: auditActions.lock, status, summary: { message } })
+      const snapshot = await this.#parts.status.snapshot(caller.prefix)
+      const { lockedAt = '' } = run
+      return { authorized: true, locked: run.lockedAt !== undefined, lockedAt, status: snapshot, message }
+    })
+  }
+
+  execute(
+    form: Form,
+    caller: Caller,
+    options: Partial<Pick<ExecutionRequest, 'retriedSessionId' | 'onRecord'>> = {},
+  ): Promise<view.ExecuteView | undefined> {
+    const { execution, signal, entry } = this.#parts
+    const isOpen = () => entry.isOpen()
+    return execution.execute({ form, caller, retriedSessionId: '', signal, isOpen, ...options })
+  }
+
+  /**
+   * Runs the whole installation again with this form; the source session gets nothing but a note.
+   *
+   * @returns `unknown` when there is no such session
+   */
+  async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {
+    const { journal, say } = this.#parts
+    if ((await journal.newest(1, sessionId)).length === 0) return 'unknown'
+    const message = say(caller.locale, 'result.retry-requested')
+    await journal.append({ sessionId, stepCode: remarks.retryRequested, status: 'passed', message })
+    await this.#audit(this.#newRun(form, caller), { action: auditActions.retry, status: 'passed', sessionId })
+    return this.execute(form, caller, { retriedSessionId: sessionId })
+  }
+
+  steps({ locale }: Caller): Promise<view.StepView[]> {
+    return this.#parts.stepOverview.list(locale)
+  }
+
+  async records(limit: number | undefined, sessionId?: string): Promise<view.RecordView[]> {
+    return [...(await this.#parts.journal.newest(limitOf(limit), sessionId))]
+  }
+
+  #newRun(form: Form, caller: Caller): Run {
+    return this.#parts.runner.newRun({ form, caller, signal: this.#parts.signal })
+  }
+
+  #oneByOne<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const result = this.#queue.then(async () => ((await this.#parts.entry.isOpen()) ? work() : undefined))
+    this.#queue = result.catch(() => undefined)
+    return result
+  }
+
+  #audit({ caller, form }: Run, entry: OwnEntry): Promise<void> {
+    return this.#parts.audit.note(caller, { ...entry, secrets: secretsOf(form) })
+  }
+}

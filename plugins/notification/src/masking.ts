@@ -1,0 +1,51 @@
+import type { Recipient } from '@plinth/kernel'
+
+/**
+ * Names of attributes that hold secrets or what leads to a person (decisions D.58 and D.59). `endpoint` is one of them
+ * because webhook addresses carry tokens.
+ */
+const secretName =
+  /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
+
+const deepest = 8
+
+/** A copy for logs and records: members with a secret's name are left out, at any depth. */
+export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth === deepest) return '...'
+  if (Array.isArray(value)) return value.map((item) => withoutSecretAttributes(item, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !secretName.test(name))
+      .map(([name, member]) => [name, withoutSecretAttributes(member, depth + 1)]),
+  )
+}
+
+/** What `withoutSecretAttributes` leaves out, in written form: to mask it in texts that may repeat it. */
+export function secretAttributeValues(value: unknown, isSecret = false, depth = 0): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
+  if (typeof value !== 'object' || value === null || depth > deepest) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    secretAttributeValues(member, isSecret || (!Array.isArray(value) && secretName.test(name)), depth + 1),
+  )
+}
+
+/** Enough to tell recipients apart in logs and records, not enough to write to them. */
+export function describeRecipient(recipient: Recipient): string {
+  const { kind } = recipient
+  switch (kind) {
+    case 'user':
+    case 'websocket-user':
+      return `${kind}:${recipient.userId}`
+    case 'email':
+      return `${kind}:${recipient.address.replace(/^(.).*@/, '$1***@')}`
+    case 'mobile':
+      return `${kind}:***${recipient.number.slice(-4)}`
+    case 'websocket-group':
+      return `${kind}:${recipient.group}`
+    case 'topic':
+      return `${kind}:${recipient.topic}`
+    default:
+      return kind
+  }
+}

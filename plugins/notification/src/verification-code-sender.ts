@@ -1,0 +1,76 @@
+import type { Site } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
+import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
+import type { Recipient } from '@plinth/kernel'
+import type { MessageDraft, Notification } from './contract.ts'
+import en from './messages/en.json' with { type: 'json' }
+
+/** Notification channel of each kind of code (document 1, "Verification-code limiter"), and how it names a recipient. */
+const targets: Readonly<Record<VerificationChannel, { channel: string; recipient: (to: string) => Recipient }>> = {
+  sms: { channel: 'sms', recipient: (number) => ({ kind: 'mobile', number }) },
+  email: { channel: 'mail', recipient: (address) => ({ kind: 'email', address }) },
+}
+
+/**
+ * Sends codes through the loaded ones of the channels `sms` and `mail`. Every code is a message of its own, so the
+ * facade's id is its idempotency key; the trace id would not do, because callers may repeat it.
+ */
+export function notificationSender(
+  notification: Notification,
+  translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
+  site: Pick<Site, 'isNamed' | 'name'> | undefined,
+): VerificationCodeSender {
+  const loaded = new Set(notification.channels().map(({ code }) => code))
+  const isLoaded = (channel: VerificationChannel) => loaded.has(targets[channel].channel)
+  return {
+    channels: (['sms', 'email'] as const).filter(isLoaded),
+    async send(message, signal) {
+      const { channel, recipient } = targets[message.channel]
+      const draft = {
+        ...draftOf(message, translator, site?.isNamed === true ? site.name : ''),
+        recipients: [recipient(message.recipient)],
+      }
+      await notification.sendTo(channel, draft, { signal })
+    },
+  }
+}
+
+/** The text goes along with a template too: channels without templates send it. */
+function draftOf(
+  { code, ttlMs, locale, traceId, subject, template, templateCode, signName, provider }: VerificationMessage,
+  translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
+  siteName: string,
+): MessageDraft {
+  const language = translator?.negotiate(locale) ?? 'en'
+  const variables = { code, validity: durationText(ttlMs, language), ...(siteName === '' ? {} : { site: siteName }) }
+  const text = siteName === '' ? 'content' : 'content-of-site'
+  const content =
+    translator?.translate(language, `messages.verification-codes.${text}`, variables) ??
+    en['verification-codes'][text]
+      .replace('{{site}}', () => siteName)
+      .replace('{{code}}', code)
+      .replace('{{validity}}', variables.validity)
+  const forProvider = { 'sms.template-code': templateCode, 'sms.sign-name': signName, 'sms.provider': provider }
+  const attributes = Object.fromEntries(
+    Object.entries({ ...forProvider, traceId }).filter(([, value]) => value !== undefined),
+  )
+  return {
+    content,
+    variables,
+    secretVariables: ['code'],
+    attributes,
+    locale,
+    ...(subject === undefined ? {} : { subject }),
+    ...(template === undefined ? {} : { template }),
+  }
+}
+
+/** For example `5 minutes`: in the largest unit that needs no fraction. */
+function durationText(ms: number, language: string): string {
+  const units = [
+    ['hour', 3_600_000],
+    ['minute', 60_000],
+  ] as const
+  const [unit, size] = units.find(([, size]) => ms % size === 0) ?? ['second', 1000]
+  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' }).format(Math.floor(ms / size))
+}

@@ -1,0 +1,39 @@
+import { key } from '@plinth/kernel'
+
+/** Keys that several stores have, by the name of the store. */
+
+export const enabledKey = (name: string) =>
+  key.boolean({
+    title: { en: `Store "${name}"`, 'zh-CN': `启用存储 ${name}` },
+    default: true,
+    // Without its default store the limiter does not start.
+    neededWhile: { key: 'platform.rate-limit.default-store', is: name },
+  })
+
+export const providerKey = (name: string) =>
+  key.enum({
+    title: { en: `Provider of the store "${name}"`, 'zh-CN': `存储 ${name} 的提供者` },
+    description: { en: 'Equals the name of the store.', 'zh-CN': '与存储名称相同。' },
+    values: [name],
+    default: name,
+  })
+
+type Text = Parameters<typeof key.integer>[0]['description']
+
+export const cleanupIntervalKey = (description: Text) =>
+  key.integer({
+    title: { en: 'Calls between purges', 'zh-CN': '两次清理之间的调用次数' },
+    ...(description === undefined ? {} : { description }),
+    default: 1024,
+    minimum: 1,
+  })
+
+/** 2^24 - 1 is all that a Map takes. */
+export const maxKeysKey = (description: Text) =>
+  key.integer({
+    title: { en: 'Keys at most', 'zh-CN': '最大键数' },
+    ...(description === undefined ? {} : { description }),
+    default: 1_000_000,
+    minimum: 1,
+    maximum: 2 ** 24 - 1,
+  })

@@ -1,0 +1,292 @@
+import type { FailurePolicy } from '@plinth/http'
+import {
+  type Clock,
+  didYouMean,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+  turnTime,
+} from '@plinth/kernel'
+import { CompleteKeys } from './complete-keys.ts'
+import type { LimitRule, RateLimitResult } from './contract.ts'
+import type { Call, Deadlines } from './deadlines.ts'
+import type { DenyCache } from './deny-cache.ts'
+import { rateLimitError } from './errors.ts'
+import { storeUnavailable } from './failures.ts'
+import { type Counts, noOutcomes, type OutcomeSums } from './limiter-metrics.ts'
+import type { StoreWatch } from './store-watch.ts'
+
+/** Read at every call, so that a live change counts at once. */
+export interface LimiterSettings {
+  /** Another one after every change. */
+  readonly revision: number
+  readonly enabled: boolean
+  readonly defaultStore: string
+  /** Milliseconds. */
+  readonly defaultWindowMs: number
+  /** <= 0: unlimited. */
+  readonly defaultMaxAttempts: number
+  readonly keyPrefix: string
+  readonly failurePolicy: FailurePolicy
+}
+
+export interface DecisionParts {
+  readonly stores: ReadonlyMap<string, RateLimitStore>
+  readonly settings: LimiterSettings
+  readonly clock: Clock
+  readonly counts: Counts
+  readonly denials: DenyCache
+  readonly deadlines: () => Deadlines
+  readonly watch: StoreWatch
+}
+
+export type Operation = 'consume' | 'peek'
+
+/** A rule with everything filled in. Without a store nothing is limited. */
+export interface ResolvedRule {
+  readonly storeName: string
+  readonly store: RateLimitStore | undefined
+  /** Whether several processes share the quota. */
+  readonly isShared: boolean
+  /** Where outcomes are counted. */
+  readonly outcomes: OutcomeSums
+  readonly limit: number
+  readonly windowMs: number
+  readonly policy: FailurePolicy
+  /** Counts and never denies. */
+  readonly shadow: boolean
+}
+
+export type LimitingRule = ResolvedRule & { readonly store: RateLimitStore }
+
+interface KnownStore {
+  readonly store: RateLimitStore | undefined
+  readonly outcomes: OutcomeSums
+}
+
+/** Decides in place of a store that fails, where the policy is `insurance`. In process: it needs no deadline. */
+export const insuranceStore = 'memory'
+
+/** Stores are separate namespaces, so the quota of another store has a key of its own in the insurance. */
+export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
+
+/**
+ * How one request is decided, from its rule to its result (document 1, "Processing order"). What a store answers at once is
+ * answered at once: a promise costs more than a decision in memory.
+ */
+export class Decider {
+  readonly #parts: DecisionParts
+  readonly #watch: StoreWatch
+  readonly #denials: DenyCache
+  readonly #monotonic: () => number
+  readonly #keys: CompleteKeys
+  /** Stores that were asked, by their names: one look-up for all that a call needs of its store. */
+  readonly #stores = new Map<string, KnownStore>()
+
+  constructor(parts: DecisionParts) {
+    this.#parts = parts
+    this.#watch = parts.watch
+    this.#denials = parts.denials
+    this.#monotonic = turnTime(parts.clock)
+    this.#keys = new CompleteKeys(parts.settings.keyPrefix)
+  }
+
+  /** Fills in what the rule leaves open. Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+  resolve({ maxAttempts, windowMs, store: named, failurePolicy, shadow }: LimitRule): ResolvedRule {
+    const { settings } = this.#parts
+    const limit = maxAttempts ?? settings.defaultMaxAttempts
+    const storeName = named || settings.defaultStore
+    const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
+    // Also where nothing is limited: otherwise a wrong name would be found out when somebody sets a limit.
+    if (store === undefined && settings.enabled) this.storeNamed(storeName)
+    return {
+      storeName,
+      store: limit <= 0 || !settings.enabled ? undefined : store,
+      isShared: store?.traits.shared === true,
+      outcomes,
+      limit,
+      windowMs: windowMs ?? settings.defaultWindowMs,
+      policy: failurePolicy ?? settings.failurePolicy,
+      shadow: shadow === true,
+    }
+  }
+
+  /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+  storeNamed(name: string): RateLimitStore {
+    const { stores } = this.#parts
+    const store = stores.get(name)
+    if (store !== undefined) return store
+    throw rateLimitError('PLINTH_RATE_LIMIT_UNKNOWN_STORE', {
+      store: name,
+      loaded: [...stores.keys()].sort().join(', ') || 'none',
+      nearest: didYouMean(name, stores.keys()),
+    })
+  }
+
+  #know(name: string): KnownStore {
+    const { stores, counts } = this.#parts
+    const store = stores.get(name)
+    if (store === undefined) return { store, outcomes: noOutcomes() }
+    const known = { store, outcomes: counts.outcomesOf(name) }
+    this.#stores.set(name, known)
+    return known
+  }
+
+  /** What stores get to see of a key: prefix included. */
+  completeKey(key: string): string {
+    return this.#keys.of(key)
+  }
+
+  request({ limit, windowMs }: ResolvedRule, key: string, cost: number): RateLimitRequest {
+    return { key: this.#keys.of(key), limit, windowMs, cost }
+  }
+
+  /** Decides a checked cost. Throws RangeError for an empty key. */
+  decide(
+    rule: ResolvedRule,
+    key: string,
+    cost: number,
+    operation: Operation,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    return this.decideRequest(rule, this.request(rule, key, cost), operation)
+  }
+
+  decideRequest(
+    rule: ResolvedRule,
+    request: RateLimitRequest,
+    operation: Operation,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    if (!isLimiting(rule)) return this.#unlimited(rule, request, operation)
+    const { store, storeName, isShared } = rule
+    const isConsumed = operation === 'consume'
+    if (isShared && isConsumed) {
+      const denied = this.#denials.find(storeName, request)
+      if (denied !== undefined) return this.#counted(rule, request, operation, denied)
+    }
+    if (this.#watch.isFailing(storeName, request.key)) return this.#withoutStore(rule, request, operation)
+    const deadlines = this.#parts.deadlines()
+    const call = deadlines.begin()
+    let answer: RateLimitDecision | Promise<RateLimitDecision>
+    try {
+      answer = isConsumed ? store.consume(request, call) : store.peek(request, call)
+    } catch (cause) {
+      return this.#failed(rule, request, operation, cause)
+    }
+    if (!(answer instanceof Promise)) return this.#counted(rule, request, operation, answer)
+    return this.#later(rule, request, operation, deadlines, call, answer)
+  }
+
+  /** Apart, because a function with functions in it costs more even where it does not use them. */
+  #later(
+    rule: LimitingRule,
+    request: RateLimitRequest,
+    operation: Operation,
+    deadlines: Deadlines,
+    call: Call,
+    answer: Promise<RateLimitDecision>,
+  ): Promise<RateLimitResult> {
+    const { storeName, store, isShared } = rule
+    const askedAt = this.#monotonic()
+    return deadlines.follow(
+      call,
+      answer,
+      (decision) => {
+        if (isShared && operation === 'consume' && !decision.allowed) {
+          this.#denials.remember(storeName, store.traits.algorithm, request, decision, askedAt)
+        }
+        return this.#counted(rule, request, operation, decision)
+      },
+      (cause) => this.#failed(rule, request, operation, cause),
+    )
+  }
+
+  #failed(
+    rule: LimitingRule,
+    request: RateLimitRequest,
+    operation: Operation,
+    cause: unknown,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    this.#watch.failed(rule.storeName, rule.store, cause, [request.key])
+    return this.#withoutStore(rule, request, operation, cause)
+  }
+
+  #unlimited({ outcomes }: ResolvedRule, { key }: RateLimitRequest, operation: Operation): RateLimitResult {
+    if (operation === 'consume') outcomes.unlimited += 1
+    const resetAt = this.#parts.clock.now()
+    // "Maximum" of decision B15: as large as a number in JSON gets exactly.
+    return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
+  }
+
+  /** Counts the outcome of a call of its own and makes its result. */
+  #counted(
+    rule: ResolvedRule,
+    request: RateLimitRequest,
+    operation: Operation,
+    decision: RateLimitDecision,
+  ): RateLimitResult {
+    if (operation === 'consume') {
+      if (decision.allowed || rule.shadow) rule.outcomes.allowed += 1
+      else rule.outcomes.rejected += 1
+      if (rule.shadow && !decision.allowed) this.#parts.counts.shadowed(rule.storeName)
+    }
+    return resultOf(rule, request, decision)
+  }
+
+  /** By policy; throws BusinessError `503` where the policy, or an insurance that fails itself, refuses. */
+  #withoutStore(
+    rule: LimitingRule,
+    request: RateLimitRequest,
+    operation: Operation,
+    cause?: unknown,
+  ): RateLimitResult | Promise<RateLimitResult> {
+    const { counts } = this.#parts
+    const policy = this.policyOf(rule)
+    if (operation === 'consume') counts.degraded(rule.storeName, policy)
+    if (policy === 'closed') throw storeUnavailable(cause)
+    if (policy === 'open') return this.#counted(rule, request, operation, this.uncounted(request))
+    const { store, request: insured } = this.insured(rule.storeName, request)
+    const fail = (failure: unknown): never => {
+      this.#watch.failed(insuranceStore, store, failure, [insured.key])
+      throw storeUnavailable(failure)
+    }
+    const answered = (decision: RateLimitDecision) => this.#counted(rule, request, operation, decision)
+    let answer: RateLimitDecision | Promise<RateLimitDecision>
+    try {
+      answer = store[operation](insured)
+    } catch (failure) {
+      return fail(failure)
+    }
+    return answer instanceof Promise ? answer.then(answered, fail) : answered(answer)
+  }
+
+  /** The policy that can be kept: a limit that only watches never refuses, and there may be no insurance. */
+  policyOf({ policy, shadow, storeName }: LimitingRule, down?: ReadonlySet<string>): FailurePolicy {
+    if (shadow) return 'open'
+    if (policy !== 'insurance') return policy
+    const isInsured = storeName !== insuranceStore && this.#parts.stores.has(insuranceStore)
+    return isInsured && down?.has(insuranceStore) !== true ? 'insurance' : 'closed'
+  }
+
+  /** The request as the insurance gets it. */
+  insured(storeName: string, request: RateLimitRequest) {
+    const store = this.#parts.stores.get(insuranceStore) as RateLimitStore
+    return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }
+  }
+
+  /** What passes because nobody can count it. */
+  uncounted({ limit, cost, windowMs }: RateLimitRequest): RateLimitDecision {
+    const resetAtMs = this.#parts.clock.now() + windowMs
+    return { allowed: true, remaining: Math.max(0, limit - cost), resetAtMs, retryAfterMs: 0 }
+  }
+}
+
+export const isLimiting = (rule: ResolvedRule): rule is LimitingRule => rule.store !== undefined
+
+export function resultOf(
+  { shadow }: ResolvedRule,
+  { key, limit }: RateLimitRequest,
+  { allowed, remaining, resetAtMs: resetAt, retryAfterMs: retryAfter }: RateLimitDecision,
+): RateLimitResult {
+  if (shadow && !allowed) return { allowed: true, key, limit, remaining, resetAt, retryAfter: 0, shadowed: true }
+  return { allowed, key, limit, remaining, resetAt, retryAfter }
+}

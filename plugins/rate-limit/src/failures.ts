@@ -1,0 +1,22 @@
+import { businessFailures } from '@plinth/kernel'
+import type { RateLimitResult } from './contract.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+const refusal = businessFailures('rate-limit', en['rate-limit'], { exceeded: '429', 'store-unavailable': '503' })
+
+/** The error of a denial (document 1, "Errors" 2). */
+export function tooManyRequests({ retryAfter }: Pick<RateLimitResult, 'retryAfter'>) {
+  const seconds = retryAfterSeconds(retryAfter)
+  return refusal('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
+}
+
+/** Whole seconds, rounded up: a client that waits them is allowed. At least 1. */
+export function retryAfterSeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1000))
+}
+
+/** The error of a limit that cannot count and must not let pass what it has not counted. */
+export const storeUnavailable = (cause: unknown) => refusal('store-unavailable', { cause })

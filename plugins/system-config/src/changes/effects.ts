@@ -1,0 +1,103 @@
+import type { CatalogueEntry, ConfigAdmin, ConfigEntry, JsonValue } from '@plinth/kernel'
+import type { ConfigChange, Effect, Outcome, Preview } from '../contract.ts'
+import { shown } from '../secrets/sealed-value.ts'
+import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
+
+type Refused = { readonly reason: string }
+
+/** What changes mean on this instance. */
+export class Effects {
+  readonly #configAdmin: ConfigAdmin
+  readonly #isCommand: boolean
+  readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
+
+  constructor(
+    { configAdmin, isCommand }: { readonly configAdmin: ConfigAdmin; readonly isCommand: boolean },
+    declarations: () => ReadonlyMap<string, CatalogueEntry>,
+  ) {
+    this.#configAdmin = configAdmin
+    this.#isCommand = isCommand
+    this.#declarations = declarations
+  }
+
+  /** What changes without a fault would do. */
+  foreseen(changes: readonly ConfigChange[], stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
+    const values = new Map([...stored.values].map(([key, { value }]) => [key, value] as const))
+    for (const change of changes) {
+      if (change.action === 'set') values.set(change.key, change.value)
+      else values.delete(change.key)
+    }
+    const entries = [...values].flatMap(([key, value]) => (value === undefined ? [] : [entryOf(key, value)]))
+    const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entries)
+    const effects = changes.map((change) => {
+      const inForce = this.#inForceKey(change.key)
+      const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
+      const outcome = shadowed.includes(inForce) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
+      return this.#effect(change, stored, outcome)
+    })
+    const moving = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
+    const touched = moving.filter(({ key }) => {
+      const inForce = this.#inForceKey(key)
+      return this.#isSensitive(key) || changed.includes(inForce) || pendingRestart.includes(inForce)
+    })
+    const plugins = new Set(touched.flatMap(({ plugin }) => plugin ?? []))
+    return { effects, plugins: [...plugins].sort() }
+  }
+
+  /** What changes did that were stored and applied. */
+  happened(changes: readonly ConfigChange[], before: StoredConfig): readonly Effect[] {
+    return changes.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
+  }
+
+  #isSensitive(key: string): boolean {
+    return this.#declarations().get(key)?.sensitive === true
+  }
+
+  /** A value of a deprecated key counts for the key that took over. */
+  #inForceKey(key: string): string {
+    const replacement = this.#declarations().get(key)?.deprecated?.replacement ?? ''
+    return this.#declarations().has(replacement) ? replacement : key
+  }
+
+  /** Whether a restart is needed cannot be known in a command, and must not be told of a secret. */
+  #isRestartUnknown(key: string): boolean {
+    const declaration = this.#declarations().get(key)
+    return declaration?.reload === 'restart' && (declaration.sensitive || this.#isCommand)
+  }
+
+  #outcomeNow(key: string): Outcome | Refused {
+    const inForce = this.#inForceKey(key)
+    const explanation = this.#configAdmin.explain(inForce)
+    if (explanation?.refused !== undefined) return { reason: explanation.refused }
+    if (explanation?.effective.source === 'command-line') return 'shadowed'
+    const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(inForce)
+    return waits ? 'pendingRestart' : 'applied'
+  }
+
+  #effect(change: ConfigChange, before: StoredConfig, outcome: Outcome | Refused): Effect {
+    const { key } = change
+    const old = before.values.get(key)
+    const isSecret = this.#isSensitive(key) || old?.sensitive === true
+    const value = change.action === 'set' ? change.value : undefined
+    // Whoever may only look must not learn from the outcome whether a guessed secret is the right one.
+    const isSame =
+      change.action === 'reset' ? old === undefined : !isSecret && JSON.stringify(old?.value) === JSON.stringify(value)
+    const common = {
+      key,
+      plugin: this.#declarations().get(key)?.plugin,
+      before: shown(old?.value, isSecret),
+      after: shown(value, isSecret),
+    }
+    if (isSame) return { ...common, outcome: 'unchanged' }
+    return typeof outcome === 'string'
+      ? { ...common, outcome }
+      : { ...common, outcome: 'rejected', reason: outcome.reason }
+  }
+}
+
+/** A stored value as the kernel takes it. */
+export function entryOf(key: string, written: JsonValue, row?: Omit<StoredValue, 'value'>): ConfigEntry {
+  const origin =
+    row === undefined ? '' : `, version ${row.version}, by ${row.updatedBy} at ${row.updatedAt.toISOString()}`
+  return { name: key, by: 'key', written, place: `stored value of ${key}${origin}` }
+}

@@ -1,0 +1,71 @@
+import { type CatalogueEntry, type JsonValue, longestValue, maskedValue, valueLength } from '@plinth/kernel'
+import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
+import type { StoredConfig } from '../storage/config-store.ts'
+import { isState, mostChanges } from './change-check.ts'
+import { notADocument } from './document-check.ts'
+
+/** Stored values of a version as a document. Values that cannot be decrypted are secrets too. */
+export function exportDocument(
+  stored: StoredConfig,
+  isSecret: (key: string) => boolean,
+  about: {
+    readonly product: string
+    readonly exportedAt: Date
+  },
+): ConfigDocument {
+  const values = [...stored.values.values()]
+  const isOmitted = (key: string, sensitive: boolean) => sensitive || isSecret(key)
+  return {
+    format: 'plinth-config/1',
+    product: about.product,
+    version: stored.version,
+    exportedAt: about.exportedAt.toISOString(),
+    values: Object.fromEntries(
+      values.flatMap(({ key, value, sensitive }) =>
+        value === undefined || isOmitted(key, sensitive) ? [] : [[key, value]],
+      ),
+    ),
+    omittedSecrets: values.filter(({ key, sensitive }) => isOmitted(key, sensitive)).map(({ key }) => key),
+  }
+}
+
+/**
+ * The changes that bring the stored values to those of a document. A document of too many values is refused before any of
+ * them is looked at.
+ *
+ * @throws BusinessError `400`, reason `system-config.document-invalid`
+ */
+export function importChanges(
+  document: ImportDocument,
+  mode: ImportMode,
+  stored: StoredConfig,
+  catalogue: ReadonlyMap<string, CatalogueEntry>,
+): readonly ConfigChange[] {
+  const given = Object.keys(document.values).length
+  if (given > mostChanges) throw notADocument(`it has ${given} values, and at most ${mostChanges} are taken at once`)
+  const expected = (key: string) => stored.values.get(key)?.version ?? 0
+  const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
+    // A document may be written by hand, with the mask where a secret was.
+    if (value === maskedValue && catalogue.get(key)?.sensitive === true) return []
+    const isSecret = catalogue.get(key)?.sensitive === true || stored.values.get(key)?.sensitive === true
+    const isStored = !isSecret && isSame(stored.values.get(key)?.value, value)
+    return isStored ? [] : [{ key, action: 'set', value, expectedVersion: expected(key) }]
+  })
+  if (mode === 'merge') return set
+  const removed = [...stored.values.values()].filter(({ key, sensitive }) => {
+    const isKept =
+      sensitive ||
+      isState(key, catalogue, stored) ||
+      catalogue.get(key)?.sensitive === true ||
+      catalogue.get(key) === undefined
+    return !isKept && !Object.hasOwn(document.values, key)
+  })
+  return [
+    ...set,
+    ...removed.map(({ key, version }): ConfigChange => ({ key, action: 'reset', expectedVersion: version })),
+  ]
+}
+
+/** A value that is too long or too deep to be a value at all is never compared: its faults are found when it is checked. */
+const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
+  stored !== undefined && valueLength(given) <= longestValue && JSON.stringify(stored) === JSON.stringify(given)

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto'
+import { link, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { codeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
+
+/** The master keys of one moment. */
+export interface Keyring {
+  /** Encrypts. `undefined` when there is none yet, or when what there is cannot be used. */
+  readonly current: MasterKey | undefined
+  /** Decrypt, by id. */
+  readonly byId: ReadonlyMap<string, MasterKey>
+  /** Why the keys cannot be used as they are. Names no key. */
+  readonly problem: string | undefined
+}
+
+export interface MasterKeyOptions {
+  /** Value of `platform.system-config.master-key`. */
+  readonly configured: string
+  /** Absolute path. */
+  readonly file: string
+  readonly log: Logger
+}
+
+const variable = 'PLATFORM_SYSTEM_CONFIG_MASTER_KEY'
+
+/**
+ * Where master keys come from: the configured ones win; those of the file decrypt as well, so that a product can move
+ * from the one to the other. The file holds one key a line, the current one first. It is read anew for each use, because
+ * another process may have rotated it.
+ */
+export class MasterKeys {
+  readonly #configured: readonly string[]
+  readonly #options: MasterKeyOptions
+  #hasWarned = false
+
+  constructor(options: MasterKeyOptions) {
+    this.#options = options
+    this.#configured = options.configured
+      .split(',')
+      .map((text) => text.trim())
+      .filter((text) => text !== '')
+  }
+
+  /** True when the operator gives the keys; then the file is never written. */
+  get isConfigured(): boolean {
+    return this.#configured.length > 0
+  }
+
+  get file(): string {
+    return this.#options.file
+  }
+
+  async read(): Promise<Keyring> {
+    const configured = parseAll(this.#configured, variable)
+    const filed = await this.#readFile()
+    const own = this.isConfigured ? configured : filed
+    return {
+      current: own.problem === undefined ? own.keys[0] : undefined,
+      byId: new Map([...configured.keys, ...filed.keys].map((key) => [key.id, key])),
+      problem: own.problem,
+    }
+  }
+
+  /** Makes the file with its first key. When another process is faster, its key counts. */
+  async create(): Promise<Keyring> {
+    await makePrivateDirectory(dirname(this.file))
+    const draft = await this.#writeDraft([newMasterKey()])
+    try {
+      await link(draft, this.file)
+      await this.#syncDirectory()
+      this.#options.log.info({ file: this.file }, 'master key file created; keep a copy of it')
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    } finally {
+      await rm(draft, { force: true })
+    }
+    return this.read()
+  }
+
+  /** Puts a fresh key before those of the file, in one step that a crash cannot split. */
+  async addCurrent(): Promise<Keyring> {
+    const { keys } = await this.#readFile()
+    await this.#replaceFile([newMasterKey(), ...keys])
+    return this.read()
+  }
+
+  /** Drops keys from the file that nothing is encrypted with any more. The current one stays. */
+  async keepOnly(ids: ReadonlySet<string>): Promise<void> {
+    const { keys } = await this.#readFile()
+    const kept = keys.filter(({ id }, index) => index === 0 || ids.has(id))
+    if (kept.length < keys.length) await this.#replaceFile(kept)
+  }
+
+  async #replaceFile(keys: readonly MasterKey[]): Promise<void> {
+    await makePrivateDirectory(dirname(this.file))
+    await rename(await this.#writeDraft(keys), this.file)
+    await this.#syncDirectory()
+  }
+
+  /** Secrets may only be encrypted with a key whose file a loss of power cannot undo. */
+  async #syncDirectory(): Promise<void> {
+    if (process.platform === 'win32') return
+    const directory = await open(dirname(this.file), 'r')
+    try {
+      await directory.sync()
+    } finally {
+      await directory.close()
+    }
+  }
+
+  /** A file of its own, on disk before it takes the place of the real one. */
+  async #writeDraft(keys: readonly MasterKey[]): Promise<string> {
+    const draft = `${this.file}.${randomUUID()}`
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      await handle.writeFile(keys.map((key) => `${formatMasterKey(key)}\n`).join(''))
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    return draft
+  }
+
+  async #readFile(): Promise<Parsed> {
+    let text: string
+    try {
+      text = await readFile(this.file, 'utf8')
+      await this.#checkMode()
+    } catch (error) {
+      const code = codeOf(error) ?? 'unknown error'
+      return code === 'ENOENT'
+        ? { keys: [], problem: undefined }
+        : { keys: [], problem: `The master key file ${this.file} cannot be read: ${code}.` }
+    }
+    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    if (lines.length === 0) return { keys: [], problem: `The master key file ${this.file} is empty.` }
+    return parseAll(
+      lines.map((line) => line.trim()),
+      this.file,
+    )
+  }
+
+  async #checkMode(): Promise<void> {
+    if (this.#hasWarned || process.platform === 'win32') return
+    const { mode } = await stat(this.file)
+    if ((mode & 0o077) === 0) return
+    this.#hasWarned = true
+    const found = (mode & 0o777).toString(8)
+    this.#options.log.warn({ file: this.file, mode: found }, 'others may read the master key file; run chmod 600 on it')
+  }
+}
+
+interface Parsed {
+  readonly keys: readonly MasterKey[]
+  readonly problem: string | undefined
+}
+
+function parseAll(texts: readonly string[], place: string): Parsed {
+  const keys = texts.map(parseMasterKey)
+  const broken = keys.indexOf(undefined) + 1
+  return {
+    keys: keys.filter((key) => key !== undefined),
+    problem: broken === 0 ? undefined : `Key ${broken} of ${place} is not 32 bytes in base64 or hex.`,
+  }
+}

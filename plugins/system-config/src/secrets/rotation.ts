@@ -1,0 +1,152 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Database } from '@plinth/database'
+import type { RotationReport } from '../contract.ts'
+import { ConfigRow, HistoryRow } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { sidesOf } from '../storage/config-store.ts'
+import { encryptionKey, lockVersion } from '../storage/exclusive-write.ts'
+import type { MasterKeys } from './master-keys.ts'
+import { type SealedValue, seal, unseal } from './sealed-value.ts'
+
+export interface RotationOptions {
+  readonly database: Database
+  readonly masterKeys: MasterKeys
+  readonly isSensitive: (key: string) => boolean
+}
+
+/** Rows of the history that one step reads and writes, so that saves wait for no more than that. */
+const stepRows = 100
+
+/**
+ * Encrypts every secret, in values and history, with a new master key. Every step is whole after a crash: the new key is
+ * put before the old ones in the file; the values are written, then the history in small parts; keys that no row needs
+ * leave the file. Each step holds the lock of writers, so that no row is ever encrypted with a key that is about to go, and
+ * encrypts with the key that is the current one then: rotations may meet. One that was cut short is finished by the next.
+ */
+export async function rotateSecrets(options: RotationOptions): Promise<RotationReport> {
+  const { database, masterKeys } = options
+  const { isConfigured } = masterKeys
+  if (!isConfigured) await database.transactional(() => addMasterKey(options))
+  const unreadableKeys = new Set<string>()
+  let reencrypted = await database.transactional(() => reencryptValues(options, unreadableKeys))
+  let after: HistoryRow | undefined
+  do {
+    const from = after
+    const step = await database.transactional(() => reencryptHistory(options, unreadableKeys, from))
+    reencrypted += step.count
+    after = step.last
+    await nextTurn()
+  } while (after !== undefined)
+  const unreadable = [...unreadableKeys].sort()
+  if (!isConfigured) await database.transactional(() => dropUnused(options))
+  return { reencrypted, unreadable, advice: adviceFor(isConfigured, unreadable, masterKeys.file) }
+}
+
+function adviceFor(isConfigured: boolean, unreadable: readonly string[], file: string): string {
+  if (unreadable.length > 0) {
+    return `No known master key decrypts values of ${unreadable.join(', ')}. Restore their key and rotate again, or set them anew.`
+  }
+  return isConfigured
+    ? `Everything is encrypted with the first configured key; further ones, and ${file} if it exists, are no longer needed.`
+    : `Keep a copy of ${file}; copies of the old one are of no more use.`
+}
+
+async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<void> {
+  await lockVersion(database)
+  const { current, problem } = await masterKeys.read()
+  // A file with a broken line is not rewritten: what is left of a key may still be mended.
+  if (problem !== undefined) throw refusal('master-key', { params: { problem } })
+  if (current !== undefined) await masterKeys.addCurrent()
+}
+
+/** Answers how many were encrypted anew. */
+async function reencryptValues(options: RotationOptions, unreadable: Set<string>): Promise<number> {
+  const { database, isSensitive } = options
+  await lockVersion(database)
+  const em = database.fork()
+  const rows = (await em.findAll(ConfigRow)).filter((row) => row.sensitive || isSensitive(row.configKey))
+  if (rows.length === 0) return 0
+  const renewal = await renewalOf(options, unreadable)
+  for (const row of rows) {
+    const value = renewal.renew(row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
+    if (value === undefined) continue
+    em.assign(row, { configValue: value.text, masterKeyId: value.masterKeyId, sensitive: true })
+  }
+  await em.flush()
+  return renewal.count
+}
+
+interface HistoryStep {
+  readonly count: number
+  /** The row to go on after. Absent when nothing was left: what is saved from now on has the current key. */
+  readonly last: HistoryRow | undefined
+}
+
+/** One part of the history, in the order of its primary key. */
+async function reencryptHistory(
+  options: RotationOptions,
+  unreadable: Set<string>,
+  after: HistoryRow | undefined,
+): Promise<HistoryStep> {
+  const { database, isSensitive } = options
+  await lockVersion(database)
+  const em = database.fork()
+  const where =
+    after === undefined
+      ? {}
+      : {
+          $or: [
+            { configKey: { $gt: after.configKey } },
+            { configKey: after.configKey, version: { $gt: after.version } },
+          ],
+        }
+  const rows = await em.find(HistoryRow, where, { orderBy: { configKey: 'asc', version: 'asc' }, limit: stepRows })
+  const last = rows.length < stepRows ? undefined : rows.at(-1)
+  const secrets = rows.filter((row) => row.sensitive || isSensitive(row.configKey))
+  if (secrets.length === 0) return { count: 0, last }
+  const renewal = await renewalOf(options, unreadable)
+  for (const row of secrets) {
+    const [before, later] = sidesOf(row)
+    const renewedBefore = renewal.renew(row.configKey, before)
+    const renewedLater = renewal.renew(row.configKey, later)
+    em.assign(row, {
+      oldValue: renewedBefore?.text ?? null,
+      oldMasterKeyId: renewedBefore?.masterKeyId ?? null,
+      newValue: renewedLater?.text ?? null,
+      newMasterKeyId: renewedLater?.masterKeyId ?? null,
+      sensitive: true,
+    })
+  }
+  await em.flush()
+  return { count: renewal.count, last }
+}
+
+/** Encrypts values with the key that is the current one now. Call it under the lock. */
+async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
+  const keyring = await masterKeys.read()
+  const key = await encryptionKey(database, masterKeys, keyring)
+  const renewal = {
+    /** How many were encrypted anew. */
+    count: 0,
+    renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
+      if (old === undefined || old.masterKeyId === key.id) return old
+      const opened = unseal(keyring, configKey, old)
+      if ('problem' in opened) {
+        unreadable.add(configKey)
+        return old
+      }
+      renewal.count++
+      return seal(key, configKey, opened.value)
+    },
+  }
+  return renewal
+}
+
+async function dropUnused({ database, masterKeys }: RotationOptions): Promise<void> {
+  await lockVersion(database)
+  const used = await database.query<{ id: string | null }>(
+    `select master_key_id as id from sys_config union select old_master_key_id as id from sys_config_history
+     union select new_master_key_id as id from sys_config_history`,
+  )
+  await masterKeys.keepOnly(new Set(used.flatMap(({ id }) => id ?? [])))
+}

@@ -1,0 +1,201 @@
+import type { Database } from '@plinth/database'
+import { type AuditEntry, type Clock, columnText, type JsonValue } from '@plinth/kernel'
+import type { ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
+import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
+import { type Conflict, conflict } from '../failures.ts'
+import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
+import { type SealedValue, seal, unseal } from '../secrets/sealed-value.ts'
+import { encryptionKey, lockVersion } from './exclusive-write.ts'
+
+/** A stored value, decrypted when possible. */
+export interface StoredValue {
+  readonly key: string
+  /** `undefined` with a `problem`. */
+  readonly value: JsonValue | undefined
+  readonly problem: string | undefined
+  readonly sensitive: boolean
+  readonly version: number
+  readonly updatedAt: Date
+  readonly updatedBy: string
+  /** Plugin whose state it is; null for a value that an operator saved. */
+  readonly stateOf: string | null
+}
+
+/** All stored values at one version. */
+export interface StoredConfig {
+  readonly version: number
+  readonly values: ReadonlyMap<string, StoredValue>
+}
+
+export interface ConfigStoreOptions {
+  readonly database: Database
+  readonly masterKeys: MasterKeys
+  readonly clock: Clock
+  readonly isSensitive: (key: string) => boolean
+  /** Records in the audit trail of the product, in the transaction around it. */
+  readonly audit: (entry: AuditEntry) => Promise<void>
+}
+
+/** The tables of stored values and their history. */
+export class ConfigStore {
+  readonly #options: ConfigStoreOptions
+
+  constructor(options: ConfigStoreOptions) {
+    this.#options = options
+  }
+
+  get #db(): Database {
+    return this.#options.database
+  }
+
+  async version(): Promise<number> {
+    const row = await this.#db.fork().findOneOrFail(VersionRow, { id: 1 })
+    return row.version
+  }
+
+  /** The version is read first: values that are newer than it are read again with the next version. */
+  async load(): Promise<StoredConfig> {
+    const version = await this.version()
+    const rows = await this.#db.fork().findAll(ConfigRow, { orderBy: { configKey: 'asc' } })
+    const keyring = await this.#options.masterKeys.read()
+    return { version, values: new Map(rows.map((row) => [row.configKey, stored(row, keyring)])) }
+  }
+
+  /**
+   * Writes all changes or none. Every writer locks the version row first, so that saves of all instances happen one after
+   * another, and reads the master keys after that, so that a rotation cannot drop the key that it is about to use.
+   *
+   * @param stateOf plugin that changes its own state
+   * @returns the new version, or the old one when everything was stored already
+   * @throws BusinessError `409` and `503` as `ConfigCentre.save` does
+   */
+  write(
+    changes: readonly ConfigChange[],
+    origin: ChangeOrigin,
+    options: SaveOptions,
+    stateOf?: string,
+  ): Promise<number> {
+    return this.#db.transactional(async (em) => {
+      const current = await lockVersion(this.#db)
+      const keyring = await this.#options.masterKeys.read()
+      const keys = changes.map(({ key }) => key)
+      const rows = new Map(
+        (await em.find(ConfigRow, { configKey: { $in: keys } })).map((row) => [row.configKey, row] as const),
+      )
+      const conflicts = changes.flatMap((change) => conflictOf(change, rows.get(change.key)))
+      if (conflicts.length > 0) throw conflict(conflicts)
+
+      const isSecret = (key: string) => this.#options.isSensitive(key) || rows.get(key)?.sensitive === true
+      const effective = changes.filter((change) =>
+        isChange(change, rows.get(change.key), keyring, isSecret(change.key)),
+      )
+      if (effective.length === 0) return current
+      const version = current + 1
+      const changedAt = new Date(this.#options.clock.now())
+      const actor = columnText(options.actor.name, 128)
+      const storesSecret = effective.some(({ action, key }) => action === 'set' && isSecret(key))
+      const masterKey = storesSecret ? await encryptionKey(this.#db, this.#options.masterKeys, keyring) : undefined
+      for (const change of effective) {
+        const { key } = change
+        const row = rows.get(key)
+        const sensitive = isSecret(key)
+        const next = change.action === 'reset' ? undefined : seal(sensitive ? masterKey : undefined, key, change.value)
+        em.create(HistoryRow, {
+          version,
+          configKey: key,
+          oldValue: row?.configValue ?? null,
+          oldMasterKeyId: row?.masterKeyId ?? null,
+          newValue: next?.text ?? null,
+          newMasterKeyId: next?.masterKeyId ?? null,
+          sensitive,
+          origin,
+          actor,
+          actorUserId: options.actor.userId ?? null,
+          reason: options.reason === undefined ? null : columnText(options.reason, 200),
+          traceId: options.actor.traceId === undefined ? null : columnText(options.actor.traceId, 128),
+          changedAt,
+        })
+        if (next === undefined) {
+          if (row !== undefined) em.remove(row)
+          continue
+        }
+        const members = {
+          configValue: next.text,
+          masterKeyId: next.masterKeyId,
+          sensitive,
+          version,
+          updatedAt: changedAt,
+          updatedBy: actor,
+          stateOf: stateOf ?? null,
+        }
+        if (row === undefined) em.create(ConfigRow, { configKey: key, ...members })
+        else em.assign(row, members)
+      }
+      await em.flush()
+      await this.#db.execute('update sys_config_version set version = ?, changed_at = ? where id = 1', [
+        version,
+        changedAt,
+      ])
+      // What a plugin does with its own state is no act of an operator.
+      if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
+      return version
+    })
+  }
+}
+
+function auditEntry(
+  origin: ChangeOrigin,
+  version: number,
+  changes: readonly ConfigChange[],
+  { actor, reason }: SaveOptions,
+): AuditEntry {
+  const { userId, name, clientIp, traceId } = actor
+  const keysOf = (action: ConfigChange['action']) =>
+    changes.filter((change) => change.action === action).map(({ key }) => key)
+  return {
+    actor: userId === undefined ? { name } : { userId },
+    action: `configuration.${origin}`,
+    subject: version,
+    summary: {
+      set: keysOf('set'),
+      reset: keysOf('reset'),
+      ...(reason === undefined ? {} : { reason: columnText(reason, 200) }),
+    },
+    ...(clientIp === undefined ? {} : { clientIp }),
+    ...(traceId === undefined ? {} : { traceId }),
+  }
+}
+
+export const sidesOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
+  row.oldValue == null ? undefined : { text: row.oldValue, masterKeyId: row.oldMasterKeyId ?? null },
+  row.newValue == null ? undefined : { text: row.newValue, masterKeyId: row.newMasterKeyId ?? null },
+]
+
+function stored(row: ConfigRow, keyring: Keyring): StoredValue {
+  const opened = unseal(keyring, row.configKey, { text: row.configValue, masterKeyId: row.masterKeyId ?? null })
+  return {
+    key: row.configKey,
+    value: 'value' in opened ? opened.value : undefined,
+    problem: 'problem' in opened ? opened.problem : undefined,
+    sensitive: row.sensitive,
+    version: row.version,
+    updatedAt: row.updatedAt,
+    updatedBy: row.updatedBy,
+    stateOf: row.stateOf ?? null,
+  }
+}
+
+function conflictOf({ key, expectedVersion }: ConfigChange, row: ConfigRow | undefined): Conflict[] {
+  const currentVersion = row?.version ?? 0
+  if (expectedVersion === undefined || expectedVersion === currentVersion) return []
+  const updatedAt = row?.updatedAt.toISOString() ?? null
+  return [{ key, expectedVersion, currentVersion, updatedBy: row?.updatedBy ?? null, updatedAt }]
+}
+
+/** A secret that is set is always a change: that nothing changes would confirm a guess. */
+function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Keyring, isSecret: boolean): boolean {
+  if (change.action === 'reset') return row !== undefined
+  if (row === undefined || isSecret) return true
+  const { value } = stored(row, keyring)
+  return value === undefined || JSON.stringify(value) !== JSON.stringify(change.value)
+}

@@ -1,0 +1,39 @@
+import type { Database } from '@plinth/database'
+import { refusal } from '../failures.ts'
+import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
+import type { MasterKey } from '../secrets/secret-box.ts'
+
+/** Makes every other writer wait until the transaction around it ends. Answers the current version. */
+export async function lockVersion(database: Database): Promise<number> {
+  await database.execute('update sys_config_version set version = version where id = ?', [1])
+  const [row] = await database.query<{ version: number }>('select version from sys_config_version where id = ?', [1])
+  return Number(row?.version)
+}
+
+/**
+ * The key to encrypt with; made when there is none, unless stored secrets say that there must have been one: a key file
+ * that is missing for a moment must not be replaced by another. Call it under the lock.
+ *
+ * @throws BusinessError `503`, reason `system-config.master-key`
+ */
+export async function encryptionKey(
+  database: Database,
+  masterKeys: MasterKeys,
+  { current, problem }: Keyring,
+): Promise<MasterKey> {
+  if (current !== undefined) return current
+  if (problem !== undefined) throw unusable(problem)
+  const needed = await database.query<{ id: string }>(
+    'select distinct master_key_id as id from sys_config where master_key_id is not null',
+  )
+  if (needed.length > 0) {
+    const ids = needed.map(({ id }) => id).join(', ')
+    throw unusable(`Stored secrets need master key ${ids}, which is missing. Restore it, or reset them first.`)
+  }
+  const created = await masterKeys.create()
+  if (created.current === undefined) throw unusable(created.problem ?? 'The key file holds no key.')
+  return created.current
+}
+
+/** @param problem what is wrong with the master key */
+export const unusable = (problem: string) => refusal('master-key', { params: { problem } })

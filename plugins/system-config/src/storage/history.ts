@@ -1,0 +1,104 @@
+import { raw } from '@mikro-orm/core'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyFault } from '../contract.ts'
+import { HistoryRow } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
+import { shown, unseal } from '../secrets/sealed-value.ts'
+import { type StoredConfig, sidesOf } from './config-store.ts'
+
+/** The changes of one save stand in the order of their keys. */
+export const historyOrder: PageWindow['orderBy'] = [
+  { property: 'version', direction: 'desc' },
+  { property: 'configKey', direction: 'asc' },
+]
+
+/** Condition for the first change of each key after a version: however many followed, one row a key is read. */
+const isFirstLater = (alias: string) =>
+  `(${alias}.config_key, ${alias}.version) in
+   (select config_key, min(version) from sys_config_history where version > ? group by config_key)`
+
+export interface HistoryOptions {
+  readonly database: Database
+  readonly masterKeys: MasterKeys
+  readonly isSensitive: (key: string) => boolean
+}
+
+/** What was changed, and the way back. */
+export class History {
+  readonly #options: HistoryOptions
+
+  constructor(options: HistoryOptions) {
+    this.#options = options
+  }
+
+  /** One page, newest first. */
+  async page({ key, actor, actorUserId }: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>> {
+    const { database, masterKeys } = this.#options
+    const where = {
+      ...(key === undefined ? {} : { configKey: key }),
+      ...(actor === undefined ? {} : { actor }),
+      ...(actorUserId === undefined ? {} : { actorUserId }),
+    }
+    const found = await findPage(database.fork(), HistoryRow, where, { ...window, orderBy: historyOrder })
+    const keyring = await masterKeys.read()
+    return { ...found, items: found.items.map((row) => this.#entry(row, keyring)) }
+  }
+
+  #entry(row: HistoryRow, keyring: Keyring): HistoryEntry {
+    const sensitive = row.sensitive || this.#options.isSensitive(row.configKey)
+    const [before, after] = sidesOf(row).map((side) => {
+      const opened = side && unseal(keyring, row.configKey, side)
+      return shown(opened && ('value' in opened ? opened.value : opened.problem), sensitive)
+    })
+    return {
+      version: row.version,
+      key: row.configKey,
+      before,
+      after,
+      sensitive,
+      origin: row.origin as ChangeOrigin,
+      actor: row.actor,
+      actorUserId: row.actorUserId ?? undefined,
+      reason: row.reason ?? undefined,
+      traceId: row.traceId ?? undefined,
+      changedAt: row.changedAt,
+    }
+  }
+
+  /**
+   * The changes that lead from the stored values to those of a version: for each key, what it held before its first
+   * later change. Throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted.
+   */
+  async changesBackTo(
+    version: number,
+    stored: StoredConfig,
+    keys: readonly string[] | undefined,
+  ): Promise<readonly ConfigChange[]> {
+    const { database, masterKeys } = this.#options
+    const where = [
+      { [raw(isFirstLater, [version])]: [] },
+      ...(keys === undefined ? [] : [{ configKey: { $in: [...keys] } }]),
+    ]
+    const first = await database.fork().find(HistoryRow, { $and: where })
+    const keyring = await masterKeys.read()
+    const faults: KeyFault[] = []
+    const changes = first.flatMap((row): ConfigChange[] => {
+      const key = row.configKey
+      const now = stored.values.get(key)
+      const expectedVersion = now?.version ?? 0
+      const [then] = sidesOf(row)
+      if (then === undefined) return now === undefined ? [] : [{ key, action: 'reset', expectedVersion }]
+      const opened = unseal(keyring, key, then)
+      if ('problem' in opened) {
+        faults.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
+        return []
+      }
+      const isSecret = row.sensitive || this.#options.isSensitive(key)
+      const isSame = !isSecret && JSON.stringify(opened.value) === JSON.stringify(now?.value)
+      return isSame ? [] : [{ key, action: 'set', value: opened.value, expectedVersion }]
+    })
+    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
+    return changes.sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+}

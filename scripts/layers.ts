@@ -1,0 +1,77 @@
+/**
+ * The layers of the house, bottom up, and the check that no import climbs: `node scripts/layers.ts`, a part of the lint.
+ * A package may import what stands before it, by its name. Tests may import everything.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+
+interface Layer {
+  readonly name: string
+  /** From the lowest to the highest. */
+  readonly packages: readonly string[]
+  /** The only layer that it may import, where that is not all below. */
+  readonly only?: string
+}
+
+export const layers: readonly Layer[] = [
+  { name: 'ground', packages: ['config-schema', 'kernel', 'migrations'] },
+  {
+    name: 'platform',
+    packages: [
+      ...['i18n', 'http', 'database', 'coordination', 'shared-store', 'events', 'scheduler', 'storage'],
+      ...['template', 'mail', 'sms'],
+    ],
+  },
+  {
+    name: 'identity and operations',
+    packages: [
+      ...['rate-limit', 'rate-limit-stores', 'system-config', 'idempotency', 'iam', 'open-platform', 'approval'],
+      // Its tasks belong to users, and end with them.
+      'async-task',
+    ],
+  },
+  {
+    name: 'capabilities',
+    packages: [
+      ...['notification', 'notification-channels', 'webhook-providers', 'money', 'member-points', 'web3'],
+      ...['wallet-login', 'web3-settlement', 'install', 'quickstart-cleanup'],
+    ],
+  },
+  { name: 'face', packages: ['console'], only: 'ground' },
+]
+
+const order = layers.flatMap(({ packages }) => packages)
+const layerOf = (name: string) => layers.find(({ packages }) => packages.includes(name))
+
+const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
+
+/** What one source file may not import, as a sentence each. `file` is its path below the root of the house. */
+export function climbingImports(file: string, source: string): readonly string[] {
+  const [, folder = '', name = ''] = /^((?:plugins\/)?([^/]+))\//.exec(file) ?? []
+  const own = layerOf(name)
+  if (own === undefined) return [`${file}: "${name}" stands in no layer of scripts/layers.ts`]
+  const faultOf = (target: string) => {
+    const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
+    if (other !== undefined) {
+      const there = layerOf(other)
+      const climbs = other !== name && order.indexOf(other) > order.indexOf(name)
+      const isForeign = other !== name && own.only !== undefined && own.only !== there?.name
+      return there === undefined || climbs || isForeign ? `${name} may not import ${other}` : undefined
+    }
+    const leaves = target.startsWith('.') && relative(folder, join(dirname(file), target)).startsWith('..')
+    return leaves ? `${target} leads out of the package` : undefined
+  }
+  return [...source.matchAll(imported)].flatMap(([, name = '', lazy = name]) => {
+    const fault = faultOf(lazy)
+    return fault === undefined ? [] : [`${file}: ${fault}`]
+  })
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '..')
+  const files = globSync('{config-schema,kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root })
+  const faults = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))
+  for (const fault of faults) console.error(fault)
+  if (faults.length > 0) process.exitCode = 1
+  else console.log(`${files.length} files import nothing that stands above them`)
+}

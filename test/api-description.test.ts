@@ -1,0 +1,96 @@
+/** What a page, a generated client and a reader of the API description rely on, looked at on every route of the product. */
+import { http } from '@plinth/http'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+
+type Json = { readonly [name: string]: unknown }
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+interface Member {
+  readonly place: string
+  readonly name: string
+  readonly schema: Json
+}
+
+/** Members of a schema and of all that it consists of. */
+function membersOf(schema: unknown, place: string): Member[] {
+  if (Array.isArray(schema)) return schema.flatMap((one) => membersOf(one, place))
+  if (!isJson(schema)) return []
+  const own = Object.entries(isJson(schema['properties']) ? schema['properties'] : {}).flatMap(([name, member]) => {
+    const inner = `${place}.${name}`
+    return [{ place: inner, name, schema: member as Json }, ...membersOf(member, inner)]
+  })
+  const parts = ['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems', 'additionalProperties'] as const
+  return [...own, ...parts.flatMap((part) => membersOf(schema[part], place))]
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly parameters?: readonly { readonly name: string; readonly schema: Json }[]
+  readonly requestBody?: Json
+  readonly responses: Json
+}
+
+const running = await startForTest(product, { roles: ['cli'] })
+t.teardown(() => running.stop('test ended'))
+const document = (await running.service(http).openapi()) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Json }
+}
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ ...operation, place: `${method.toUpperCase()} ${path}` })),
+)
+const schemasIn = (part: unknown): unknown[] =>
+  isJson(part) ? Object.entries(part).flatMap(([name, value]) => (name === 'schema' ? [value] : schemasIn(value))) : []
+const parameters: Member[] = operations.flatMap(({ place, parameters = [] }) =>
+  parameters.map(({ name, schema }) => ({ place: `${place}?${name}`, name, schema })),
+)
+const members: Member[] = [
+  ...parameters,
+  ...operations.flatMap(({ place, requestBody, responses }) => [
+    ...schemasIn(requestBody).flatMap((schema) => membersOf(schema, place)),
+    ...schemasIn(responses).flatMap((schema) => membersOf(schema, place)),
+  ]),
+  ...Object.entries(document.components.schemas).flatMap(([name, schema]) => membersOf(schema, name)),
+]
+
+t.test('C-046 every member and parameter of every route has a title in both languages', async (t) => {
+  t.ok(members.length > 1000)
+  const untitled = members.filter(({ schema }) => {
+    const title = schema['x-title']
+    return !isJson(title) || !title['en'] || !title['zh-CN'] || schema['title'] !== title['en']
+  })
+  t.same([...new Set(untitled.map(({ place }) => place))], [])
+})
+
+/** Documented as text that is empty while there is none (document 3). */
+const emptyWithout = new Set(['lockedAt', 'endedAt', 'expiresAt'])
+
+t.test('a renderer can tell moments: each member named for one has its format', async (t) => {
+  const moments = members.filter(({ name, place }) => {
+    const isMoment = /(?:At|ValidUntil)$/.test(name)
+    return isMoment && !(place.includes('/install') && emptyWithout.has(name))
+  })
+  t.ok(moments.length > 40)
+  const hasFormat = (schema: Json): boolean =>
+    schema['format'] === 'date-time' || ((schema['anyOf'] ?? []) as Json[]).some(hasFormat)
+  t.same([...new Set(moments.filter(({ schema }) => !hasFormat(schema)).map(({ place }) => place))], [])
+})
+
+t.test('a closed set is written in one way: enum', async (t) => {
+  const isChoice = ({ schema }: Member) =>
+    ((schema['anyOf'] ?? []) as Json[]).filter((one) => 'const' in one).length > 1
+  t.same([...new Set(members.filter(isChoice).map(({ place }) => place))], [])
+})
+
+t.test('what a list can be sorted by can be read', async (t) => {
+  const sorts = parameters.filter(({ name }) => name === 'sort')
+  t.ok(sorts.length > 3)
+  for (const { place, schema } of sorts) {
+    const names = schema['x-sort'] as readonly string[]
+    t.ok(names.length > 0, place)
+    const spelling = new RegExp(String((schema['items'] as Json)['pattern']))
+    for (const name of names) t.ok(spelling.test(`-${name}`), `${place}: ${name}`)
+  }
+})

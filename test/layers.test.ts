@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { climbingImports, layers } from '../scripts/layers.ts'
+
+const root = join(import.meta.dirname, '..')
+
+t.test('an import that climbs, or goes past the name of a package, is a fault', async (t) => {
+  const faults: readonly (readonly [file: string, source: string, fault: string])[] = [
+    ['kernel/src/a.ts', `import http from '@plinth/http'`, 'kernel may not import http'],
+    ['config-schema/src/a.ts', `import '@plinth/kernel'`, 'config-schema may not import kernel'],
+    ['plugins/events/src/a.ts', `import type { X } from '@plinth/rate-limit'`, 'events may not import rate-limit'],
+    ['plugins/database/src/a/b.ts', `import {\n  x,\n} from '@plinth/iam/verification'`, 'database may not import iam'],
+    ['plugins/i18n/src/a.ts', `export * from '@plinth/console'`, 'i18n may not import console'],
+    ['plugins/http/src/a.ts', `  await import('@plinth/install')`, 'http may not import install'],
+    ['plugins/console/src/a.ts', `import { http } from '@plinth/http'`, 'console may not import http'],
+    ['plugins/http/src/a.ts', `import x from '@plinth/nothing'`, 'http may not import nothing'],
+    ['plugins/iam/src/a.ts', `import x from '../../http/src/x.ts'`, '../../http/src/x.ts leads out of the package'],
+  ]
+  for (const [file, source, fault] of faults) {
+    t.strictSame(climbingImports(file, `// first\n${source}\n`), [`${file}: ${fault}`], source)
+  }
+  t.match(climbingImports('plugins/new/src/a.ts', ''), [/"new" stands in no layer/])
+})
+
+t.test('what stands below, the package itself, libraries and examples in comments are none', async (t) => {
+  const fine = [
+    `import { kernel } from '@plinth/kernel'`,
+    `import { manualClock } from '@plinth/kernel/testing'`,
+    `import { x } from '@plinth/open-platform'`,
+    `import { y } from '../src/y.ts'`,
+    `import t from 'tap'`,
+    ` * import { order } from '@plinth/install'`,
+  ]
+  t.strictSame(climbingImports('plugins/open-platform/src/a.ts', fine.join('\n')), [])
+})
+
+t.test('every package stands in one layer, and the lint finds no import that climbs', async (t) => {
+  const named = layers.flatMap(({ packages }) => packages)
+  t.equal(new Set(named).size, named.length)
+  const packages = globSync('{config-schema,kernel,migrations,plugins/*}/package.json', { cwd: root })
+  for (const file of packages) t.ok(named.includes(file.replace(/^plugins\/|\/package.json$/g, '')), file)
+  const { stdout } = await promisify(execFile)(process.execPath, ['scripts/layers.ts'], { cwd: root })
+  t.match(stdout, /import nothing that stands above them/)
+})

@@ -1,0 +1,75 @@
+/**
+ * What a plugin must not do by mistake does not compile: each such line carries `@ts-expect-error`, and the type check of
+ * the repository fails when one of them compiles. At run time nothing of it runs.
+ */
+import { databaseSecret } from '@plinth/database'
+import { http, routesWith, Type } from '@plinth/http'
+import { configAdmin, definePlugin, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
+import t from 'tap'
+
+interface Till {
+  charge(cents: number): Promise<number>
+}
+interface Ledger {
+  lines(): readonly string[]
+}
+const till = service<Till>('shop.till')
+const ledger = service<Ledger>('shop.ledger')
+const discount = extensionPoint<(cents: number) => number>('shop.discount')
+const receipt = extensionPoint<() => string>('shop.receipt')
+const open = {
+  method: 'GET',
+  path: '/api/v1/shop/hours',
+  summary: 'x',
+  access: 'public',
+  response: Type.Null(),
+  handler: () => null,
+} as const
+const identity = { version: '1.0.0', kernel: '^1.0.0' } as const
+
+t.test('C-002 mistakes that reach beyond the declaration of a plugin do not compile', async (t) => {
+  const shop = definePlugin({
+    id: 'shop',
+    ...identity,
+    requires: { http, configAdmin },
+    provides: [till],
+    extensionPoints: [discount],
+    contributes: [healthCheck],
+    config: { 'platform.shop.currency': key.string({ title: 'Currency', default: 'EUR' }) },
+    setup({ provide, own, contribute, contributions, services, config }) {
+      provide(till, { charge: async (cents) => cents })
+      contribute(healthCheck, 'till', () => {})
+      contributions(discount).get('x')?.(100).toFixed()
+      // @ts-expect-error 1: a service that is not in `provides`
+      provide(ledger, { lines: () => [] })
+      // @ts-expect-error 2: a point that is not in `contributes`
+      contribute(receipt, 'paper', () => 'thank you')
+      // @ts-expect-error 3: a service of another plugin as the own one
+      own(ledger)
+      // @ts-expect-error 4: contributions to a point of another plugin
+      contributions(receipt)
+      // @ts-expect-error 5: an implementation that is not of the type of the service
+      provide(till, { charge: async (cents) => String(cents) })
+      // @ts-expect-error 6: an implementation that is not of the type of the point
+      contribute(healthCheck, 'till', 'fine')
+      // @ts-expect-error 7: a service that is not required
+      services.ledger
+      // @ts-expect-error 8: a key of another plugin
+      config.get('platform.database.url')
+      // @ts-expect-error 9: the name of another plugin at a route
+      services.http.route('iam', open)
+      services.http.route(open)
+      // @ts-expect-error 10: a route that does not say who may call it
+      services.http.route({ method: 'GET', path: '/a', summary: 'x', response: Type.Null(), handler: () => null })
+      // @ts-expect-error 11: a secret of another plugin, without the service that the declaration would show
+      services.databaseSecret
+      // @ts-expect-error 12: the configuration shows values of others masked, and has no way to read them
+      services.configAdmin.get('platform.database.password')
+    },
+  })
+  const { route } = routesWith<{ readonly till: Till }>()
+  // @ts-expect-error a declared route without an access rule
+  route({ method: 'GET', path: '/a', summary: 'x', response: Type.Null(), handler: () => null })
+  t.equal(shop.id, 'shop')
+  t.equal(databaseSecret.id, 'database.secret', 'whoever reads it requires it, for all to see')
+})
