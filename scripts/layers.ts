@@ -18,8 +18,18 @@ export const layers: readonly Layer[] = [
   {
     name: 'platform',
     packages: [
-      ...['i18n', 'http', 'database', 'coordination', 'shared-store', 'events', 'scheduler', 'storage'],
-      ...['template', 'mail', 'sms'],
+      ...[
+        'i18n',
+        'http',
+        'outgoing-http',
+        'database',
+        'coordination',
+        'shared-store',
+        'events',
+        'scheduler',
+        'storage',
+      ],
+      ...['mail', 'sms'],
     ],
   },
   {
@@ -28,12 +38,22 @@ export const layers: readonly Layer[] = [
       ...['rate-limit', 'rate-limit-stores', 'system-config', 'idempotency', 'iam', 'open-platform', 'approval'],
       // Its tasks belong to users, and end with them.
       'async-task',
+      // Operators edit them, under permissions.
+      'template',
     ],
   },
   {
     name: 'capabilities',
     packages: [
-      ...['notification', 'notification-channels', 'webhook-providers', 'money', 'member-points', 'web3'],
+      ...[
+        'notification',
+        'notification-channels',
+        'webhook-providers',
+        'notification-linkage',
+        'money',
+        'member-points',
+        'web3',
+      ],
       ...['wallet-login', 'web3-settlement', 'install', 'quickstart-cleanup'],
     ],
   },
