@@ -110,13 +110,16 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
 
   const cases: CaseBodies<Harness> = {
     'describes itself': [
-      'Give displayName in English and Chinese, list recipientKinds once each, and set traits.idempotent to true or false.',
+      'Give displayName in English and Chinese, list recipientKinds once each, set traits.idempotent to true or false, and traits.recipients, when there, to together or each.',
       ({ channel }) => {
         expectNamed('displayName is not empty in any language', channel.displayName)
         const kinds = channel.recipientKinds ?? ['absent']
         const known = kinds.every((kind) => kind in recipientKinds) && new Set(kinds).size === kinds.length
         expectThat('recipientKinds lists known kinds, each once', known, Object.keys(recipientKinds).join(', '), kinds)
         expectEqual('traits.idempotent is a boolean', typeof channel.traits?.idempotent, 'boolean')
+        const recipientsAs = channel.traits?.recipients ?? 'together'
+        const isKnownForm = ['together', 'each'].includes(recipientsAs)
+        expectThat('traits.recipients, when there, is together or each', isKnownForm, 'together, each', recipientsAs)
         const enabled = channel.enabled?.() ?? true
         expectEqual('enabled(), when there, answers true while the channel is on', enabled, true)
         const given = recipients.map(({ kind }) => kind)

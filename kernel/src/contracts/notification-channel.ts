@@ -21,6 +21,11 @@ export interface NotificationMessage {
   readonly id: string
   readonly subject: string
   readonly content: string
+  /**
+   * HTML form of `content`, for channels that show HTML; the others send `content`. Whoever writes it has escaped what came
+   * from people.
+   */
+  readonly html?: string
   readonly template?: string
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   /**
@@ -76,6 +81,8 @@ export type DeliveryOutcome =
     } & ProviderAnswer)
   | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
 
+export type OutcomeName = DeliveryOutcome['outcome']
+
 /** A way to deliver messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel, 'acme', channel)`. */
 export interface NotificationChannel {
   readonly displayName: LocalizedText
@@ -84,6 +91,11 @@ export interface NotificationChannel {
   readonly traits: {
     /** True when the same idempotency key never sends twice, so that an `unknown` outcome may be tried again. */
     readonly idempotent: boolean
+    /**
+     * `each`: the channel is given one recipient per send, so that every recipient has an outcome of its own, as SMS needs.
+     * `together`, the default: all recipients of a message, up to 1,000 at a time.
+     */
+    readonly recipients?: 'together' | 'each'
   }
   /** False while the operator has switched the channel off; absent means always on. Asked before every send. */
   enabled?(): boolean

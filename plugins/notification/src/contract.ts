@@ -1,4 +1,10 @@
-import { type LocalizedText, type NotificationMessage, type RecipientKind, service } from '@plinth/kernel'
+import {
+  type LocalizedText,
+  type NotificationMessage,
+  type OutcomeName,
+  type RecipientKind,
+  service,
+} from '@plinth/kernel'
 
 /** What a caller writes; the facade assigns the id and fills in what is absent. Subject, content or template is needed. */
 export type MessageDraft = Partial<Omit<NotificationMessage, 'id'>>
@@ -15,10 +21,33 @@ export interface MultiSendOptions extends SendOptions {
   readonly channels?: readonly string[]
 }
 
+export interface EnqueueOptions {
+  /** Channel codes, in any case, duplicates count once. Absent or empty: the default channel. */
+  readonly channels?: readonly string[]
+  /** 1 to 200 characters. Same key, same message: a second call answers the id of the first and adds nothing. */
+  readonly idempotencyKey?: string
+  /** Milliseconds since the epoch, at most 366 days ahead: nothing is sent before. Absent or past: at once. */
+  readonly notBefore?: number
+  /** `critical` is sent in quiet hours too. `normal` by default. */
+  readonly priority?: 'normal' | 'critical'
+}
+
+/** A message that will be sent. */
+export interface EnqueuedMessage {
+  /** As the send log and the list of messages name it. */
+  readonly messageId: string
+}
+
 /** What became of a message on one channel (decision B25). Holds no secrets. */
 export interface SendResult {
   readonly channel: string
   readonly success: boolean
+  /**
+   * `accepted` on success. Otherwise `rejected`: trying again is useless; `deferred`: not sent, may be tried again, also of
+   * what is skipped; `unknown`: it may or may not have been sent, so nothing sends it again by itself unless its channel is
+   * idempotent.
+   */
+  readonly outcome: OutcomeName
   /** The provider's id when it gave one, otherwise the id that the facade assigned. */
   readonly messageId: string
   /** Stable code of the failure, `null` on success. */
@@ -29,7 +58,9 @@ export interface SendResult {
   readonly providerMessage?: string
   /** What the operator can do about it. */
   readonly hint?: string
-  /** True when nothing was tried, because notifications or the channel are switched off. */
+  /** Milliseconds to wait before trying again, when the provider said so. */
+  readonly retryAfterMs?: number
+  /** True when nothing was tried: notifications or the channel are switched off, or no recipient wants the channel. */
   readonly skipped?: boolean
 }
 
@@ -58,6 +89,16 @@ export interface Notification {
    * with reason `notification.delivery-failed`, `notification.channel-disabled` or `notification.disabled`.
    */
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
+  /**
+   * Keeps a message to be sent by a process of the role `worker`: it survives the end of this process, goes out in parts of up
+   * to 1,000 recipients, and a part that was cut off goes on where it was. Joins the transaction around it: rolled back,
+   * nothing is sent. Needs `@plinth/database` and `@plinth/events` in the product.
+   *
+   * Throws `BusinessError` `400` with reason `notification.channel-unknown`, `notification.message-empty` or
+   * `notification.not-durable`: it has secret variables or holds what may not be stored (the rules of a send log's payload);
+   * `RangeError` for options outside their ranges; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`.
+   */
+  enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
   /** Loaded channels by code. */
   channels(): readonly ChannelInfo[]
 }

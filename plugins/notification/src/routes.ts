@@ -1,4 +1,4 @@
-import { id, nullable, rateLimited, routesWith, Type, text } from '@plinth/http'
+import { count, id, nullable, rateLimited, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
@@ -35,6 +35,9 @@ const textOrNull = nullable(text)
 export const sendResult = Type.Object({
   channel: text,
   success: Type.Boolean(),
+  outcome: Type.Enum(['accepted', 'rejected', 'deferred', 'unknown'], {
+    description: '`unknown`: it may or may not have been sent.',
+  }),
   messageId: text,
   errorCode: textOrNull,
   errorMessage: textOrNull,
@@ -42,6 +45,7 @@ export const sendResult = Type.Object({
   providerCode: Type.Optional(text),
   providerMessage: Type.Optional(text),
   hint: Type.Optional(text),
+  retryAfterMs: Type.Optional(count),
   skipped: Type.Optional(Type.Boolean()),
 })
 

@@ -13,7 +13,15 @@ import {
   secretsOf,
   withinDeadline,
 } from '@plinth/kernel'
-import type { ChannelInfo, MessageDraft, MultiSendOptions, Notification, SendOptions, SendResult } from './contract.ts'
+import type {
+  ChannelInfo,
+  EnqueuedMessage,
+  MessageDraft,
+  MultiSendOptions,
+  Notification,
+  SendOptions,
+  SendResult,
+} from './contract.ts'
 import { notificationError } from './errors.ts'
 import { refusal } from './failures.ts'
 import type { FinishedSend } from './send-recorder.ts'
@@ -74,6 +82,10 @@ export class ChannelNotification implements Notification {
     return this.#tracked(this.#deliver(channel, sending))
   }
 
+  async enqueue(): Promise<EnqueuedMessage> {
+    throw notificationError('PLINTH_NOTIFICATION_NO_QUEUE', { missing: 'no queue' })
+  }
+
   channels(): readonly ChannelInfo[] {
     const { channels, settings } = this.#parts
     return [...channels]
@@ -130,7 +142,8 @@ export class ChannelNotification implements Notification {
     const channel = this.requireChannel(code)
     const secrets = secretsOf(message)
     const failed = (errorCode: string, errorMessage: string, more: Partial<SendResult> = {}): SendResult => {
-      const result = { channel: code, success: false, messageId: message.id, errorCode, errorMessage, ...more }
+      const outcome = 'deferred' as const
+      const result = { channel: code, success: false, outcome, messageId: message.id, errorCode, errorMessage, ...more }
       log[more.skipped === true ? 'debug' : 'warn'](
         { channel: code, messageId: message.id, errorCode },
         'notification not sent',
@@ -145,7 +158,8 @@ export class ChannelNotification implements Notification {
       }
       if (!reaches(channel, message)) {
         const wanted = channel.recipientKinds.join(', ')
-        return failed('notification.recipient-missing', `The message has no recipient of the kinds ${wanted}`)
+        const why = `The message has no recipient of the kinds ${wanted}`
+        return failed('notification.recipient-missing', why, { outcome: 'rejected' })
       }
       const work = (deadline: AbortSignal) => {
         const signals = [deadline, this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
@@ -154,12 +168,12 @@ export class ChannelNotification implements Notification {
       const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
       return resultOf(code, message, withoutSecrets(outcome, secrets), failed)
     } catch (error) {
-      if (error === overdue) return failed('notification.deadline-exceeded', overdue.message)
+      if (error === overdue) return failed('notification.deadline-exceeded', overdue.message, { outcome: 'unknown' })
       // What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further. The
       // log does not know those of the message, and they may be in any member of the error.
       const why = secrets.length === 0 ? { err: error } : { reason: redact(reasonOf(error), secrets) }
       log.error({ ...why, channel: code, messageId: message.id }, 'notification channel threw')
-      return failed('notification.channel-failed', 'The channel failed; the log says why')
+      return failed('notification.channel-failed', 'The channel failed; the log says why', { outcome: 'unknown' })
     }
   }
 }
@@ -213,7 +227,12 @@ function resultOf(
   const said = Object.fromEntries(
     Object.entries({ provider, providerCode, providerMessage, hint }).filter(([, value]) => value !== undefined),
   )
-  if (delivery.outcome !== 'accepted') return failed(delivery.errorCode, delivery.errorMessage, said)
+  const { outcome } = delivery
+  if (outcome !== 'accepted') {
+    const wait = outcome === 'deferred' ? delivery.retryAfterMs : undefined
+    const again = wait === undefined ? {} : { retryAfterMs: wait }
+    return failed(delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
+  }
   const messageId = delivery.messageId ?? message.id
-  return { channel, success: true, messageId, errorCode: null, errorMessage: null, ...said }
+  return { channel, success: true, outcome, messageId, errorCode: null, errorMessage: null, ...said }
 }

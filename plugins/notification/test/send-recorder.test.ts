@@ -45,7 +45,8 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     for (let index = 0; index < count; index++) {
       const id = `m-${++sent}`
       const message = { id, subject: '', content, variables: {}, recipients: [], attributes: {} }
-      const result = { channel: 'pager', success, messageId: id, errorCode: null, errorMessage: null }
+      const outcome = success ? ('accepted' as const) : ('rejected' as const)
+      const result = { channel: 'pager', success, outcome, messageId: id, errorCode: null, errorMessage: null }
       recorder.record({ message, result, idempotencyKey: id, attempt: 1 })
     }
   }
