@@ -1,5 +1,4 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
 import type { Static, TSchema } from 'typebox'
@@ -173,18 +172,4 @@ export interface AsyncTasks {
 
 export const asyncTasks = service<AsyncTasks>('async-tasks', { from: '@plinth/async-task' })
 
-/**
- * Published when a task fails, where the plugin `events` is loaded: what alerts and rules listen to. It commits together
- * with the state of the task.
- */
-export const asyncTaskFailed = event(
-  'async-task.failed',
-  Type.Object({
-    taskId: Type.Integer(),
-    type: Type.String(),
-    ownerId: Type.Integer(),
-    reason: Type.String({ description: 'Stable dotted code.' }),
-    error: Type.String({ description: 'For operators, with secrets masked; 500 characters at most.' }),
-    attempts: Type.Integer(),
-  }),
-)
+export { asyncTaskFailed } from '@plinth/events'

@@ -2,14 +2,20 @@ import { Type } from '@plinth/http'
 import { event } from './contract.ts'
 
 /*
- * Facts that several plugins speak of without knowing each other (decision A9, document 1 "Neutral task event kinds").
- * Who owns the fact checks it before publishing it. Amounts are minor units of the currency, times milliseconds since the
- * epoch. Publish all events of one order under the key `order:{orderNo}`.
+ * Facts that several plugins speak of without knowing each other (decision A9, document 1 "Neutral task event kinds",
+ * document 2 "Events"). Who owns the fact checks it before publishing it. Amounts are minor units of the currency, times
+ * milliseconds since the epoch. Publish all events of one order under the key `order:{orderNo}`. Texts of users are cut to
+ * their length by who publishes them, and no text holds a secret.
  */
 
 const userId = Type.Integer({ minimum: 1 })
 const amount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const number = Type.String({ minLength: 1, maxLength: 64 })
+const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const title = Type.String({ maxLength: 200 })
+const name = Type.String({ maxLength: 128 })
+const status = Type.String({ minLength: 1, maxLength: 64 })
+const reason = Type.String({ maxLength: 500 })
 
 /** `cashAmount` is what was paid in money, without points and coupons. */
 export const orderPaid = event(
@@ -36,3 +42,173 @@ export const firstOrder = event('first-order', Type.Object({ userId, orderNo: nu
 
 /** A review that deserves a reward. */
 export const reviewReward = event('review-reward', Type.Object({ userId, reviewId: number }))
+
+const topic = { topicId: id, topicTitle: title }
+const acting = { userId, userName: Type.Optional(name) }
+
+/** `userId` replied to the topic of `topicAuthorId`. */
+export const forumReplyCreated = event(
+  'forum.reply.created',
+  Type.Object({ ...topic, topicAuthorId: userId, replyId: id, preview: Type.Optional(title), ...acting }),
+)
+
+/** `userId` liked the topic of `topicAuthorId`. */
+export const forumTopicLiked = event('forum.topic.liked', Type.Object({ ...topic, topicAuthorId: userId, ...acting }))
+
+/** `userId` keeps the topic of `topicAuthorId` among the favorites. */
+export const forumTopicFavorited = event(
+  'forum.topic.favorited',
+  Type.Object({ ...topic, topicAuthorId: userId, ...acting }),
+)
+
+/** `userId` liked the reply of `replyAuthorId`. */
+export const forumReplyLiked = event(
+  'forum.reply.liked',
+  Type.Object({ ...topic, replyId: id, replyAuthorId: userId, ...acting }),
+)
+
+/** A report has a status; `pending` is the one that it begins with. `userId` set the status. */
+export const forumReportStatusChanged = event(
+  'forum.report.status-changed',
+  Type.Object({
+    reportId: id,
+    reporterId: userId,
+    status,
+    subject: Type.Optional(title),
+    userId: Type.Optional(userId),
+  }),
+)
+
+const between = Type.Object({ fromUserId: userId, fromUserName: Type.Optional(name), toUserId: userId })
+
+/** `fromUserId` asks `toUserId` to be friends. */
+export const friendRequested = event('social.friend.requested', between)
+/** `fromUserId` has accepted what `toUserId` asked. */
+export const friendAccepted = event('social.friend.accepted', between)
+/** `fromUserId` has rejected what `toUserId` asked. */
+export const friendRejected = event('social.friend.rejected', between)
+/** `fromUserId` follows `toUserId`. */
+export const userFollowed = event('social.user.followed', between)
+
+/** A message of a conversation for one of its members (decision A20). `muted`: the member wants no notice of it. */
+export const conversationMessageCreated = event(
+  'conversation.message.created',
+  Type.Object({
+    conversationId: id,
+    conversationType: Type.String({ minLength: 1, maxLength: 32 }),
+    recipientId: userId,
+    muted: Type.Boolean(),
+    senderId: Type.Optional(userId),
+    senderName: name,
+    preview: title,
+  }),
+)
+
+export const orderStatusChanged = event('mall.order.status-changed', Type.Object({ orderNo: number, userId, status }))
+export const afterSalesStatusChanged = event(
+  'mall.after-sales.status-changed',
+  Type.Object({ afterSalesNo: number, orderNo: number, userId, status }),
+)
+
+const stock = Type.Object({ sku: number, name: title, stock: Type.Integer({ minimum: 0 }) })
+
+/** What is delivered without a parcel runs short. */
+export const virtualStockLow = event('mall.virtual-delivery.low-stock', stock)
+export const virtualStockOut = event('mall.virtual-delivery.out-of-stock', stock)
+export const afterSalesPendingReview = event(
+  'mall.after-sales.pending-review',
+  Type.Object({ afterSalesNo: number, orderNo: number }),
+)
+export const orderPendingFulfilment = event('mall.order.pending-fulfilment', Type.Object({ orderNo: number }))
+
+export const articlePublished = event('blog.article.published', Type.Object({ articleId: id, title, authorId: userId }))
+export const contentRejected = event(
+  'cms.review.rejected',
+  Type.Object({ contentId: id, title, authorId: userId, reason }),
+)
+/** Somebody followed a short link that shows a warning. */
+export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, code: number, reason }))
+/** A live code showed its fallback, because nothing else was left. */
+export const liveCodeFallbackUsed = event('live-code.fallback-used', Type.Object({ liveCodeId: id, name: title }))
+
+const review = Type.Object({ reviewId: id, contentType: number, title })
+
+export const contentReviewPending = event('content-safety.review.pending', review)
+export const contentReviewRejected = event('content-safety.review.rejected', review)
+
+const application = { appId: id, appName: name }
+
+export const openBalanceLow = event('open-platform.balance-low', Type.Object({ ...application, balance: amount }))
+export const openPackageExhausted = event(
+  'open-platform.package-exhausted',
+  Type.Object({ ...application, package: name }),
+)
+export const openKeyAbnormal = event('open-platform.key-abnormal', Type.Object({ ...application, reason }))
+export const openProviderFault = event('open-platform.provider-fault', Type.Object({ provider: name, reason }))
+export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
+
+/** A job of a queue is given up. */
+export const queueJobFailed = event('queue.job.failed', Type.Object({ queue: name, job: name, reason }))
+/** A command that was to undo something failed. */
+export const compensationFailed = event('compensation.command.failed', Type.Object({ command: name, reason }))
+/** Scanning a chain or settling what was found there failed. */
+export const settlementFailed = event('web3.settlement.failed', Type.Object({ chain: name, reason }))
+
+/**
+ * Published when a task fails, where the plugin `events` is loaded: what alerts and rules listen to. It commits together
+ * with the state of the task.
+ */
+export const asyncTaskFailed = event(
+  'async-task.failed',
+  Type.Object({
+    taskId: Type.Integer(),
+    type: Type.String(),
+    ownerId: Type.Integer(),
+    reason: Type.String({ description: 'Stable dotted code.' }),
+    error: Type.String({ description: 'For operators, with secrets masked; 500 characters at most.' }),
+    attempts: Type.Integer(),
+  }),
+)
+
+/**
+ * Published when a run of a scheduled task fails, where the plugin `events` is loaded: what alerts and rules listen to. It
+ * commits together with the record of the run. Runs that are aborted or lost are no failures.
+ */
+export const scheduledTaskFailed = event(
+  'scheduler.task.failed',
+  Type.Object({
+    task: Type.String(),
+    error: Type.String({ description: 'Message of what the task threw, with secrets masked; 500 characters at most.' }),
+    startedAt: Type.String({ format: 'date-time' }),
+    consecutiveFailures: Type.Integer({
+      minimum: 1,
+      description: 'Failed runs since the last that succeeded, this one included, as far as the history goes back.',
+    }),
+  }),
+)
+
+/** Published after a successful installation; the rule `install.execution.completed` listens to it. Holds no secret. */
+export const InstallCompletedEvent = event(
+  'install.execution.completed',
+  Type.Object({
+    sessionId: Type.String(),
+    completedAt: Type.String(),
+    restartSuggested: Type.Boolean(),
+    logCount: Type.Integer(),
+    message: Type.String(),
+  }),
+)
+
+/** Published after a failed installation; the rule `install.execution.failed` listens to it. Holds no secret. */
+export const InstallExecutionFailedEvent = event(
+  'install.execution.failed',
+  Type.Object({
+    sessionId: Type.String(),
+    failedAt: Type.String(),
+    failedStepCode: Type.String(),
+    stepMessage: Type.String(),
+    failedStepCount: Type.Integer(),
+    logCount: Type.Integer(),
+    message: Type.String(),
+  }),
+)

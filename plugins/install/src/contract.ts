@@ -1,4 +1,3 @@
-import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
@@ -244,32 +243,6 @@ export const schemaView = Type.Object({
 })
 export type SchemaView = Static<typeof schemaView>
 
-/** Published after a successful installation; the rule `install.execution.completed` listens to it. Holds no secret. */
-export const InstallCompletedEvent = event(
-  'install.execution.completed',
-  Type.Object({
-    sessionId: Type.String(),
-    completedAt: Type.String(),
-    restartSuggested: Type.Boolean(),
-    logCount: Type.Integer(),
-    message: Type.String(),
-  }),
-)
-
-/** Published after a failed installation; the rule `install.execution.failed` listens to it. Holds no secret. */
-export const InstallExecutionFailedEvent = event(
-  'install.execution.failed',
-  Type.Object({
-    sessionId: Type.String(),
-    failedAt: Type.String(),
-    failedStepCode: Type.String(),
-    stepMessage: Type.String(),
-    failedStepCount: Type.Integer(),
-    logCount: Type.Integer(),
-    message: Type.String(),
-  }),
-)
-
 /** A file of the install page. */
 export interface PageAsset {
   readonly body: Uint8Array
@@ -337,3 +310,5 @@ export interface InstallAudit {
  * requires the service by its id: `quickstart-cleanup` does.
  */
 export const installAudit = service<InstallAudit>('install.audit', { from: '@plinth/install' })
+
+export { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'

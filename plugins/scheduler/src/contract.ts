@@ -1,5 +1,4 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
 
@@ -85,19 +84,4 @@ export interface Scheduler {
 
 export const scheduler = service<Scheduler>('scheduler', { from: '@plinth/scheduler' })
 
-/**
- * Published when a run of a scheduled task fails, where the plugin `events` is loaded: what alerts and rules listen to. It
- * commits together with the record of the run. Runs that are aborted or lost are no failures.
- */
-export const scheduledTaskFailed = event(
-  'scheduler.task.failed',
-  Type.Object({
-    task: Type.String(),
-    error: Type.String({ description: 'Message of what the task threw, with secrets masked; 500 characters at most.' }),
-    startedAt: Type.String({ format: 'date-time' }),
-    consecutiveFailures: Type.Integer({
-      minimum: 1,
-      description: 'Failed runs since the last that succeeded, this one included, as far as the history goes back.',
-    }),
-  }),
-)
+export { scheduledTaskFailed } from '@plinth/events'
