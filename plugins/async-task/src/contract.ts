@@ -1,5 +1,4 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
 import type { Static, TSchema } from 'typebox'
 import type { CsvColumn } from './csv.ts'

@@ -1,5 +1,4 @@
 import type { FoundPage, PageWindow } from '@plinth/database'
-import { Type } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
 
 /** Why a run began: its delay was over, or somebody asked for it. */
