@@ -13,6 +13,7 @@ import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
 import openPlatform from '@plinth/open-platform'
+import outgoingHttp from '@plinth/outgoing-http'
 import quickstartCleanup from '@plinth/quickstart-cleanup'
 import rateLimit from '@plinth/rate-limit'
 import localTokenBucket from '@plinth/rate-limit-stores/local-token-bucket'
@@ -41,6 +42,7 @@ export default defineProduct({
     logChannel,
     memoryChannel,
     openPlatform,
+    outgoingHttp,
     quickstartCleanup,
     rateLimit,
     localTokenBucket,

@@ -1,0 +1,119 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { OutgoingHttpError } from './contract.ts'
+
+/** What the operator opens besides public addresses. */
+export interface AddressSettings {
+  readonly allowedHosts: readonly string[]
+  readonly allowedCidrs: readonly string[]
+  readonly allowedPorts: readonly string[]
+  readonly allowHttp: boolean
+}
+
+/** A name, `*.` and a name, an IPv4 address or an IPv6 address in brackets; perhaps with a port. */
+export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
+
+const usualPorts = ['443', '8443', '80']
+
+/** Ranges that belong to a network of somebody; a host that the operator names may have such an address. */
+const privateRanges: readonly string[] = ['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']
+
+/** All global unicast addresses that are assigned (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+/** Answers inside every virtual machine of Azure, for the machine itself. */
+const azurePlatform = '168.63.129.16'
+
+/** IPv4 inside IPv6 (`::ffff:0:0/96`) counts as IPv4. Ranges that hold IPv4 addresses otherwise (NAT64, 6to4, Teredo) are not public. */
+function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'special' {
+  const range = address.range()
+  if (privateRanges.includes(range)) return 'private'
+  const isGlobal = address instanceof ipaddr.IPv4 ? address.toString() !== azurePlatform : address.match(globalUnicast)
+  return range === 'unicast' && isGlobal ? 'public' : 'special'
+}
+
+const withoutDot = (host: string) => host.toLowerCase().replace(/\.$/, '')
+const withoutBrackets = (host: string) => host.replace(/^\[(.*)\]$/, '$1')
+
+interface AllowedHost {
+  readonly host: string
+  readonly port: string | undefined
+}
+
+/** Decides where requests may go. Read-only: a change of the settings makes a new one. */
+export class AddressRules {
+  readonly #hosts: readonly AllowedHost[]
+  readonly #cidrs: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
+  readonly #ports: ReadonlySet<string>
+  readonly #allowHttp: boolean
+
+  constructor({ allowedHosts, allowedCidrs, allowedPorts, allowHttp }: AddressSettings) {
+    this.#hosts = allowedHosts.map((entry) => {
+      const [, host = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.includes(']') ? entry.replace('[', '') : entry) ?? []
+      return { host: withoutDot(host.replace(']', '')), port }
+    })
+    this.#cidrs = allowedCidrs.map((range) => {
+      const [address = '', prefix] = range.split('/')
+      const parsed = ipaddr.process(address)
+      // A range of IPv4-mapped addresses is a range of IPv4 addresses.
+      const mapped = parsed.kind() === 'ipv4' && address.includes(':') ? 96 : 0
+      const width = parsed.kind() === 'ipv4' ? 32 : 128
+      return [parsed, prefix === undefined ? width : Math.max(0, Number(prefix) - mapped)]
+    })
+    this.#ports = new Set([...usualPorts, ...allowedPorts])
+    this.#allowHttp = allowHttp
+  }
+
+  /**
+   * The address to connect to: as the URL standard writes it (decimal, octal, hexadecimal, short and full-width forms of an
+   * IPv4 address become dotted ones), without the trailing dot of its host.
+   *
+   * @throws OutgoingHttpError
+   */
+  checked(address: string | URL): URL {
+    const url = URL.parse(String(address))
+    if (url === null) throw new OutgoingHttpError('url-refused', 'The address is not a URL', undefined)
+    const host = withoutDot(url.hostname)
+    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+      throw new OutgoingHttpError('url-refused', 'The address is neither https nor http', undefined)
+    }
+    url.hostname = host
+    const { origin } = url
+    if (url.protocol === 'http:' && !this.#allowHttp) {
+      const text = 'Unencrypted requests are not allowed; use https, or set platform.outgoing-http.allow-http'
+      throw new OutgoingHttpError('url-refused', text, origin)
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new OutgoingHttpError('url-refused', 'The address holds a user name or a password', origin)
+    }
+    const port = url.port || (url.protocol === 'https:' ? '443' : '80')
+    if (!this.#ports.has(port) && !this.#named(withoutBrackets(host)).some((entry) => entry.port === port)) {
+      const text = `The port ${port} is not allowed; see platform.outgoing-http.allowed-ports`
+      throw new OutgoingHttpError('port-refused', text, origin)
+    }
+    const literal = withoutBrackets(host)
+    if (isIP(literal) !== 0 && !this.allows(literal, literal)) throw this.refusal(origin)
+    return url
+  }
+
+  /** Whether a request to this host may connect to this address. */
+  allows(host: string, address: string): boolean {
+    if (!ipaddr.isValid(address)) return false
+    const parsed = ipaddr.process(address)
+    const kind = kindOf(parsed)
+    if (kind === 'public') return true
+    if (kind === 'private' && this.#named(withoutDot(host)).length > 0) return true
+    return this.#cidrs.some(([range, prefix]) => range.kind() === parsed.kind() && parsed.match(range, prefix))
+  }
+
+  refusal(origin: string | undefined): OutgoingHttpError {
+    const text =
+      'The host has an address that is not public; see platform.outgoing-http.allowed-hosts and allowed-cidrs'
+    return new OutgoingHttpError('address-refused', text, origin)
+  }
+
+  #named(host: string): readonly AllowedHost[] {
+    return this.#hosts.filter((entry) =>
+      entry.host.startsWith('*.') ? host.endsWith(entry.host.slice(1)) : entry.host === host,
+    )
+  }
+}

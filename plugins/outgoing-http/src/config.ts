@@ -1,0 +1,71 @@
+import { key } from '@plinth/kernel'
+import { hostRule } from './address-rules.ts'
+
+const wait = (en: string, zhCN: string, standard: string) =>
+  key.duration({
+    title: { en, 'zh-CN': zhCN },
+    default: standard,
+    minimum: '1ms',
+    maximum: '10m',
+    reload: 'live',
+  })
+
+export const keys = {
+  'platform.outgoing-http.allowed-hosts': key.stringList({
+    title: { en: 'Hosts on private networks', 'zh-CN': '允许访问的内网主机' },
+    description: {
+      en: 'Outgoing requests reach public addresses only. These hosts may have private ones: a name, an IP address or *.name, with a port where it is not 443, 8443 or 80, such as gotify.lan:8080.',
+      'zh-CN':
+        '外发请求只能访问公网地址；此处列出的主机可以使用内网地址：主机名、IP 地址或 *.名称，端口不是 443、8443、80 时须写明，例如 gotify.lan:8080。',
+    },
+    default: [],
+    maxItems: 1000,
+    items: { pattern: hostRule },
+    reload: 'live',
+  }),
+  'platform.outgoing-http.allowed-cidrs': key.cidrList({
+    title: { en: 'Ranges of private addresses', 'zh-CN': '允许访问的内网网段' },
+    description: {
+      en: 'Outgoing requests may reach these ranges besides public addresses, under any name.',
+      'zh-CN': '除公网地址外，外发请求还可以访问这些网段，不限主机名。',
+    },
+    default: [],
+    maxItems: 1000,
+    reload: 'live',
+  }),
+  'platform.outgoing-http.allowed-ports': key.stringList({
+    title: { en: 'More ports', 'zh-CN': '其他允许的端口' },
+    description: {
+      en: 'Outgoing requests may use these ports besides 443, 8443 and 80.',
+      'zh-CN': '除 443、8443、80 外，外发请求还可以使用这些端口。',
+    },
+    default: [],
+    maxItems: 1000,
+    items: { pattern: '^[1-9][0-9]{0,4}$' },
+    reload: 'live',
+  }),
+  'platform.outgoing-http.allow-http': key.boolean({
+    title: { en: 'Allow unencrypted requests', 'zh-CN': '允许未加密的请求' },
+    description: {
+      en: 'Off: only https addresses are reached.',
+      'zh-CN': '关闭时只能访问 https 地址。',
+    },
+    default: false,
+    reload: 'live',
+  }),
+  'platform.outgoing-http.deadline': wait('Deadline of an outgoing request', '外发请求的总时限', '15s'),
+  'platform.outgoing-http.connect-timeout': wait('Time to connect', '建立连接的时限', '3s'),
+  'platform.outgoing-http.header-timeout': wait('Time to the beginning of the answer', '等待响应头的时限', '10s'),
+  'platform.outgoing-http.body-timeout': wait('Longest silence within an answer', '响应内容的最长静默时间', '10s'),
+  'platform.outgoing-http.max-response-size': key.bytes({
+    title: { en: 'Largest answer', 'zh-CN': '响应大小上限' },
+    description: {
+      en: 'No more of an answer is read; then the connection is closed.',
+      'zh-CN': '只读取这么多响应内容，之后关闭连接。',
+    },
+    default: '64KiB',
+    minimum: 1,
+    maximum: '64MiB',
+    reload: 'live',
+  }),
+}

@@ -1,0 +1,48 @@
+import type { Consumer } from '@plinth/kernel'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from './contract.ts'
+
+const names = {
+  requests: 'platform_outgoing_http_requests_total',
+  seconds: 'platform_outgoing_http_request_duration_seconds',
+}
+
+/** Counts by the plugin that asks and by what became of the request: tags are bounded, never hosts. */
+export function outgoingMetrics(registry: Registry) {
+  const requests = new Counter({
+    name: names.requests,
+    help: 'Outgoing HTTP requests by plugin and outcome: a class of statuses, or why no answer came',
+    labelNames: ['plugin', 'outcome'],
+    registers: [registry],
+  })
+  const seconds = new Histogram({
+    name: names.seconds,
+    help: 'Seconds of outgoing HTTP requests by plugin, answered or not',
+    labelNames: ['plugin'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  })
+  const measured = async ({ id: plugin }: Consumer, work: () => Promise<OutgoingResponse>) => {
+    const end = seconds.startTimer({ plugin })
+    try {
+      const answer = await work()
+      requests.inc({ plugin, outcome: `${Math.trunc(answer.status / 100)}xx` })
+      return answer
+    } catch (error) {
+      requests.inc({ plugin, outcome: isOutgoingHttpError(error) ? error.code : 'failed' })
+      throw error
+    } finally {
+      end()
+    }
+  }
+  return {
+    /** The client as one plugin sees it. */
+    measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
+      request: (request) => measured(consumer, () => client.request(request)),
+      check: (url) => client.check(url),
+    }),
+    stop: () => {
+      for (const name of Object.values(names)) registry.removeSingleMetric(name)
+    },
+  }
+}

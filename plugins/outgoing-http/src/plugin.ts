@@ -1,0 +1,38 @@
+import { lookup } from 'node:dns'
+import { metrics } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { OutgoingHttpClient } from './client.ts'
+import { keys } from './config.ts'
+import { outgoingHttp } from './contract.ts'
+import { outgoingMetrics } from './metrics.ts'
+
+/** The one way out for HTTP requests whose address somebody may choose. */
+export default definePlugin({
+  id: 'outgoing-http',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { metrics: optional(metrics) },
+  provides: [outgoingHttp],
+  config: keys,
+  setup({ services, config, clock, provideEach, onStop }) {
+    const settings = () => ({
+      allowedHosts: config.get('platform.outgoing-http.allowed-hosts'),
+      allowedCidrs: config.get('platform.outgoing-http.allowed-cidrs'),
+      allowedPorts: config.get('platform.outgoing-http.allowed-ports'),
+      allowHttp: config.get('platform.outgoing-http.allow-http'),
+      deadlineMs: config.get('platform.outgoing-http.deadline'),
+      connectTimeoutMs: config.get('platform.outgoing-http.connect-timeout'),
+      headerTimeoutMs: config.get('platform.outgoing-http.header-timeout'),
+      bodyTimeoutMs: config.get('platform.outgoing-http.body-timeout'),
+      maxResponseBytes: config.get('platform.outgoing-http.max-response-size'),
+    })
+    const client = new OutgoingHttpClient({ settings, clock, lookup })
+    onStop(() => client.stop())
+    for (const name of ['allowed-hosts', 'allowed-cidrs', 'allowed-ports', 'allow-http', 'connect-timeout'] as const) {
+      config.onChange(`platform.outgoing-http.${name}`, () => client.reload())
+    }
+    const measured = services.metrics && outgoingMetrics(services.metrics)
+    if (measured !== undefined) onStop(measured.stop)
+    provideEach(outgoingHttp, (consumer) => measured?.measuring(client, consumer) ?? client)
+  },
+})

@@ -1,0 +1,308 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import http, { metrics } from '@plinth/http'
+import { defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import outgoingPlugin, { isOutgoingHttpError, type OutgoingHttpError, outgoingHttp } from '@plinth/outgoing-http'
+import t, { type Test } from 'tap'
+import { type Lookup, OutgoingHttpClient, type OutgoingSettings } from '../src/client.ts'
+
+const standard: OutgoingSettings = {
+  allowedHosts: [],
+  allowedCidrs: [],
+  allowedPorts: [],
+  allowHttp: true,
+  deadlineMs: 5000,
+  connectTimeoutMs: 1000,
+  headerTimeoutMs: 5000,
+  bodyTimeoutMs: 5000,
+  maxResponseBytes: 1024,
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A server on loopback that remembers what it was asked. */
+async function server(t: Test, answer: Answer = (_, response) => response.end('ok')) {
+  const requests: IncomingMessage[] = []
+  const closed: Promise<void>[] = []
+  const listening = createServer((request, response) => {
+    requests.push(request)
+    closed.push(new Promise((resolve) => request.socket.once('close', () => resolve())))
+    request.resume()
+    request.once('end', () => answer(request, response))
+  })
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    listening.closeAllConnections()
+    listening.close()
+  })
+  const { port } = listening.address() as AddressInfo
+  const arrived = async (count: number) => {
+    while (requests.length < count) await once(listening, 'request')
+  }
+  return { port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}`, requests, closed, arrived }
+}
+
+const nobody: Lookup = (_, __, callback) => callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), [])
+const answering =
+  (...answers: readonly string[][]): Lookup =>
+  (_, __, callback) => {
+    const addresses = answers.length > 1 ? (answers as string[][]).shift() : answers[0]
+    callback(
+      null,
+      (addresses ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    )
+  }
+
+function client(t: Test, settings: Partial<OutgoingSettings> = {}, lookup: Lookup = nobody, clock = manualClock()) {
+  const made = new OutgoingHttpClient({ settings: () => ({ ...standard, ...settings }), clock, lookup })
+  t.teardown(() => made.stop())
+  return made
+}
+
+async function failure(work: Promise<unknown>): Promise<OutgoingHttpError> {
+  try {
+    await work
+  } catch (error) {
+    if (isOutgoingHttpError(error)) return error
+    throw error
+  }
+  throw new Error('it was answered')
+}
+
+t.test('N-057 what is not public is refused in every spelling, and never asked', async (t) => {
+  const there = await server(t)
+  const { port } = there
+  const outgoing = client(t, { allowedPorts: [String(port)] })
+  const hosts = [
+    ...['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '１２７.０.０.１', '127.0.0.1.', '0', '0.0.0.0'],
+    ...['10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '169.254.169.254', '192.0.0.192', '198.18.0.1'],
+    ...['192.0.2.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '168.63.129.16'],
+    ...['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[fe80::1]', '[fd00:ec2::254]'],
+    ...['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2001:0:7f00:1::]', '[fec0::1]', '[ff02::1]'],
+    ...['[2001:db8::1]', '[::2]', '[4000::1]'],
+  ]
+  for (const host of hosts) {
+    const error = await failure(outgoing.request({ url: `http://${host}:${port}/secret-path` }))
+    t.match(error, { code: 'address-refused', mayHaveArrived: false }, host)
+    t.notMatch(JSON.stringify([error.message, error.stack, Object.entries(error)]), 'secret-path')
+  }
+  for (const host of ['1.1.1.1', '8.8.8.8', '[2606:4700:4700::1111]', '[::ffff:1.1.1.1]', 'example.com']) {
+    t.doesNotThrow(() => outgoing.check(`https://${host}/`), host)
+  }
+  t.equal(there.requests.length, 0)
+})
+
+t.test('names lead only where their addresses may be reached', async (t) => {
+  const there = await server(t)
+  const { port } = there
+  const request = { url: `http://hook.example.com:${port}/` }
+  const settings = { allowedPorts: [String(port)] }
+  for (const address of ['127.0.0.1', '::1', '169.254.169.254', '::ffff:127.0.0.1']) {
+    const error = await failure(client(t, settings, answering([address])).request(request))
+    t.match(error, { code: 'address-refused', mayHaveArrived: false }, address)
+  }
+  const mixed = client(t, settings, answering(['93.184.215.14', '127.0.0.1']))
+  t.match(await failure(mixed.request(request)), { code: 'address-refused' }, 'one private address among public ones')
+  t.match(await failure(client(t, settings).request(request)), { code: 'host-unknown', mayHaveArrived: false })
+  t.equal(there.requests.length, 0)
+
+  // effect of platform.outgoing-http.allowed-cidrs: the name does not matter, the address does
+  const opened = client(t, { ...settings, allowedCidrs: ['127.0.0.0/8'] }, answering(['127.0.0.1']))
+  t.match(await opened.request(request), { status: 200, body: 'ok' })
+  t.equal(there.requests[0]?.headers.host, `hook.example.com:${port}`)
+  const mapped = client(t, { ...settings, allowedCidrs: ['::ffff:127.0.0.0/104'] }, answering(['127.0.0.1']))
+  t.equal((await mapped.request(request)).status, 200, 'a range of mapped addresses is one of IPv4 addresses')
+
+  // effect of platform.outgoing-http.allowed-hosts
+  for (const entry of [`hook.example.com:${port}`, `HOOK.example.com.:${port}`, `*.example.com:${port}`]) {
+    const named = client(t, { allowedHosts: [entry] }, answering(['127.0.0.1']))
+    t.equal((await named.request(request)).status, 200, entry)
+    t.equal((await named.request({ url: `http://hook.example.com.:${port}/` })).status, 200, `${entry}, with a dot`)
+    const other = await failure(named.request({ url: `http://example.org:${port}/` }))
+    t.match(other, { code: 'port-refused' })
+  }
+  const literal = client(t, { allowedHosts: [there.host] })
+  t.equal((await literal.request({ url: there.url })).status, 200)
+  const metadata = client(t, { allowedHosts: [`hook.example.com:${port}`] }, answering(['169.254.169.254']))
+  t.match(
+    await failure(metadata.request(request)),
+    { code: 'address-refused' },
+    'a named host opens private ranges only',
+  )
+})
+
+t.test('a name that answers another address the second time gains nothing', async (t) => {
+  const there = await server(t)
+  const settings = { allowedPorts: [String(there.port)], allowedCidrs: ['127.0.0.1/32'] }
+  const rebinding = client(t, settings, answering(['127.0.0.1'], ['127.0.0.2']))
+  const request = { url: `http://rebind.example.com:${there.port}/` }
+  t.equal((await rebinding.request(request)).status, 200, 'the socket connects to the address that was checked')
+  t.equal(there.requests[0]?.socket.localAddress, '127.0.0.1')
+  rebinding.reload()
+  t.match(await failure(rebinding.request(request)), { code: 'address-refused' }, 'each connection is checked anew')
+  t.equal(there.requests.length, 1)
+})
+
+t.test('protocol, port, user name and form of an address', async (t) => {
+  const outgoing = client(t, { allowHttp: false })
+  const cases: [string, string][] = [
+    // effect of platform.outgoing-http.allow-http
+    ['http://example.com/', 'url-refused'],
+    ['ftp://example.com/', 'url-refused'],
+    ['file:///etc/passwd', 'url-refused'],
+    ['not a url', 'url-refused'],
+    ['https://user:pass-word@example.com/', 'url-refused'],
+    ['https://user@example.com/', 'url-refused'],
+    // effect of platform.outgoing-http.allowed-ports
+    ['https://example.com:22/', 'port-refused'],
+    ['https://example.com:6379/', 'port-refused'],
+  ]
+  for (const [url, code] of cases) {
+    const error = await failure(outgoing.request({ url }))
+    t.match(error, { code, mayHaveArrived: false }, url)
+    t.notMatch(error.message, 'pass-word')
+    t.throws(() => outgoing.check(url), { code })
+  }
+  for (const url of ['https://example.com/', 'https://example.com:8443/', 'https://example.com:80/'])
+    outgoing.check(url)
+  t.throws(() => outgoing.check('http://example.com/'), { message: /^http:\/\/example\.com: Unencrypted/ })
+  const bad = { url: 'https://example.com/', headers: { 'x-token': 'one\r\ntwo-secret: 1' } }
+  const error = await failure(client(t, {}, answering(['93.184.215.14'])).request(bad))
+  t.match(error, { code: 'request-refused', mayHaveArrived: false })
+  t.notMatch(error.message, 'two-secret')
+})
+
+t.test('what is sent and what comes back', async (t) => {
+  const there = await server(t, async (request, response) => {
+    response.writeHead(request.url === '/moved' ? 302 : 201, { location: '/other', 'x-two': ['a', 'b'] }).end('grüße')
+  })
+  const outgoing = client(t, { allowedHosts: [there.host] })
+  const headers = { 'Content-Type': 'application/json', 'Accept-Encoding': 'gzip' }
+  const answer = await outgoing.request({ url: `${there.url}/a?b=c%2Bd`, headers, body: '{"a":1}' })
+  t.match(answer, { status: 201, body: 'grüße', truncated: false, headers: { 'x-two': 'a, b' } })
+  const [first] = there.requests
+  t.match(first, { method: 'POST', url: '/a?b=c%2Bd' })
+  t.match(first?.headers, { 'content-type': 'application/json', 'accept-encoding': 'identity', 'content-length': '7' })
+
+  t.match(await outgoing.request({ url: `${there.url}/moved`, method: 'GET' }), { status: 302, body: 'grüße' })
+  t.equal(there.requests.length, 2, 'a redirect is not followed')
+})
+
+t.test('no more of an answer is read than may be', async (t) => {
+  const there = await server(t, (_, response) => {
+    const write = () => {
+      while (response.write('x'.repeat(4096)));
+    }
+    response.on('drain', write)
+    write()
+  })
+  const outgoing = client(t, { allowedHosts: [there.host] })
+  const answer = await outgoing.request({ url: there.url })
+  t.match(answer, { status: 200, truncated: true })
+  t.equal(answer.body.length, 1024, 'effect of platform.outgoing-http.max-response-size')
+  await there.closed[0]
+  t.pass('the socket is destroyed')
+  t.equal((await outgoing.request({ url: there.url, maxResponseBytes: 10 })).body.length, 10)
+})
+
+t.test('every wait has an end, and the socket ends with it', async (t) => {
+  const hanging = await server(t, () => {})
+  const settings = { allowedHosts: [hanging.host] }
+  const clock = manualClock()
+  const outgoing = client(t, settings, nobody, clock)
+  const late = failure(outgoing.request({ url: `${hanging.url}/secret` }))
+  await hanging.arrived(1)
+  clock.advance(5000)
+  t.match(await late, { code: 'deadline-exceeded', mayHaveArrived: true, origin: hanging.url })
+  await hanging.closed[0]
+  // effect of platform.outgoing-http.deadline, which a caller may change
+  const soon = failure(outgoing.request({ url: hanging.url, deadlineMs: 10 }))
+  await hanging.arrived(2)
+  clock.advance(10)
+  t.match(await soon, { code: 'deadline-exceeded', message: /within 10 ms/ })
+
+  const controller = new AbortController()
+  const given = failure(outgoing.request({ url: hanging.url, signal: controller.signal }))
+  await hanging.arrived(3)
+  controller.abort(new Error('with a secret'))
+  t.match(await given, { code: 'aborted', mayHaveArrived: true, message: /Given up$/ })
+  await hanging.closed[2]
+  const before = await failure(outgoing.request({ url: hanging.url, signal: controller.signal }))
+  t.match(before, { code: 'aborted', mayHaveArrived: false }, 'aborted before: nothing is sent')
+  t.equal(hanging.requests.length, 3)
+
+  // effect of platform.outgoing-http.header-timeout
+  const silent = client(t, { ...settings, headerTimeoutMs: 20 })
+  t.match(await failure(silent.request({ url: hanging.url })), { code: 'answer-timeout', mayHaveArrived: true })
+
+  // effect of platform.outgoing-http.body-timeout
+  const slow = await server(t, (_, response) => response.writeHead(200).write('begun'))
+  const stalled = client(t, { allowedHosts: [slow.host], bodyTimeoutMs: 20 })
+  t.match(await failure(stalled.request({ url: slow.url })), { code: 'answer-timeout', mayHaveArrived: true })
+  await slow.closed[0]
+})
+
+t.test('what cannot be reached was not sent; what was cut off may have arrived', async (t) => {
+  const gone = await server(t)
+  const free = createSocketServer()
+  await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
+  const { port } = free.address() as AddressInfo
+  await new Promise((resolve) => free.close(resolve))
+  const refused = await failure(
+    client(t, { allowedHosts: [`127.0.0.1:${port}`] }).request({ url: `http://127.0.0.1:${port}/` }),
+  )
+  t.match(refused, { code: 'connect-failed', mayHaveArrived: false, message: /\(ECONNREFUSED\)$/ })
+
+  const plain = await failure(client(t, { allowedHosts: [gone.host] }).request({ url: `https://${gone.host}/` }))
+  t.match(plain, { mayHaveArrived: false, code: /tls-failed|connect-failed/ }, 'no TLS there')
+
+  const cutting = await server(t, (request) => request.socket.destroy())
+  const lost = await failure(client(t, { allowedHosts: [cutting.host] }).request({ url: cutting.url }))
+  t.match(lost, { code: 'connection-lost', mayHaveArrived: true })
+
+  const garbage = createSocketServer((socket) => socket.on('error', () => {}).end('no HTTP at all\r\n\r\n'))
+  await new Promise<void>((resolve) => garbage.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => garbage.close())
+  const host = `127.0.0.1:${(garbage.address() as AddressInfo).port}`
+  const odd = await failure(client(t, { allowedHosts: [host] }).request({ url: `http://${host}/` }))
+  t.match(odd, { mayHaveArrived: true, code: /answer-invalid|connection-lost/ })
+
+  // effect of platform.outgoing-http.connect-timeout: a name that nobody resolves
+  const never: Lookup = () => {}
+  const waiting = client(t, { connectTimeoutMs: 20 }, never)
+  const timedOut = await failure(waiting.request({ url: 'https://slow.example.com/' }))
+  t.match(timedOut, { code: 'connect-timeout', mayHaveArrived: false })
+})
+
+t.test('one client for a product: keys count while it runs, requests are measured, stop ends them', async (t) => {
+  const there = await server(t, (request, response) => {
+    if (request.url !== '/hang') response.writeHead(request.url === '/no' ? 404 : 200).end()
+  })
+  const product = defineProduct({ name: 'outgoing', plugins: [outgoingPlugin, http] })
+  const set = { 'platform.http.port': '0', 'platform.outgoing-http.allow-http': 'true' }
+  const running = await startForTest(product, { set })
+  const outgoing = running.service(outgoingHttp)
+  t.match(await failure(outgoing.request({ url: there.url })), { code: 'port-refused' }, 'refused by default')
+  const report = await running.config.apply([
+    { by: 'key', name: 'platform.outgoing-http.allowed-hosts', written: [there.host], place: 'row 1' },
+  ])
+  t.same(report.problems, [])
+  t.equal((await outgoing.request({ url: there.url })).status, 200)
+  t.equal((await outgoing.request({ url: `${there.url}/no` })).status, 404)
+  const text = await running.service(metrics).metrics()
+  for (const [outcome, count] of [
+    ['2xx', 1],
+    ['4xx', 1],
+    ['port-refused', 1],
+  ] as const) {
+    t.match(text, `platform_outgoing_http_requests_total{plugin="kernel",outcome="${outcome}"} ${count}`)
+  }
+  t.match(text, /platform_outgoing_http_request_duration_seconds_count\{plugin="kernel"\} 3/)
+  const hanging = failure(outgoing.request({ url: `${there.url}/hang` }))
+  await there.arrived(3)
+  await running.stop('test ended')
+  t.match(await hanging, { code: 'stopped', mayHaveArrived: true })
+  t.match(await failure(outgoing.request({ url: there.url })), { code: 'stopped', mayHaveArrived: false })
+})
