@@ -184,7 +184,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Of ten: six delivered, two that wait for their next attempt, one behind a failed head, one failed.
+      // Of ten: six delivered, one that waits for its next attempt and one for its time, one behind a failed head, one failed.
       table: 'outbox_event',
       rows: events,
       row: (word, rows) => ({
@@ -193,7 +193,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         payload: `'{"orderId":' || i || ',"amount":"12.50"}'`,
         stream_key: `case when i % 10 = 8 then 'blocked-' || (i / 10 % ${heads}) when ${isHead} then 'blocked-' || (i / 10) end`,
         position: `case when i % 10 = 8 then 1 + i / 10 when ${isHead} then 0 end`,
-        status: `case when i % 10 < 6 then 'delivered' when i % 10 = 9 then 'failed' else 'pending' end`,
+        status: `case when i % 10 < 6 then 'delivered' when i % 10 = 9 then 'failed' when i % 10 = 7 then 'scheduled' else 'pending' end`,
         attempts: `case when i % 10 = 9 then 10 when i % 10 in (6, 7) then 3 else 1 end`,
         next_at: `case when i % 10 = 8 then ${word.moment(String(Date.UTC(9999, 0, 1)))}
           when i % 10 in (6, 7) then ${word.moment(`${now} + ${dayMs} + i`)} else ${everyMoment(rows, word)} end`,

@@ -19,11 +19,11 @@ export class Backlog {
     this.#clock = clock
   }
 
-  /** Events that wait or are given up, at most `mostCounted` of each; read again after 15 seconds. */
+  /** Events that wait, for their time too, or are given up, at most `mostCounted` of each; read again after 15 seconds. */
   open(): Promise<ReadonlyMap<OutboxState, number>> {
     const now = this.#clock.monotonic()
     if (this.#kept === undefined || now >= this.#kept.until) {
-      const counts = this.#count(['pending', 'failed'])
+      const counts = this.#count(['scheduled', 'pending', 'failed'])
       this.#kept = { until: now + keptMs, counts }
       counts.catch(() => {
         this.#kept = undefined

@@ -33,6 +33,14 @@ export interface PublishOptions {
    * there is no order. Until it commits, the transaction holds up others that publish under the same key.
    */
   readonly key?: string
+  /**
+   * Milliseconds since the epoch, at most ten years ahead: the event is `scheduled` and not delivered before that moment, by
+   * the clock of the database, and within the poll interval after it. A moment that is past delivers at once. Not together
+   * with a key: what waits would hold up what was published later.
+   */
+  readonly notBefore?: number
+  /** The same as a delay from now, in milliseconds, so that the clock of this process has no part in it. One of the two. */
+  readonly delayMs?: number
 }
 
 /** An event as a handler sees it. */
@@ -78,7 +86,7 @@ export interface Events {
    * that commits, otherwise in its own. It is delivered after the commit, at least once, also when the process dies.
    *
    * @returns id of the event
-   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`
+   * @throws PlinthError `PLINTH_EVENTS_PAYLOAD`, `PLINTH_EVENTS_KEY`, `PLINTH_EVENTS_NOT_BEFORE`
    */
   publish<T>(ref: EventRef<T>, payload: T, options?: PublishOptions): Promise<number>
   /**

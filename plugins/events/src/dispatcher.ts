@@ -188,7 +188,7 @@ export class Dispatcher {
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
     // Its lease may seem to have run out, when the clock was moved: it is still being delivered here.
-    if (event === null || event.status !== 'pending' || this.#inWork.has(event.id)) return
+    if (event === null || !['scheduled', 'pending'].includes(event.status) || this.#inWork.has(event.id)) return
     this.#inWork.add(event.id)
     try {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)

@@ -2,10 +2,10 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
 /**
- * `pending`: to be delivered, or being delivered while it has a lease. `failed`: given up; waits for an operator.
- * `delivered` and `skipped` are final.
+ * `scheduled`: not to be delivered before its time. `pending`: to be delivered, or being delivered while it has a lease.
+ * `failed`: given up; waits for an operator. `delivered` and `skipped` are final.
  */
-export const outboxStates = ['pending', 'delivered', 'failed', 'skipped'] as const
+export const outboxStates = ['scheduled', 'pending', 'delivered', 'failed', 'skipped'] as const
 export type OutboxState = (typeof outboxStates)[number]
 
 /** `nextAt` of an event that waits for nothing: before any time that a clock tells. */
@@ -40,6 +40,8 @@ export const OutboxEvent = defineEntity({
     attempts: column.integer(),
     /** Not before this moment: the next retry, or the end of the lease; `dueAtOnce` or `waitsForItsTurn`. */
     nextAt: column.timestamp(),
+    /** As it was published; `nextAt` of a scheduled event. */
+    notBefore: column.timestamp().nullable(),
     /** Token of the claim under which it is being delivered. */
     leaseToken: column.text(36).nullable(),
     lastError: column.text(500).nullable(),

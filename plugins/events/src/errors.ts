@@ -10,4 +10,6 @@ export const eventsError = errorTable({
     Hand over what the schema of the event describes, in values that JSON can carry, at most 1 MiB.`,
   PLINTH_EVENTS_KEY: `An event "{{event}}" was published under a key that cannot be one.
     Use 1 to 200 characters without control characters.`,
+  PLINTH_EVENTS_NOT_BEFORE: `An event "{{event}}" was published with a time that it cannot have: {{reason}}.
+    Give whole milliseconds, at most ten years ahead, as notBefore or as delayMs, and no ordering key.`,
 })

@@ -49,11 +49,11 @@ export class OutboxAdmin {
   }
 
   /**
-   * Gives an event that is failed or pending all its attempts again, at once. What is being delivered at this moment may
+   * Gives an event that is failed, pending or scheduled all its attempts again, at once. What is being delivered at this moment may
    * be handled twice. Throws `events.event-unknown`, `events.event-finished`.
    */
   async replay(id: number): Promise<void> {
-    if ((await this.#replay({ id, status: { $in: ['failed', 'pending'] } })) === 0) await this.#refuse(id)
+    if ((await this.#replay({ id, status: { $in: ['failed', 'pending', 'scheduled'] } })) === 0) await this.#refuse(id)
   }
 
   /**
@@ -80,7 +80,7 @@ export class OutboxAdmin {
     return { affected, isMore: true }
   }
 
-  /** Leaves an event out that is failed or pending, so that later ones of its key go on. Throws like `replay`. */
+  /** Leaves an event out that is failed, pending or scheduled, so that later ones of its key go on. Throws like `replay`. */
   async skip(id: number): Promise<void> {
     const { event } = await this.one(id)
     if (!(await this.#parts.store.skip(event))) await this.#refuse(id)

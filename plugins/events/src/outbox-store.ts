@@ -30,7 +30,7 @@ const examined = 10
 const putAsideTogether = 500
 
 interface Candidate {
-  readonly kind: 'fresh' | 'timed' | 'stray' | 'waiting' | 'soon'
+  readonly kind: 'fresh' | 'timed' | 'stray' | 'scheduled' | 'waiting' | 'soon' | 'later'
   readonly id: unknown
   readonly stream_key: string | null
   readonly position: unknown
@@ -72,6 +72,7 @@ export class OutboxStore {
     const wait = this.#time.until('next_at')
     const columns = 'id, stream_key, position'
     const pending = `from outbox_event where status = 'pending' and`
+    const scheduled = `from outbox_event where status = 'scheduled' and`
     const rows = await this.#db.query<Candidate>(
       `select c.kind, c.id, c.stream_key, c.position, c.in_ms,
          (select p.position from outbox_event p where p.stream_key = c.stream_key and p.position is not null
@@ -82,25 +83,31 @@ export class OutboxStore {
                order by next_at, id limit ${lookSize}) timed
          union all select * from (select 'stray' as kind, ${columns}, 0 as in_ms ${pending} next_at > ${horizon.sql} and next_at < ?
                order by next_at, id limit ${lookSize}) stray
+         union all select * from (select 'scheduled' as kind, ${columns}, 0 as in_ms ${scheduled} next_at <= ${now.sql}
+               order by next_at, id limit ${lookSize}) scheduled
          union all select * from (select 'waiting' as kind, ${columns}, 0 as in_ms ${pending} next_at = ? and id > ?
                order by id limit ${examined}) waiting
          union all select * from (select 'soon' as kind, ${columns}, ${wait.sql} as in_ms ${pending} next_at > ${now.sql}
-               and next_at <= ${horizon.sql} order by next_at limit 1) soon) c`,
+               and next_at <= ${horizon.sql} order by next_at limit 1) soon
+         union all select * from (select 'later' as kind, ${columns}, ${wait.sql} as in_ms ${scheduled} next_at > ${now.sql}
+               order by next_at limit 1) later) c`,
       [
         ...[dueAtOnce, dueAtOnce, ...now.parameters, ...horizon.parameters, waitsForItsTurn],
+        ...now.parameters,
         ...[waitsForItsTurn, this.#examinedUpTo, ...wait.parameters, ...now.parameters, ...horizon.parameters],
+        ...[...wait.parameters, ...now.parameters],
       ],
     )
     const of = (...kinds: readonly Candidate['kind'][]) => rows.filter(({ kind }) => kinds.includes(kind))
     const waiting = of('waiting')
     this.#examinedUpTo = waiting.length < examined ? 0 : exactInteger(waiting.at(-1)?.id)
-    const due = of('fresh', 'timed', 'stray')
+    const due = of('fresh', 'timed', 'stray', 'scheduled')
     await this.#putAside(due.filter((candidate) => !isFirst(candidate)))
-    const [soon] = of('soon')
+    const waits = of('soon', 'later').map(({ in_ms }) => Math.max(0, Math.ceil(Number(in_ms))))
     return {
       ids: [...due, ...waiting].filter(isFirst).map(({ id }) => exactInteger(id)),
-      isMore: (['fresh', 'timed', 'stray'] as const).some((kind) => of(kind).length === lookSize),
-      nextInMs: soon === undefined ? undefined : Math.max(0, Math.ceil(Number(soon.in_ms))),
+      isMore: (['fresh', 'timed', 'stray', 'scheduled'] as const).some((kind) => of(kind).length === lookSize),
+      nextInMs: waits.length === 0 ? undefined : Math.min(...waits),
     }
   }
 
@@ -121,8 +128,8 @@ export class OutboxStore {
     const lease = this.#time.after(leaseMs)
     const due = this.#isDue()
     const taken = await this.#db.execute(
-      `update outbox_event set lease_token = ?, next_at = ${lease.sql}, attempts = attempts + 1
-       where id = ? and status = 'pending' and ${due.sql}`,
+      `update outbox_event set status = 'pending', lease_token = ?, next_at = ${lease.sql}, attempts = attempts + 1
+       where id = ? and ${due.sql}`,
       [token, ...lease.parameters, id, ...due.parameters],
     )
     return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
@@ -170,14 +177,14 @@ export class OutboxStore {
   /** Finishes an event that nobody handles, without a claim. False when it is not due or somebody else has it. */
   async pass({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
     const due = this.#isDue()
-    return this.#leave(streamKey ?? null, `${delivered} where id = ? and status = 'pending' and ${due.sql}`, [
+    return this.#leave(streamKey ?? null, `${delivered} where id = ? and ${due.sql}`, [
       this.#now(),
       id,
       ...due.parameters,
     ])
   }
 
-  /** Leaves an event out that is pending or failed, whatever place it has. False for another. */
+  /** Leaves an event out that is scheduled, pending or failed, whatever place it has. False for another. */
   async skip({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>): Promise<boolean> {
     return this.#db.transactional(async () => {
       // It need not be the first: nobody may finish that one while this one leaves its place.
@@ -185,7 +192,7 @@ export class OutboxStore {
       return this.#leave(
         streamKey ?? null,
         `update outbox_event set status = 'skipped', position = null, lease_token = null, finished_at = ?
-         where id = ? and status in ('pending', 'failed')`,
+         where id = ? and status in ('scheduled', 'pending', 'failed')`,
         [this.#now(), id],
       )
     })
@@ -271,8 +278,9 @@ export class OutboxStore {
     const now = this.#time.now()
     const horizon = this.#horizon()
     return {
-      sql: `(next_at <= ${now.sql} or next_at > ${horizon.sql})`,
-      parameters: [...now.parameters, ...horizon.parameters],
+      sql: `((status = 'pending' and (next_at <= ${now.sql} or next_at > ${horizon.sql}))
+        or (status = 'scheduled' and next_at <= ${now.sql}))`,
+      parameters: [...now.parameters, ...horizon.parameters, ...now.parameters],
     }
   }
 

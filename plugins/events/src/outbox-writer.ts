@@ -1,3 +1,4 @@
+import type { DatabaseTime, SqlTerm } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import type { EventRef, PublishOptions } from './contract.ts'
@@ -9,13 +10,16 @@ import { encodePayload } from './payload.ts'
 export type Hint = { readonly id: number } | { readonly key: string }
 
 const longestKey = 200
+/** Ten years. */
+const longestAheadMs = 3_653 * 86_400_000
 const controlCharacter = /[\p{Cc}\p{Cs}]/u
 
 export interface OutboxWriterParts {
   readonly db: Database
   readonly clock: Clock
+  readonly time: DatabaseTime
   /** Called after a commit. */
-  readonly committed: (hint: Hint) => void
+  readonly committed: (hint?: Hint) => void
   /** True for events that this process delivers to nobody: they are done when they are published. */
   readonly isUnheard: (type: string) => boolean
   /** Called after the commit of such an event. */
@@ -33,14 +37,16 @@ export class OutboxWriter {
   }
 
   /** See `Events.publish`. */
-  async publish<T>(ref: EventRef<T>, payload: T, { key }: PublishOptions): Promise<number> {
+  async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions): Promise<number> {
+    const { key } = options
     if (key !== undefined && (key === '' || key.length > longestKey || controlCharacter.test(key))) {
       throw eventsError('PLINTH_EVENTS_KEY', { event: ref.id })
     }
+    const scheduledFor = this.#moment(ref.id, options)
     const text = encodePayload(ref, payload)
     return this.#parts.db.transactional((em) => {
       const before = this.#writing.get(em) ?? Promise.resolve()
-      const write = before.then(() => this.#insert(ref.id, text, key))
+      const write = before.then(() => this.#insert(ref.id, text, key, scheduledFor))
       this.#writing.set(
         em,
         write.catch(() => undefined),
@@ -49,20 +55,45 @@ export class OutboxWriter {
     })
   }
 
-  async #insert(type: string, payload: string, key: string | undefined): Promise<number> {
+  /** When it is due as a term; undefined when that is at once. */
+  #moment(type: string, { key, notBefore, delayMs }: PublishOptions): SqlTerm | undefined {
+    if (notBefore === undefined && delayMs === undefined) return undefined
+    const refuse = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
+    if (key !== undefined) throw refuse('it has an ordering key')
+    if (notBefore !== undefined && delayMs !== undefined) throw refuse('it has two')
+    const { clock, time } = this.#parts
+    const ahead = delayMs ?? (notBefore ?? 0) - clock.now()
+    if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > longestAheadMs) throw refuse('it is out of range')
+    if (ahead <= 0) return undefined
+    return notBefore === undefined ? time.after(ahead) : { sql: '?', parameters: [new Date(notBefore)] }
+  }
+
+  async #insert(
+    type: string,
+    payload: string,
+    key: string | undefined,
+    scheduledFor: SqlTerm | undefined,
+  ): Promise<number> {
     const { db, clock, committed, isUnheard, passed } = this.#parts
     const now = new Date(clock.now())
     const id = db.newId()
     const isDone = isUnheard(type)
     const position = key === undefined || isDone ? null : await this.#nextPosition(key, now)
-    const [status, finishedAt] = isDone ? ['delivered', now] : ['pending', null]
+    const waiting = scheduledFor === undefined ? 'pending' : 'scheduled'
+    const [status, finishedAt] = isDone ? ['delivered', now] : [waiting, null]
+    const nextAt = scheduledFor ?? { sql: '?', parameters: [dueAtOnce] }
+    const notBefore = scheduledFor ?? { sql: 'null', parameters: [] }
     await db.execute(
       `insert into outbox_event
-         (id, type, payload, stream_key, position, status, attempts, next_at, created_at, finished_at)
-       values (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
-      [id, type, payload, key ?? null, position, status, dueAtOnce, now, finishedAt],
+         (id, type, payload, stream_key, position, status, attempts, next_at, not_before, created_at, finished_at)
+       values (?, ?, ?, ?, ?, ?, 0, ${nextAt.sql}, ${notBefore.sql}, ?, ?)`,
+      [
+        ...[id, type, payload, key ?? null, position, status],
+        ...[...nextAt.parameters, ...notBefore.parameters, now, finishedAt],
+      ],
     )
-    db.afterCommit(() => (isDone ? passed(type) : committed(key === undefined ? { id } : { key })))
+    const hint = key === undefined ? { id } : { key }
+    db.afterCommit(() => (isDone ? passed(type) : committed(scheduledFor === undefined ? hint : undefined)))
     return id
   }
 

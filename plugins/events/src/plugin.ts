@@ -16,6 +16,7 @@ import { HandlerRegistry } from './handler-registry.ts'
 import { createOutbox } from './migrations/0001-create-outbox.ts'
 import { indexTurns } from './migrations/0002-index-turns.ts'
 import { indexFilters } from './migrations/0003-index-filters.ts'
+import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
@@ -35,7 +36,7 @@ export default definePlugin({
   provides: [events],
   config: keys,
   permissions,
-  migrations: [createOutbox, indexTurns, indexFilters],
+  migrations: [createOutbox, indexTurns, indexFilters, scheduleEvents],
   entities,
   messages,
   scheduledTasks: [purge],
@@ -45,7 +46,8 @@ export default definePlugin({
     const leaseMs = config.get('platform.events.dispatcher.lease')
 
     const handlers = new HandlerRegistry(db, clock)
-    const store = new OutboxStore(db, clock, databaseTime(db, clock), () =>
+    const time = databaseTime(db, clock)
+    const store = new OutboxStore(db, clock, time, () =>
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
     const wakeUp = new WakeUp({
@@ -56,7 +58,7 @@ export default definePlugin({
     const backlog = new Backlog(db, clock)
     const count = metrics === undefined ? () => {} : deliveryMetrics(metrics, backlog, (type) => handlers.knows(type))
     const writer = new OutboxWriter({
-      ...{ db, clock },
+      ...{ db, clock, time },
       committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
       // While plugins are still set up, handlers may follow.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),

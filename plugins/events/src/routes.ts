@@ -32,7 +32,8 @@ const eventView = Type.Object({
   key: nullable(Type.String()),
   status: state,
   attempts: count,
-  nextAt: described(instant, 'Of a pending event: not before, or the end of its lease.'),
+  nextAt: described(instant, 'Of a pending event: not before, or the end of its lease. Of a scheduled one: its time.'),
+  notBefore: described(nullable(instant), 'The time that it was published for.'),
   lastError: nullable(Type.String()),
   createdAt: instant,
   finishedAt: nullable(instant),
@@ -43,7 +44,7 @@ const eventDetail = Type.Object({
   handled: Type.Array(Type.String(), { description: 'Handlers that are done while others are not.' }),
 })
 const backlog = Type.Object({
-  counts: Type.Object({ pending: count, delivered: count, failed: count, skipped: count }),
+  counts: Type.Object({ scheduled: count, pending: count, delivered: count, failed: count, skipped: count }),
   counted: Type.Enum(['exact', 'capped'], {
     description: `\`capped\`: a number stands at ${mostCounted} because there are more.`,
   }),
@@ -60,6 +61,7 @@ const viewOf = (event: OutboxEvent) => ({
   status: event.status,
   attempts: event.attempts,
   nextAt: (hasTime(event) ? event.nextAt : event.createdAt).toISOString(),
+  notBefore: event.notBefore?.toISOString() ?? null,
   lastError: event.lastError ?? null,
   createdAt: event.createdAt.toISOString(),
   finishedAt: event.finishedAt?.toISOString() ?? null,
@@ -142,7 +144,7 @@ export const outboxRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/replay`,
-    summary: 'Give an event that is failed or pending all its attempts again, at once',
+    summary: 'Give an event that is failed, pending or scheduled all its attempts again, at once',
     access: { permission: own.replay },
     request: { params: idParams },
     response: Type.Null(),
@@ -156,7 +158,7 @@ export const outboxRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/skip`,
-    summary: 'Leave an event out that is failed or pending, so that later ones of its key go on',
+    summary: 'Leave an event out that is failed, pending or scheduled, so that later ones of its key go on',
     access: { permission: own.replay },
     request: { params: idParams },
     response: Type.Null(),

@@ -104,7 +104,11 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     const { code, data } = await call('GET', `${base}/backlog`, admin)
     t.equal(code, '200')
     // Three alerts and the event that nobody listens to are delivered.
-    t.match(data, { counts: { pending: 1, delivered: 4, failed: 3, skipped: 0 }, counted: 'exact', blockedKeys: 2 })
+    t.match(data, {
+      counts: { scheduled: 0, pending: 1, delivered: 4, failed: 3, skipped: 0 },
+      counted: 'exact',
+      blockedKeys: 2,
+    })
     t.match(data.oldestPendingAt, /^\d{4}-\d{2}-\d{2}T.*Z$/)
 
     const ids = async (query: string) =>
@@ -211,7 +215,11 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     const lines = text.split('\n').filter((line) => line.startsWith('platform_events_'))
     t.same(
       lines.filter((line) => line.includes('outbox_events')),
-      ['platform_events_outbox_events{status="pending"} 0', 'platform_events_outbox_events{status="failed"} 0'],
+      [
+        'platform_events_outbox_events{status="scheduled"} 0',
+        'platform_events_outbox_events{status="pending"} 0',
+        'platform_events_outbox_events{status="failed"} 0',
+      ],
     )
     t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="failed"} 3'))
     t.ok(lines.includes('platform_events_deliveries_total{type="test.noted",outcome="delivered"} 5'))

@@ -107,6 +107,7 @@ t.test('one call replays at most a thousand, and counts end at ten thousand', as
   t.match(await admin.backlog(), { counts: { failed: 9_500, pending: 1_000 }, counted: 'exact' })
   const states = [...(await backlog.open())]
   t.same(states, [
+    ['scheduled', 0],
     ['pending', 1_000],
     ['failed', 9_500],
   ])
@@ -119,6 +120,7 @@ t.test('one call replays at most a thousand, and counts end at ten thousand', as
   t.same(
     [...(await backlog.open())],
     [
+      ['scheduled', 0],
       ['pending', 5_250],
       ['failed', 5_250],
     ],

@@ -161,9 +161,10 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
     afterCommit: db.afterCommit.bind(db),
     newId: db.newId.bind(db),
   } as unknown as Database
-  const store = new OutboxStore(watched, clock, databaseTime(db, clock), () => 60_000)
+  const time = databaseTime(db, clock)
+  const store = new OutboxStore(watched, clock, time, () => 60_000)
   const writer = new OutboxWriter({
-    ...{ db: watched, clock },
+    ...{ db: watched, clock, time },
     committed: () => {},
     isUnheard: () => false,
     passed: () => {},

@@ -1,0 +1,89 @@
+/** Events that are not to be delivered before a moment. */
+import { onEachDatabase } from '@plinth/database/testing'
+import { event } from '@plinth/events'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { Type } from 'typebox'
+import { Backlog } from '../src/backlog.ts'
+import { OutboxAdmin } from '../src/outbox-admin.ts'
+import { startEvents } from './fixtures/product.ts'
+
+const noted = event('test.noted', Type.Object({ note: Type.String() }))
+const hourMs = 3_600_000
+
+onEachDatabase(t, 'K-013 an event waits for its time, however far that is, and holds up no other', async (t, at) => {
+  const seen: string[] = []
+  // The clock of a server cannot be moved: the process begins at the same time.
+  const clock = manualClock(Date.now())
+  const { db, events, pass, states } = await startEvents(t, at, {
+    clock,
+    handlers: (events) => events.on(noted, 'test.note', ({ payload }) => void seen.push(payload.note)),
+  })
+  const tomorrow = clock.now() + 24 * hourMs
+  const late = await events.publish(noted, { note: 'tomorrow' }, { notBefore: tomorrow })
+  await events.publish(noted, { note: 'in an hour' }, { delayMs: hourMs })
+  await events.publish(noted, { note: 'past' }, { notBefore: clock.now() - 1 })
+  await events.publish(noted, { note: 'now' })
+  await events.idle()
+  t.same(seen.splice(0).sort(), ['now', 'past'])
+  t.same(await states(), { scheduled: 2, delivered: 2 })
+
+  const window = {
+    orderBy: [{ property: 'id', direction: 'asc' }] as const,
+    size: 10,
+    offset: 0,
+    count: 'exact' as const,
+  }
+  const admin = new OutboxAdmin({ db, store: undefined as never, backlog: new Backlog(db, clock), replayed: () => {} })
+  const listed = await admin.list({ status: 'scheduled' }, window)
+  t.equal(listed.items.length, 2)
+  t.equal(listed.items[0]?.notBefore?.getTime(), tomorrow)
+  t.match((await admin.backlog()).counts, { scheduled: 2, pending: 0, delivered: 2 })
+
+  await pass(hourMs - 60_000)
+  await events.idle()
+  t.same(seen, [], 'not before')
+  await pass(60_001)
+  await events.idle()
+  t.same(seen, ['in an hour'])
+  await admin.replay(late)
+  await events.idle()
+  t.same(seen, ['in an hour', 'tomorrow'], 'an operator need not wait')
+  t.same(await states(), { delivered: 4 })
+})
+
+onEachDatabase(t, 'K-013 a scheduled event is delivered again when it failed, and can be left out', async (t, at) => {
+  let tries = 0
+  const clock = manualClock(Date.now())
+  const { db, events, pass, states } = await startEvents(t, at, {
+    clock,
+    handlers: (events) =>
+      events.on(noted, 'test.note', () => {
+        if (++tries === 1) throw new Error('not yet')
+      }),
+  })
+  const id = await events.publish(noted, { note: 'a' }, { delayMs: hourMs })
+  const other = await events.publish(noted, { note: 'b' }, { delayMs: hourMs })
+  const [row] = await db.query<{ status: string }>('select status from outbox_event where id = ?', [other])
+  t.equal(row?.status, 'scheduled')
+  await db.execute(`update outbox_event set status = 'skipped' where id = ?`, [other])
+  await pass(hourMs + 1)
+  await events.idle()
+  t.match(await db.query('select status, attempts from outbox_event where id = ?', [id]), [
+    { status: 'pending', attempts: 1 },
+  ])
+  await pass(2_000)
+  await events.idle()
+  t.same(await states(), { delivered: 1, skipped: 1 })
+  t.equal(tries, 2)
+
+  for (const options of [
+    { notBefore: clock.now() + 1, key: 'k' },
+    { notBefore: 1.5 },
+    { notBefore: Number.NaN },
+    { delayMs: 11 * 366 * 24 * hourMs },
+    { delayMs: 1, notBefore: clock.now() + 1 },
+  ]) {
+    await t.rejects(events.publish(noted, { note: 'c' }, options), { code: 'PLINTH_EVENTS_NOT_BEFORE' })
+  }
+})
