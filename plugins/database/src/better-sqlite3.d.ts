@@ -11,7 +11,7 @@ declare module 'better-sqlite3' {
     safeIntegers(on?: boolean): this
   }
   export default class Database {
-    constructor(path: string, options?: { readonly timeout?: number })
+    constructor(path: string, options?: { readonly timeout?: number; readonly fileMustExist?: boolean })
     readonly inTransaction: boolean
     prepare(sql: string): Statement
     pragma(text: string): unknown

@@ -91,6 +91,13 @@ export interface Database {
   readonly reserved: ReservedStatements
 
   /**
+   * For work in the background that writes much, between its transactions: on SQLite it resolves when the write-ahead log is
+   * not being copied back into the file, or after five seconds; on a server at once. What writes on regardless makes the
+   * log grow until the commits of all must copy it back themselves.
+   */
+  checkpointed(): Promise<void>
+
+  /**
    * Seconds since the oldest statement, or turn for a connection, that is waited for right now began; 0 when none is. Read
    * by the metric `plinth_database_longest_wait_seconds`.
    */

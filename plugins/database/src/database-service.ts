@@ -273,6 +273,10 @@ export class DatabaseService implements Database {
     )
   }
 
+  async checkpointed(): Promise<void> {
+    await this.#open.sqlite?.checkpointed()
+  }
+
   get longestWaitSeconds(): number {
     return this.#open.waits.longestMs / 1000
   }

@@ -241,7 +241,7 @@ async function insertNumbered(db: Db, count: number, named: Readonly<Record<numb
 
 onEachDatabase(t, 'a search looks at so many rows a page and goes on behind them', async (t, at) => {
   const db = await start(t, at)
-  await insertNumbered(db, 20_010, { 3: 'Red wine', 9990: '100% red', 10001: 'RED', 20005: 'tired' })
+  await insertNumbered(db, 6_010, { 3: 'Red wine', 2990: '100% red', 3001: 'RED', 6005: 'tired' })
   const page = (text: string, window: Partial<PageWindow>) =>
     findPage(
       db.fork(),
@@ -254,15 +254,15 @@ onEachDatabase(t, 'a search looks at so many rows a page and goes on behind them
     )
   const ids = ({ items }: Awaited<ReturnType<typeof page>>) => items.map(({ id }) => id)
   const one = await page('red', { count: 'exact' })
-  t.same([ids(one), one.next, one.total, one.isCapped], [[3, 9_990], [10_000], 2, true], 'more may follow')
+  t.same([ids(one), one.next, one.total, one.isCapped], [[3, 2_990], [3_000], 2, true], 'more may follow')
   const two = await page('red', { after: one.next ?? [], count: 'none' })
-  t.same([ids(two), two.next, two.total], [[10_001], [20_000], null])
+  t.same([ids(two), two.next, two.total], [[3_001], [6_000], null])
   const three = await page('rEd', { after: two.next ?? [], count: 'none' })
-  t.same([ids(three), three.next], [[20_005], null])
-  t.same(ids(await page('RED', { size: 1, offset: 1 })), [9_990], 'a page by its number')
-  t.match(await page('no 7', { size: 1, count: 'capped' }), { total: 1_111, isCapped: true, next: [7] }, 'a full page')
-  t.match(await page('%', {}), { items: [{ id: 9_990 }] }, 'no wild cards')
-  t.match(await page('', { count: 'exact' }), { total: 20_010, isCapped: false }, 'no text, no search')
+  t.same([ids(three), three.next], [[6_005], null])
+  t.same(ids(await page('RED', { size: 1, offset: 1 })), [2_990], 'a page by its number')
+  t.match(await page('no 7', { size: 1, count: 'capped' }), { total: 111, isCapped: true, next: [7] }, 'a full page')
+  t.match(await page('%', {}), { items: [{ id: 2_990 }] }, 'no wild cards')
+  t.match(await page('', { count: 'exact' }), { total: 6_010, isCapped: false }, 'no text, no search')
 
   const byEnd = [{ property: 'endedAt', direction: 'desc' }] as const
   const seen: number[] = []
@@ -272,7 +272,7 @@ onEachDatabase(t, 'a search looks at so many rows a page and goes on behind them
     seen.push(...ids(found))
     after = found.next ?? undefined
   } while (after !== undefined)
-  t.same(seen, [20_005, 10_001, 3, 9_990], 'those without a value come last')
+  t.same(seen, [6_005, 3_001, 3, 2_990], 'those without a value come last')
   t.match(await page('tired', { orderBy: byEnd, count: 'exact', size: 1 }), { total: 1, isCapped: true })
 })
 

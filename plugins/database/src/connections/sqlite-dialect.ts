@@ -16,6 +16,7 @@ import {
   type TransactionSettings,
 } from 'kysely'
 import { StatementCache } from '../rows/bound-parameters.ts'
+import { WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
 
 export interface SqliteOptions {
   /** Path, or `:memory:`. */
@@ -65,9 +66,15 @@ class QueueingAdapter extends SqliteAdapter {
 class SqliteDriver implements Driver {
   readonly #options: SqliteOptions
   #connection: SqliteConnection | undefined
+  #checkpoints: WalCheckpoints | undefined
 
   constructor(options: SqliteOptions) {
     this.#options = options
+  }
+
+  /** Resolves when the write-ahead log is not being copied back, or after five seconds. */
+  async checkpointed(): Promise<void> {
+    await this.#checkpoints?.done()
   }
 
   /** Only for who owns the connection, that is inside a transaction. */
@@ -86,6 +93,10 @@ class SqliteDriver implements Driver {
       throw error
     }
     this.#connection = connection
+    const { file, synchronous, warn } = this.#options
+    if (file === ':memory:') return
+    this.#checkpoints = new WalCheckpoints({ file, synchronous }, connection, warn)
+    connection.onCommit = () => this.#checkpoints?.wrote()
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -98,7 +109,7 @@ class SqliteDriver implements Driver {
     await this.connection.begin(accessMode === 'read only' ? 'begin' : 'begin immediate')
   }
   async commitTransaction(): Promise<void> {
-    this.connection.run('commit', [])
+    this.connection.commit()
   }
   async rollbackTransaction(): Promise<void> {
     this.rollBack()
@@ -119,6 +130,8 @@ class SqliteDriver implements Driver {
   async destroy(): Promise<void> {
     this.#connection?.close()
     this.#connection = undefined
+    await this.#checkpoints?.close()
+    this.#checkpoints = undefined
   }
 }
 
@@ -145,11 +158,14 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
 /** Statements that are kept; those of MikroORM carry their values in the text and are never seen again. */
 const keptStatements = 256
 
-export class SqliteConnection implements DatabaseConnection {
+export class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #database: Database
   readonly #busyTimeoutMs: number
   readonly #synchronous: SqliteOptions['synchronous']
   readonly #statements = new StatementCache<Statement>(keptStatements)
+  #pending: Statement | undefined
+  /** Called after each change that was committed. */
+  onCommit = () => {}
 
   constructor({ file, busyTimeoutMs, synchronous }: SqliteOptions) {
     this.#busyTimeoutMs = busyTimeoutMs
@@ -172,9 +188,32 @@ export class SqliteConnection implements DatabaseConnection {
     await this.#whenFree(() => this.run(statement, []))
   }
 
+  commit(): void {
+    this.run('commit', [])
+    this.onCommit()
+  }
+
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const work = () => this.run(sql, parameters) as QueryResult<R>
-    return this.inTransaction ? work() : this.#whenFree(work)
+    if (this.inTransaction) return work()
+    const result = await this.#whenFree(work)
+    if (result.numAffectedRows !== undefined && !this.inTransaction) this.onCommit()
+    return result
+  }
+
+  pendingPages(): number {
+    this.#pending ??= this.#database.prepare('pragma wal_checkpoint(NOOP)')
+    try {
+      const [{ log = 0, checkpointed = 0 } = {}] = this.#pending.all([])
+      return Number(log) - Number(checkpointed)
+    } catch {
+      // Rows are still being read here; the next commit asks again.
+      return 0
+    }
+  }
+
+  checkpointFrom(pages: number): void {
+    this.#database.pragma(`wal_autocheckpoint = ${pages}`)
   }
 
   /** Runs a statement at once. Integers beyond 2^53 - 1 are answered as decimal text. */

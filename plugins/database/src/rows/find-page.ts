@@ -36,8 +36,8 @@ export interface PageOptions<T> {
   /** Properties that are not read. */
   readonly exclude?: readonly (keyof T & string)[]
   /**
-   * Text that the rows must hold; all rows when it is empty. No index answers it, so a page looks at 10,000 rows of its order
-   * at most: it may have fewer rows than its size although `next` goes on. `total` counts those of the first 10,000, also
+   * Text that the rows must hold; all rows when it is empty. No index answers it, so a page looks at 3,000 rows of its order
+   * at most: it may have fewer rows than its size although `next` goes on. `total` counts those of the first 3,000, also
    * for `exact`. The entity has one primary key.
    */
   readonly search?: TextSearch | undefined
@@ -53,8 +53,10 @@ export interface FoundPage<T> {
   readonly next: readonly KeyValue[] | null
 }
 
-/** Rows that a capped count counts, and that a search looks at. */
+/** Rows that a capped count counts. */
 const cap = 10_000
+/** Rows that a search looks at: a page of many costs at most three times that of a thousand. */
+const searched = 3_000
 
 interface List<T> extends PageOptions<T> {
   readonly em: SqlEntityManager
@@ -86,8 +88,9 @@ export async function findPage<T extends object>(
   const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
   if (count === 'none') return { items, total: null, isCapped: false, next }
   // The last page of all says how many there are.
-  const isEnd = after === undefined && next === null && (offset === 0 || items.length > 0)
-  if (isEnd) return { items, total: offset + items.length, isCapped: false, next }
+  const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
+  // A search that stopped before has counted what it looked at.
+  if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
   return { items, next, ...(await counted(list, { where: [where], keys }, count)) }
 }
 
@@ -103,7 +106,7 @@ async function walk<T extends object>(
   const found: T[] = []
   let left = offset
   for (const stretch of stretches) {
-    const where = search === undefined ? conditionOf(em, stretch) : searched(list, search, stretch)
+    const where = search === undefined ? conditionOf(em, stretch) : holdingText(list, search, stretch)
     const rows = (await em.find(entity, where as never, {
       ...(exclude === undefined ? {} : { exclude: exclude as never }),
       orderBy: orderOf(em, stretch) as never,
@@ -125,13 +128,13 @@ async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: 
     fields: keys.map(({ property }) => property) as never,
     orderBy: orderOf(em, stretch) as never,
     limit: 2,
-    offset: cap - 1,
+    offset: searched - 1,
   })
   return another === undefined ? undefined : (last as object)
 }
 
 /** Condition for those of the rows looked at that hold the text. */
-function searched<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
+function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
   const { properties, primaryKeys } = em.getMetadata().get<T>(entity)
   const [id] = primaryKeys.map((key) => properties[key].fieldNames[0] as string)
   const rows = em
@@ -139,7 +142,7 @@ function searched<T extends object>({ em, entity }: List<T>, search: TextSearch,
     .select([...new Set<string>([...primaryKeys, ...search.properties])] as never)
     .where(conditionOf(em, stretch) as never)
     .orderBy(orderOf(em, stretch) as never)
-    .limit(cap)
+    .limit(searched)
   const holds = holdsSql(em, entity, search, 'looked')
   const text = (alias: string) =>
     `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
@@ -165,7 +168,7 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
 
 async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch) {
   const holds = search === undefined ? { sql: '1 = 1', parameters: [] } : holdsSql(em, entity, search, 'looked')
-  const most = search === undefined ? cap + 1 : cap
+  const most = search === undefined ? cap + 1 : searched
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select((search === undefined ? raw('1 as one') : search.properties) as never)

@@ -81,6 +81,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
     const took = Math.max(performance.now() - start, 0.1)
     size = Math.round(Math.min(largestStep, size * 2, Math.max(smallestStep, (size * targetMs) / took)))
     await nextTurn()
+    await db.checkpointed()
   }
   return removed
 }

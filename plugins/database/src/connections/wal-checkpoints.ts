@@ -1,0 +1,116 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { reasonOf } from '@plinth/kernel'
+import { OpenWaits } from './open-waits.ts'
+
+/** Of which file, and what a checkpoint must survive. */
+export interface CheckpointTask {
+  readonly file: string
+  readonly synchronous: 'full' | 'normal'
+}
+
+/** What the thread says after each try. */
+export interface CheckpointAnswer {
+  readonly failure?: string
+}
+
+/** The connection that writes, seen from here. */
+export interface WrittenLog {
+  /** Pages in the write-ahead log that are not in the file yet. Answered without waiting, outside a transaction. */
+  pendingPages(): number
+  /** Pages in the log from which each commit copies back by itself, on the event loop. */
+  checkpointFrom(pages: number): void
+}
+
+/** Pages after which the log is copied back, as SQLite itself has it: 4 MB. */
+export const checkpointPages = 1_000
+/** Where the thread does not keep up the commits help, so that the log does not grow without end: 64 MB. */
+const mostPages = 16_000
+/** Milliseconds that work in the background waits for one checkpoint. A slow disk is slow for all. */
+const longestWaitMs = 5_000
+/** Milliseconds that the thread has to close its connection, which may be the last one and then copies the log back. */
+const closingMs = 5_000
+
+/**
+ * Copies the write-ahead log of SQLite back into the file, in a thread of its own with a connection of its own. By default
+ * every commit that finds a thousand pages in the log does so itself: then the event loop stands still while the disk
+ * syncs a file that is larger than any memory. The thread begins with the first log that is long enough. Where it
+ * cannot run, commits do it again as by default.
+ */
+export class WalCheckpoints {
+  readonly #task: CheckpointTask
+  readonly #log: WrittenLog
+  readonly #waits = new OpenWaits()
+  readonly #warn: (message: string) => void
+  #worker: Worker | undefined
+  /** Resolves, and never rejects, when the checkpoint that is made right now has ended. */
+  #running: PromiseWithResolvers<void> | undefined
+  #isOff = false
+
+  constructor(task: CheckpointTask, log: WrittenLog, warn: (message: string) => void) {
+    this.#task = task
+    this.#log = log
+    this.#warn = warn
+    log.checkpointFrom(mostPages)
+  }
+
+  /** Something was committed. */
+  wrote(): void {
+    if (this.#isOff || this.#running !== undefined || this.#log.pendingPages() < checkpointPages) return
+    this.#running = Promise.withResolvers()
+    this.#worker ??= this.#start()
+    this.#worker.postMessage('checkpoint')
+  }
+
+  /** Resolves when no checkpoint is made, or after five seconds. */
+  async done(): Promise<void> {
+    if (this.#running === undefined) return
+    const wait = this.#waits.open(longestWaitMs, () => this.#endRun())
+    await this.#running.promise
+    this.#waits.close(wait)
+  }
+
+  /** Ends the thread. The connection that writes is closed before, so that what closing costs is paid by the thread. */
+  async close(): Promise<void> {
+    this.#isOff = true
+    this.#endRun()
+    const worker = this.#worker
+    if (worker === undefined) return
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    const wait = this.#waits.open(closingMs, () => void worker.terminate())
+    worker.postMessage('close')
+    await ended
+    this.#waits.close(wait)
+  }
+
+  #start(): Worker {
+    // The sources are TypeScript, what is published is not.
+    const program = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
+    const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
+    // A process that has nothing else to do ends.
+    worker.unref()
+    worker.on('message', ({ failure }: CheckpointAnswer) => {
+      this.#endRun()
+      if (failure !== undefined) this.#giveUp(failure)
+    })
+    worker.on('error', (error) => this.#giveUp(reasonOf(error)))
+    worker.on('exit', () => {
+      this.#worker = undefined
+      this.#endRun()
+    })
+    return worker
+  }
+
+  #giveUp(reason: string): void {
+    if (this.#isOff) return
+    this.#isOff = true
+    this.#log.checkpointFrom(checkpointPages)
+    this.#warn(`The write-ahead log of ${this.#task.file} is copied back by the commits from now on: ${reason}`)
+    this.#endRun()
+  }
+
+  #endRun(): void {
+    this.#running?.resolve()
+    this.#running = undefined
+  }
+}

@@ -1,0 +1,71 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import databasePlugin, { type Database, database } from '@plinth/database'
+import { onSqlite, type TestDatabase } from '@plinth/database/testing'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { checkpointPages, WalCheckpoints } from '../src/connections/wal-checkpoints.ts'
+
+const megabyte = 1_048_576
+
+async function start(t: Test, { config }: TestDatabase) {
+  const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin], config }))
+  t.teardown(() => running.stop('test ended'))
+  const db = running.service(database)
+  await db.execute('create table block (id integer primary key, content blob)')
+  return { running, db, file: String(config['platform.database.sqlite.file']) }
+}
+
+const write = (db: Database, megabytes: number) =>
+  db.execute('insert into block (content) values (zeroblob(?))', [megabytes * megabyte])
+
+async function pagesOf(db: Database) {
+  const [row] = await db.query<{ log: number; checkpointed: number }>('pragma wal_checkpoint(NOOP)')
+  return { log: Number(row?.log), pending: Number(row?.log) - Number(row?.checkpointed) }
+}
+
+onSqlite(t, 'the write-ahead log is copied back by a thread, and by no commit', async (t, at) => {
+  const { running, db, file } = await start(t, at)
+  await db.checkpointed()
+  const [limit] = await db.query<{ wal_autocheckpoint: number }>('pragma wal_autocheckpoint')
+  t.ok(Number(limit?.wal_autocheckpoint) > 10 * checkpointPages, 'no commit of usual length does it')
+  await write(db, 1)
+  await db.checkpointed()
+  t.ok((await pagesOf(db)).pending > 0, 'a short log stays')
+  await write(db, 8)
+  t.ok((await pagesOf(db)).log > checkpointPages)
+  await db.checkpointed()
+  t.equal((await pagesOf(db)).pending, 0, 'a long one is in the file when the wait is over')
+  await db.transactional(() => write(db, 8))
+  await db.checkpointed()
+  t.equal((await pagesOf(db)).pending, 0, 'after a transaction too')
+  await running.stop('test ended')
+  t.notOk(existsSync(`${file}-wal`), 'the thread has closed its connection')
+})
+
+onSqlite(t, 'the write-ahead log has an end although nobody waits for the thread', async (t, at) => {
+  const { db, file } = await start(t, at)
+  let longest = 0
+  for (let round = 0; round < 100; round++) {
+    await write(db, 4)
+    longest = Math.max(longest, statSync(`${file}-wal`).size)
+  }
+  t.ok(longest < 250 * megabyte, `400 MB were written; the log was ${Math.round(longest / megabyte)} MB`)
+})
+
+t.test('where the thread cannot run the commits copy the log back, and the operator hears it once', async (t) => {
+  const limits: number[] = []
+  const heard: string[] = []
+  const log = { pendingPages: () => checkpointPages, checkpointFrom: (pages: number) => void limits.push(pages) }
+  const task = { file: join(t.testdir(), 'nothing.sqlite'), synchronous: 'full' } as const
+  const checkpoints = new WalCheckpoints(task, log, (message) => heard.push(message))
+  checkpoints.wrote()
+  await checkpoints.done()
+  t.match(heard, [/nothing\.sqlite .* unable to open database file/])
+  t.match(limits, [16_000, checkpointPages])
+  checkpoints.wrote()
+  await checkpoints.done()
+  await checkpoints.close()
+  t.equal(heard.length, 1)
+})
