@@ -85,7 +85,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   )
 
   const both = await plansOf(() => tasks.list({ type: 'shop.done', status: 'queued' }, { ...window, count: 'none' }))
-  // A server goes by the rows that it has counted, of which each has one type and one state here.
   const wanted = { indexes: ['async_task_type_status_id_index'], sorts: false }
-  if (db.dialect === 'sqlite') t.match(both, [wanted], 'both filters at once')
+  // MariaDB dives into each index, and finds no row in any of them.
+  if (db.dialect !== 'mariadb') t.match(both, [wanted], 'both filters at once, which never occur together')
 })

@@ -3,7 +3,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { isBusinessError } from '@plinth/kernel'
 import { userInScope } from '../access/data-scope.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
-import { holdsRole } from '../access/role-holders.ts'
+import { holdersOf } from '../access/role-holders.ts'
 import {
   type Account,
   type AccountFault,
@@ -60,7 +60,8 @@ export class AccountService implements Accounts {
     const em = this.#parts.db.fork()
     const role = await em.findOne(Role, { code: roleCode })
     if (role === null) return []
-    const where = { $and: [{ enabled: true }, await holdsRole(this.#parts.db, role.id)] }
+    const { condition } = await holdersOf(this.#parts.db, role.id)
+    const where = { $and: [{ enabled: true }, condition] }
     return (await em.find(User, where, { orderBy: { id: 'asc' } })).map(knownAccount)
   }
 

@@ -19,7 +19,7 @@ import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { userInScope, usersInScope } from '../access/data-scope.ts'
-import { holdsRole } from '../access/role-holders.ts'
+import { few, holdersOf } from '../access/role-holders.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -49,7 +49,7 @@ const userQuery = Type.Object({
   keyword: Type.Optional(
     line(100, {
       description:
-        'Part of the user name, e-mail address or mobile number, in any case. A page looks at 10,000 users and may hold few.',
+        'Part of the user name, e-mail address or mobile number, in any case. A page looks at 3,000 users and may hold few.',
     }),
   ),
   enabled: Type.Optional(Type.Boolean()),
@@ -67,19 +67,26 @@ async function viewOf(db: Database, user: User) {
 async function listUsers(db: Database, principal: Principal, query: Static<typeof userQuery>) {
   const { keyword, enabled, roleId } = query
   const em = db.fork()
+  const scope = usersInScope(principal)
+  const holders = roleId === undefined ? undefined : await holdersOf(db, roleId)
   const conditions = [
-    usersInScope(principal),
+    scope,
     ...(enabled === undefined ? [] : [{ enabled }]),
-    ...(roleId === undefined ? [] : [await holdsRole(db, roleId)]),
+    ...(holders === undefined ? [] : [holders.condition]),
   ]
+  // Asking each user in turn would read many that do not hold it.
+  const isRoleAlone = Object.keys(scope).length === 0 && enabled === undefined && !keyword
   const orderBy = sort
     .parse(query.sort)
     .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
   return answerList(query, orderBy, async (window) => {
-    const found = await findPage(em, User, { $and: conditions }, window, {
+    const total = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
+    const asked = total === undefined ? window : { ...window, count: 'none' as const }
+    const found = await findPage(em, User, { $and: conditions }, asked, {
       search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
     })
-    return { ...found, items: await userViews(em, found.items) }
+    const counted = total === undefined ? {} : { total: Math.min(total, few), isCapped: total > few }
+    return { ...found, ...counted, items: await userViews(em, found.items) }
   })
 }
 
