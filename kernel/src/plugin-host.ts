@@ -12,6 +12,7 @@ export interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 
 }
 
 export type Hook = (signal: AbortSignal) => void | Promise<void>
+type DrainHook = Parameters<PluginContext['onDrain']>[0]
 
 const undeclaredCodes = {
   provides: 'PLINTH_SERVICE_UNDECLARED',
@@ -23,7 +24,7 @@ const undeclaredCodes = {
 export class PluginHost {
   readonly plugin: Plugin
   /** In order of registration; those of `stop` run in reverse. */
-  readonly hooks = { ready: [] as Hook[], drain: [] as Hook[], stop: [] as Hook[] }
+  readonly hooks = { ready: [] as Hook[], drain: [] as DrainHook[], stop: [] as Hook[] }
   readonly #shared: Shared
   #runtime: PluginRuntime | undefined
   #state: 'open' | 'set-up' | 'closed' = 'open'

@@ -109,9 +109,10 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
   onReady(hook: () => void | Promise<void>): void
   /**
    * Runs first on stop: take no new work, finish what runs. What others still have under way may ask for something until
-   * the plugin stops. The signal aborts at the drain deadline, which all plugins share.
+   * the plugin stops. The signal aborts at the drain deadline, which all plugins share; `deadlineMs` is that deadline in
+   * milliseconds, 1,000 or more.
    */
-  onDrain(hook: (signal: AbortSignal) => void | Promise<void>): void
+  onDrain(hook: (signal: AbortSignal, deadlineMs: number) => void | Promise<void>): void
   /** Releases a resource. Also runs when this or a later set-up fails. */
   onStop(hook: () => void | Promise<void>): void
 }

@@ -231,7 +231,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
     const drainMs = this.#milliseconds('drain')
     const drains = this.#begun.flatMap((host) => host.hooks.drain.map((hook) => ({ host, hook })))
-    await Promise.all(drains.map(({ host, hook }) => attempt(host, 'drain', drainMs, hook)))
+    await Promise.all(
+      drains.map(({ host, hook }) => attempt(host, 'drain', drainMs, (signal) => hook(signal, drainMs))),
+    )
     for (const host of this.#begun.toReversed()) {
       host.close()
       for (const hook of host.hooks.stop.toReversed()) await attempt(host, 'stop', this.#milliseconds('stop'), hook)

@@ -120,8 +120,9 @@ export const keys = {
   'platform.http.drain-delay': key.duration({
     title: { en: 'Drain delay', 'zh-CN': '排空延迟' },
     description: {
-      en: 'How long the server goes on accepting connections after readiness has turned to 503, so that a load balancer can notice.',
-      'zh-CN': '就绪检查返回 503 后继续接受连接的时间，以便负载均衡器察觉。',
+      en: 'How long the server goes on accepting connections after readiness has turned to 503, so that a load balancer can notice. At most two seconds less than platform.kernel.drain-deadline, or half of that.',
+      'zh-CN':
+        '就绪检查返回 503 后继续接受连接的时间，以便负载均衡器察觉。最多比 platform.kernel.drain-deadline 少两秒，或为其一半。',
     },
     default: '0s',
     maximum: '10m',

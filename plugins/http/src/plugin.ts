@@ -16,6 +16,9 @@ import { createRequestDurations } from './server/request-durations.ts'
 import { createSite, site } from './site.ts'
 import { createSay, messages } from './texts.ts'
 
+/** Milliseconds before the drain deadline at which the door closes, so that those inside can finish; half of a shorter deadline. */
+const closingMs = 2_000
+
 /**
  * The product's HTTP server. Plugins register routes as data during set-up; the server is built and listens when all of
  * them are ready. It listens in the role `web`; a process that is only a worker serves health and metrics, if anything.
@@ -105,9 +108,14 @@ export default definePlugin({
       service.listensAt(() => listener?.url)
       await listener.listen(config.get('platform.http.host'), door.port)
     })
-    onDrain(async (signal) => {
+    onDrain(async (signal, deadlineMs) => {
       isDraining = true
-      const delayMs = config.get('platform.http.drain-delay')
+      const wantedMs = config.get('platform.http.drain-delay')
+      const delayMs = Math.min(wantedMs, deadlineMs - Math.min(closingMs, deadlineMs / 2))
+      if (delayMs < wantedMs) {
+        const fix = 'Raise platform.kernel.drain-deadline, or shorten platform.http.drain-delay.'
+        log.warn({ wantedMs, delayMs, deadlineMs, fix }, 'the drain delay is cut short by the drain deadline')
+      }
       if (listener !== undefined && delayMs > 0) await clock.sleep(delayMs, signal)
       await listener?.close(signal)
     })

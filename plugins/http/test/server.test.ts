@@ -240,6 +240,24 @@ t.test('the drain delay gives a load balancer time to notice', async (t) => {
   t.equal(await refusalOf(listening), 'ECONNREFUSED')
 })
 
+t.test('a drain delay beyond the drain deadline is cut short and does not fail the stop', async (t) => {
+  const [clock, lines] = [manualClock(), [] as string[]]
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
+  const { running, port } = await startHttp(t, undefined, {
+    clock,
+    logger,
+    set: { 'platform.http.drain-delay': '60s' },
+  })
+  const listening = port()
+  const stopping = running.stop('SIGTERM')
+  while (clock.sleepers === 0) await turn()
+  await clock.advance(8_000)
+  await stopping
+  t.equal(await refusalOf(listening), 'ECONNREFUSED')
+  const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith('the drain delay is cut short'))
+  t.match(said, [{ wantedMs: 60_000, delayMs: 8_000, deadlineMs: 10_000, fix: /platform\.kernel\.drain-deadline/ }])
+})
+
 t.test('readiness asks every health check, within a deadline, and tells callers nothing', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
