@@ -1,0 +1,193 @@
+import {
+  type Clock,
+  columnText,
+  type DeliveryOutcome,
+  type Logger,
+  localize,
+  type NotificationMessage,
+  reasonOf,
+  secretsOf,
+} from '@plinth/kernel'
+import { isOutgoingHttpError, type OutgoingHttp, type OutgoingHttpError } from '@plinth/outgoing-http'
+import { answerOf, boundedWait, hintOfFailure, isRefused } from './answers.ts'
+import { type CommonAttributes, sensitiveValues } from './attributes.ts'
+import type { WebhookAnswer, WebhookHint, WebhookRequest, WebhookVerdict } from './contract.ts'
+import type { EndpointLimits } from './endpoint-limits.ts'
+import { maskPatterns, secretParts } from './masking.ts'
+import { bodyText, buildRequest } from './requests.ts'
+import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
+
+export interface AttemptSettings extends RoutingSettings {
+  readonly limited: boolean
+  /** Milliseconds of one request. */
+  readonly deadlineMs: number
+}
+
+export interface AttemptParts {
+  readonly settings: () => AttemptSettings
+  readonly directory: ProviderDirectory
+  readonly limits: EndpointLimits
+  readonly http: OutgoingHttp
+  readonly clock: Clock
+  readonly log: Logger
+  /** Masks what the configuration knows as secrets, and more values. */
+  readonly redact: (text: string, more: Iterable<unknown>) => string
+  /** The text of a hint in the language of the operators. */
+  readonly hintText: (hint: WebhookHint | 'truncated') => string
+}
+
+/** Characters of what a provider says. */
+const longestSaid = 300
+const codeForm = /^[\w.:-]{1,64}$/
+
+type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
+type Refused = Extract<WebhookVerdict, { delivered: false }>
+
+/** One message on its way through one provider. Knows every secret that it uses, and lets none out. */
+export class Attempt {
+  readonly #parts: AttemptParts
+  readonly #message: NotificationMessage
+  readonly #asked: CommonAttributes
+  readonly #secrets: string[]
+  #sent = false
+
+  constructor(parts: AttemptParts, message: NotificationMessage, asked: CommonAttributes) {
+    this.#parts = parts
+    this.#message = message
+    this.#asked = asked
+    this.#secrets = [
+      ...secretsOf(message),
+      ...secretParts(asked.endpoint),
+      ...(asked.secret === undefined ? [] : [asked.secret]),
+      ...sensitiveValues(parts.directory.providers, message.attributes),
+    ]
+  }
+
+  /** Sends. Never throws. */
+  async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
+    try {
+      const { directory, settings } = this.#parts
+      const configured = directory.require(name)
+      const route = routeOf(name, configured, this.#asked, this.#message.attributes, settings())
+      this.#secrets.push(...secretParts(route.endpoint), ...(route.secret === undefined ? [] : [route.secret]))
+      return await this.#send(route, signal)
+    } catch (error) {
+      return this.#refusal(name, error)
+    }
+  }
+
+  async #send(route: Route, signal: AbortSignal): Promise<DeliveryOutcome> {
+    const { clock, limits, settings } = this.#parts
+    const { provider } = route
+    const { request, truncated } = buildRequest(route, this.#message, this.#asked.payload, clock.now())
+    const receiver = JSON.stringify([request.url.href, route.attributes[provider.rateLimitBy ?? ''] ?? null])
+    const waitMs = settings().limited ? await limits.take(provider, receiver) : undefined
+    if (waitMs !== undefined) {
+      const text = `${localize(provider.displayName, 'en')} takes no more messages to this address now`
+      return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })
+    }
+    let [answer, verdict] = await this.#exchange(route, request, signal)
+    if (!verdict.delivered && verdict.outcome !== 'unknown') {
+      const better = provider.corrected?.(answer, request)
+      if (better !== undefined) [answer, verdict] = await this.#exchange(route, better, signal)
+    }
+    if (!verdict.delivered) return this.#refused(route, answer, verdict)
+    const messageId = this.#masked(verdict.messageId ?? '')
+    return {
+      outcome: 'accepted',
+      provider: route.name,
+      ...(messageId === verdict.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
+      ...(truncated ? { hint: this.#parts.hintText('truncated') } : {}),
+    }
+  }
+
+  async #exchange(
+    route: Route,
+    request: WebhookRequest,
+    signal: AbortSignal,
+  ): Promise<[WebhookAnswer, WebhookVerdict]> {
+    const { http, clock, settings } = this.#parts
+    const { provider, secret } = route
+    const isSigned = provider.secret.use === 'signature' && secret !== undefined
+    // Signed at the last moment: a signature is good for a short time, and a retry needs a new one.
+    const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
+    const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
+    const { 'content-type': _, ...others } = headers
+    this.#secrets.push(...secretParts(url), ...Object.values(others))
+    this.#sent = false
+    const { deadlineMs } = settings()
+    const response = await http.request({ url, headers, body: bodyText({ body }), deadlineMs, signal })
+    this.#sent = true
+    const answer = answerOf(response, clock.now())
+    return [answer, provider.judge(answer)]
+  }
+
+  #refused(route: Route, { status }: WebhookAnswer, verdict: Refused): Failure {
+    const code = this.#masked(verdict.code ?? '')
+    const providerCode = codeForm.test(code) ? code : undefined
+    const said = columnText(this.#masked(verdict.message ?? ''), longestSaid)
+    const did = {
+      rejected: 'refused the message',
+      deferred: 'did not take the message now',
+      unknown: 'does not say whether it took the message',
+    }[verdict.outcome]
+    const details = [`HTTP ${status}`, ...(providerCode === undefined ? [] : [providerCode])].join(', ')
+    const text = `${localize(route.provider.displayName, 'en')} ${did} (${details})`
+    const { outcome, hint, retryAfterMs } = verdict
+    return this.#failure(route, outcome, text, {
+      hint,
+      retryAfterMs,
+      providerCode,
+      providerMessage: said === '' ? undefined : said,
+    })
+  }
+
+  #failure(
+    { name }: Pick<Route, 'name'>,
+    outcome: Failure['outcome'],
+    errorMessage: string,
+    more: {
+      readonly errorCode?: string
+      readonly hint?: WebhookHint | undefined
+      readonly retryAfterMs?: number | undefined
+      readonly providerCode?: string | undefined
+      readonly providerMessage?: string | undefined
+    },
+  ): Failure {
+    const { hint, retryAfterMs, providerCode, providerMessage, errorCode = `webhook.${hint ?? 'refused'}` } = more
+    const failure = {
+      ...{ errorCode, errorMessage: this.#masked(errorMessage), provider: name },
+      ...(providerCode === undefined ? {} : { providerCode }),
+      ...(providerMessage === undefined ? {} : { providerMessage }),
+      ...(hint === undefined ? {} : { hint: this.#parts.hintText(hint) }),
+    }
+    if (outcome !== 'deferred' || retryAfterMs === undefined) return { outcome, ...failure }
+    return { outcome, ...failure, retryAfterMs: boundedWait(retryAfterMs) }
+  }
+
+  #refusal(name: string, error: unknown): Failure {
+    if (isOutgoingHttpError(error)) return this.#unanswered(name, error)
+    if (error instanceof WebhookRouteError) {
+      return this.#failure({ name }, 'rejected', error.message, { errorCode: `webhook.${error.code}` })
+    }
+    if (error instanceof Error && error.name === 'WebhookInputError') {
+      return this.#failure({ name }, 'rejected', error.message, { errorCode: 'webhook.attribute-invalid' })
+    }
+    // A fault in the code of a provider. What it says may hold anything.
+    const reason = this.#masked(reasonOf(error))
+    this.#parts.log.error({ provider: name, messageId: this.#message.id, reason }, 'webhook provider failed')
+    const text = 'The code of the provider failed; the log says why'
+    return this.#failure({ name }, this.#sent ? 'unknown' : 'rejected', text, { errorCode: 'webhook.provider-failed' })
+  }
+
+  #unanswered(name: string, error: OutgoingHttpError): Failure {
+    const outcome = isRefused(error) ? 'rejected' : error.mayHaveArrived ? 'unknown' : 'deferred'
+    return this.#failure({ name }, outcome, error.message, { hint: hintOfFailure(error) })
+  }
+
+  /** A text without secrets, on one line. */
+  #masked(text: string): string {
+    const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()
+    return maskPatterns(this.#parts.redact(short, this.#secrets))
+  }
+}

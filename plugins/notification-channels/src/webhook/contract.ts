@@ -1,0 +1,204 @@
+import { extensionPoint, type JsonValue, type LocalizedText } from '@plinth/kernel'
+
+export type JsonObject = { readonly [member: string]: JsonValue | undefined }
+
+/** What an operator can do about a failure; each has a text in `messages/`, key `messages.webhook.hint.<name>`. */
+export type WebhookHint =
+  | 'keyword-missing'
+  | 'signature-mismatch'
+  | 'clock-skew'
+  | 'ip-not-allowed'
+  | 'token-invalid'
+  | 'robot-disabled'
+  | 'rate-limited'
+  | 'provider-busy'
+  | 'payload-too-large'
+  | 'payload-invalid'
+  | 'recipient-blocked'
+  | 'recipient-moved'
+  | 'unexpected-response'
+  | 'endpoint-blocked'
+  | 'timeout'
+  | 'network'
+
+/** One attribute of a message, `webhook.<provider>.<name>`. */
+export interface WebhookAttribute {
+  readonly title: LocalizedText
+  /**
+   * `text` when absent. Values may also be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and `objects` (a
+   * list of objects).
+   */
+  readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
+  /** The only values that are allowed. */
+  readonly values?: readonly string[]
+  /** Of an integer, inclusive. */
+  readonly minimum?: number
+  readonly maximum?: number
+  /** True: holds a token or leads to a person; forms and records do not show it. */
+  readonly sensitive?: boolean
+  /** Member of the payload that takes the value; absent: `body` places it. */
+  readonly member?: string
+}
+
+/** How much text a provider takes. Longer contents are cut between characters as people see them (graphemes), with an ellipsis. */
+export interface WebhookTextLimit<Body extends JsonObject = JsonObject> {
+  readonly max: number
+  /** Bytes of UTF-8, UTF-16 units, or Unicode code points. */
+  readonly unit: 'bytes' | 'utf16' | 'characters'
+  /** The text that is measured; absent: the whole payload as JSON. */
+  of?(body: Body): string
+}
+
+/** A message as a provider sees it. */
+export interface WebhookMessage {
+  /** Same for every try. */
+  readonly id: string
+  readonly subject: string
+  readonly content: string
+  readonly locale: string | undefined
+  /** Own attributes of the provider, read by their types; absent ones are missing. */
+  readonly attributes: Readonly<Record<string, JsonValue>>
+  /** Attributes that belong to no channel, such as `module` and `targetRoute`. */
+  readonly context: Readonly<Record<string, unknown>>
+  /** Where it goes; a copy. */
+  readonly endpoint: URL
+  /** The token, for a provider whose secret is one. */
+  readonly token: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+/** One form in which a provider shows a message. */
+export interface WebhookMessageType<Body extends JsonObject = JsonObject> {
+  /** The payload. Pure: called again with shorter texts when the message is too long. */
+  body(message: WebhookMessage): Body
+  readonly limit?: WebhookTextLimit<Body>
+}
+
+export interface WebhookRequest {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** A text is sent as it is, everything else as JSON. */
+  readonly body: JsonValue | JsonObject
+}
+
+export interface WebhookSigningKey {
+  readonly secret: string
+  /** Time of this try in milliseconds since the epoch. */
+  readonly nowMs: number
+  readonly messageId: string
+}
+
+/** What a provider answered. */
+export interface WebhookAnswer {
+  readonly status: number
+  /** By name in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** The body read as JSON; `undefined` when it is none. */
+  readonly json: unknown
+  /** Milliseconds of a `Retry-After` header, in seconds or as a date. */
+  readonly retryAfterMs: number | undefined
+}
+
+export type WebhookVerdict =
+  | { readonly delivered: true; readonly messageId?: string | undefined }
+  | {
+      readonly delivered: false
+      /** `rejected`: useless to try again; `deferred`: not delivered, try later; `unknown`: it may have been delivered. */
+      readonly outcome: 'rejected' | 'deferred' | 'unknown'
+      /** Business code and message of the provider; the channel masks and cuts them. */
+      readonly code?: string | undefined
+      readonly message?: string | undefined
+      readonly hint?: WebhookHint | undefined
+      readonly retryAfterMs?: number | undefined
+    }
+
+/**
+ * - `signature`: signs requests while `signing-enabled`; needs `sign`.
+ * - `token`: says who may send. `into` says where it goes: appended to an address that ends with a slash, a query parameter or a
+ *   member of the payload unless already there, or a header; absent: the provider places it itself.
+ */
+export type WebhookSecret = {
+  /** Rule for the configured value, a regular expression that is not anchored. */
+  readonly pattern?: string
+} & (
+  | { readonly use: 'signature' }
+  | {
+      readonly use: 'token'
+      readonly into?:
+        | 'path'
+        | { readonly query: string }
+        | { readonly member: string }
+        | { readonly header: string; readonly prefix?: string }
+    }
+)
+
+/**
+ * A robot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel"; decision
+ * B29). Mostly data; its functions are pure. The channel sends, signs, cuts, limits, masks and tries again.
+ */
+export interface WebhookProvider<Body extends JsonObject = JsonObject> {
+  /** Lower-case words joined by `-`. */
+  readonly code: string
+  /** Other codes of the same service; their configuration and attributes go before those of the code. */
+  readonly aliases?: readonly string[]
+  readonly displayName: LocalizedText
+  /** Used when no endpoint is configured, for a service that has one address for all. */
+  readonly endpoint?: string
+  /** Hosts of the service, `*.example.com` for all below a name; empty for what people host themselves. */
+  readonly knownHosts: readonly string[]
+  readonly secret: WebhookSecret
+  readonly attributes?: Readonly<Record<string, WebhookAttribute>>
+  /** By name, `text` among them; the first is used when the configured default is none of them. */
+  readonly messageTypes: Readonly<Record<string, WebhookMessageType<Body>>>
+  /** Most characters (code points) of a subject. */
+  readonly subjectLimit?: number
+  /** Requests to one endpoint (with `rateLimitBy`: and one value of that attribute) in each window. */
+  readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
+  readonly rateLimitBy?: string
+  /**
+   * The address to send to, made of the endpoint; the endpoint itself when absent.
+   *
+   * @throws WebhookInputError
+   */
+  address?(message: WebhookMessage): Omit<WebhookRequest, 'body'>
+  /** @throws WebhookInputError */
+  sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
+  /** Whether an answer means success. Never throws. */
+  judge(answer: WebhookAnswer): WebhookVerdict
+  /** A request to send instead, once, after an answer that delivered nothing. */
+  corrected?(answer: WebhookAnswer, request: WebhookRequest): WebhookRequest | undefined
+}
+
+/** A message that a provider cannot send as it is. The text names the attribute and the rule, never the value. */
+export class WebhookInputError extends Error {
+  override readonly name = 'WebhookInputError'
+  readonly attribute: string
+
+  /** @param rule completes "must ..." */
+  constructor(attribute: string, rule: string) {
+    super(`${attribute} must ${rule}`)
+    this.attribute = attribute
+  }
+}
+
+export interface WebhookProviderSettings {
+  readonly endpoint: string | undefined
+  readonly secret: string | undefined
+  readonly messageType: string | undefined
+  /** Absent counts as true. */
+  readonly enabled: boolean | undefined
+}
+
+/** A provider with what the operator configured for it. Made by `webhookProviderPlugin`. */
+export interface ConfiguredWebhookProvider {
+  readonly provider: WebhookProvider
+  /** @param name the code or an alias of it */
+  settings(name: string): WebhookProviderSettings
+}
+
+/** Contributed under the code of the provider. */
+export const webhookProvider = extensionPoint<ConfiguredWebhookProvider>('notification.webhook-provider', {
+  from: '@plinth/notification-channels/webhook',
+})

@@ -1,0 +1,6 @@
+export * from './contract.ts'
+export { type CodeMeaning, type JudgementRules, judgement, memberAt, memberIs } from './judgement.ts'
+export { default } from './plugin.ts'
+export { webhookProviderPlugin } from './provider-plugin.ts'
+export { bodyText, withQuery } from './requests.ts'
+export { cutToFit, measure } from './text-limit.ts'

@@ -1,0 +1,51 @@
+import { maskedValue } from '@plinth/kernel'
+
+/** Words of addresses that lead to a service and are no secret. */
+const routeWords = new Set(
+  [
+    ...['robot', 'send', 'cgi-bin', 'webhook', 'webhooks', 'open-apis', 'bot', 'hook', 'hooks', 'services', 'message'],
+    ...['messages', 'workflows', 'triggers', 'manual', 'paths', 'invoke', 'spaces', 'powerautomate', 'automations'],
+    ...['direct', 'v1', 'v2', 'api', 'push', 'post', 'notify', 'notifications', 'events', 'sendMessage'],
+  ].map((word) => word.toLowerCase()),
+)
+
+/** The parts of an address that may be secret: values of its query and segments of its path, also without their endings. */
+export function secretParts(address: string | URL | undefined): string[] {
+  const url = address === undefined ? null : URL.parse(String(address))
+  if (url === null) return address === undefined ? [] : [String(address)]
+  const segments = url.pathname.split('/').filter((segment) => !routeWords.has(segment.toLowerCase()))
+  const parts = [
+    ...segments.flatMap((segment) => [segment, segment.replace(/\.\w+$/, ''), segment.replace(/^bot/, '')]),
+    ...url.searchParams.values(),
+    ...url.search
+      .slice(1)
+      .split('&')
+      .map((pair) => pair.replace(/^[^=]*=?/, '')),
+    url.pathname.length > 1 ? url.pathname + url.search : '',
+    url.href,
+  ]
+  return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What looks like a secret, whoever's it is (reference 6.3). */
+const patterns: readonly RegExp[] = [
+  /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
+  /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,
+  /(\/bot)\d+:[\w-]+/g,
+  /(\/hooks?\/)[\w/-]+/g,
+  /(\/services\/)\S+/g,
+  /(\/webhooks\/\d+\/)\S+/g,
+  /(\bfrom ip:\s*)[\w.:]+/gi,
+]
+
+/** Masks what looks like a secret in a text of a third party. */
+export const maskPatterns = (text: string): string =>
+  patterns.reduce((masked, pattern) => masked.replace(pattern, `$1${maskedValue}`), text)

@@ -1,0 +1,58 @@
+import { i18n } from '@plinth/i18n'
+import { type DeliveryOutcome, definePlugin, notificationChannel, optional } from '@plinth/kernel'
+import { outgoingHttp } from '@plinth/outgoing-http'
+import { rateLimiter } from '@plinth/rate-limit'
+import { ProviderChoice } from '../provider-choice.ts'
+import { WebhookChannel } from './channel.ts'
+import { keys } from './config.ts'
+import { webhookProvider } from './contract.ts'
+import { EndpointLimits } from './endpoint-limits.ts'
+import { hintTexts, messages } from './hints.ts'
+import { ProviderDirectory } from './routing.ts'
+
+/** Failures of a robot whatever the message. */
+const ofTheRobot = ['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch', 'endpoint-missing'].map(
+  (name) => `webhook.${name}`,
+)
+const isFaulty = (failure: DeliveryOutcome): boolean =>
+  failure.outcome === 'deferred' || (failure.outcome === 'rejected' && ofTheRobot.includes(failure.errorCode))
+
+/** Channel `webhook`: pushes messages to robots and third parties, each a provider plugin of its own. */
+export default definePlugin({
+  id: 'notification-channels.webhook',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { outgoingHttp, rateLimiter: optional(rateLimiter), i18n: optional(i18n) },
+  extensionPoints: [webhookProvider],
+  contributes: [notificationChannel],
+  config: keys,
+  messages,
+  setup({ services, config, clock, log, redact, contribute, contributions }) {
+    const directory = new ProviderDirectory(contributions(webhookProvider).values())
+    const key = 'platform.notification.channels.webhook'
+    const settings = () => ({
+      enabled: config.get(`${key}.enabled`),
+      defaultProvider: config.get(`${key}.default-provider`),
+      messageType: config.get(`${key}.message-type`),
+      signing: config.get(`${key}.signing-enabled`),
+      strategy: config.get(`${key}.strategy`),
+      order: config.get(`${key}.providers-order`),
+      endpointAttribute: config.get(`${key}.endpoint-attribute`),
+      limited: config.get(`${key}.rate-limit-enabled`),
+      deadlineMs: config.get(`${key}.deadline`),
+    })
+    config.onVerify(`${key}.default-provider`, (name) => void directory.require(name))
+    config.onVerify(`${key}.providers-order`, (names) => {
+      for (const name of names) directory.require(name)
+    })
+    const restMs = () => config.get(`${key}.provider-rest`)
+    const channel = new WebhookChannel({
+      ...{ settings, directory, clock, log, redact },
+      choice: new ProviderChoice({ clock, restMs, isFaulty }),
+      limits: new EndpointLimits(services.rateLimiter, log),
+      http: services.outgoingHttp,
+      hintText: hintTexts(services.i18n),
+    })
+    contribute(notificationChannel, 'webhook', channel)
+  },
+})

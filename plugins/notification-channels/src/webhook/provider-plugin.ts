@@ -1,0 +1,96 @@
+import { definePlugin, inBothLocales, type KeyDeclaration, key, type Plugin } from '@plinth/kernel'
+import { type JsonObject, type WebhookProvider, type WebhookProviderSettings, webhookProvider } from './contract.ts'
+
+type Setting = KeyDeclaration<string | undefined> | KeyDeclaration<boolean | undefined>
+type Settings = {
+  readonly [Name in keyof typeof settingNames]: WebhookProviderSettings[Name]
+}
+const settingNames = {
+  endpoint: 'endpoint',
+  secret: 'secret',
+  messageType: 'message-type',
+  enabled: 'enabled',
+} as const
+
+/** The keys of one code of a provider (document 2, "Configuration"), all changed while the product runs. */
+function keysOf({ displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
+  const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
+  const title = (english: string, chinese: string) => ({
+    title: { en: `${en} (${name}): ${english}`, 'zh-CN': `${zhCN}（${name}）：${chinese}` },
+    reload: 'live' as const,
+  })
+  const isSignature = secret.use === 'signature'
+  const prefix = `platform.notification.channels.webhook.providers.${name}`
+  return {
+    [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true }),
+    [`${prefix}.secret`]: key.string({
+      ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
+      ...(secret.pattern === undefined ? {} : { pattern: secret.pattern }),
+      sensitive: true,
+    }),
+    [`${prefix}.message-type`]: key.enum({
+      ...title('message type', '消息类型'),
+      values: Object.keys(messageTypes),
+    }),
+    [`${prefix}.enabled`]: key.boolean({
+      ...title('in use', '启用'),
+      description: { en: 'Empty counts as true.', 'zh-CN': '留空视为启用。' },
+    }),
+  }
+}
+
+/**
+ * The plugin of one provider: declares its keys, `platform.notification.channels.webhook.providers.<code>.{endpoint, secret,
+ * message-type, enabled}`, also for its aliases, and contributes it to the channel `webhook`.
+ *
+ * @example
+ * export default webhookProviderPlugin({ id: 'acme.webhook', version: '1.0.0' }, {
+ *   code: 'acme', displayName: 'ACME', knownHosts: ['hooks.acme.example'], secret: { use: 'token', into: 'path' },
+ *   messageTypes: { text: { body: ({ subject, content }) => ({ title: subject, text: content }) } },
+ *   judge: judgement({ delivered: ({ json }) => memberAt(json, 'ok') === true, message: 'error' }),
+ * })
+ */
+export function webhookProviderPlugin<Body extends JsonObject>(
+  { id, version }: { readonly id: string; readonly version: string },
+  provider: WebhookProvider<Body>,
+): Plugin {
+  const names = [provider.code, ...(provider.aliases ?? [])]
+  return definePlugin({
+    id,
+    version,
+    kernel: '^1.0.0',
+    contributes: [webhookProvider],
+    config: Object.assign({}, ...names.map((name) => keysOf(provider, name))) as Record<string, Setting>,
+    setup({ config, contribute }) {
+      const own = (name: string): Settings => {
+        const read = (setting: string) =>
+          config.get(`platform.notification.channels.webhook.providers.${name}.${setting}`)
+        const text = (setting: string) => {
+          const value = read(setting)
+          return typeof value === 'string' && value !== '' ? value : undefined
+        }
+        const enabled = read(settingNames.enabled)
+        return {
+          endpoint: text(settingNames.endpoint),
+          secret: text(settingNames.secret),
+          messageType: text(settingNames.messageType),
+          enabled: typeof enabled === 'boolean' ? enabled : undefined,
+        }
+      }
+      contribute(webhookProvider, provider.code, {
+        provider,
+        settings(name) {
+          const [settings, general] = [own(name), own(provider.code)]
+          // An address of the alias comes with its own secret: that of the code belongs to another robot.
+          const robot = settings.endpoint === undefined ? general : settings
+          return {
+            endpoint: robot.endpoint,
+            secret: settings.secret ?? robot.secret,
+            messageType: settings.messageType ?? general.messageType,
+            enabled: settings.enabled ?? general.enabled,
+          }
+        },
+      })
+    },
+  })
+}

@@ -1,0 +1,135 @@
+import { didYouMean } from '@plinth/kernel'
+import { type CommonAttributes, ownAttributes } from './attributes.ts'
+import {
+  type ConfiguredWebhookProvider,
+  WebhookInputError,
+  type WebhookProvider,
+  type WebhookProviderSettings,
+} from './contract.ts'
+
+/** Where a message goes, and with what. */
+export interface Route {
+  /** The code or the alias. */
+  readonly name: string
+  readonly provider: WebhookProvider
+  readonly messageType: string
+  readonly endpoint: URL
+  /** Absent too when the configured one belongs to another server than the message names. */
+  readonly secret: string | undefined
+  readonly attributes: ReturnType<typeof ownAttributes>
+}
+
+export interface RoutingSettings {
+  readonly messageType: string
+  readonly signing: boolean
+  readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
+}
+
+/** A message that cannot go anywhere as the product is configured. */
+export class WebhookRouteError extends Error {
+  override readonly name = 'WebhookRouteError'
+  readonly code: 'provider-unknown' | 'provider-disabled' | 'endpoint-missing' | 'endpoint-not-allowed'
+
+  constructor(code: WebhookRouteError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The loaded providers by code and alias. */
+export class ProviderDirectory {
+  readonly #byName = new Map<string, ConfiguredWebhookProvider>()
+
+  constructor(contributions: Iterable<ConfiguredWebhookProvider>) {
+    for (const configured of contributions) {
+      const { code, aliases = [] } = configured.provider
+      for (const name of [code, ...aliases]) this.#byName.set(name, configured)
+    }
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()].sort()
+  }
+
+  get providers(): readonly WebhookProvider[] {
+    return [...new Set([...this.#byName.values()].map(({ provider }) => provider))]
+  }
+
+  /** @throws WebhookRouteError */
+  require(name: string): ConfiguredWebhookProvider {
+    const found = this.#byName.get(name)
+    if (found !== undefined) return found
+    const shown = name.slice(0, 64)
+    const text = `No loaded plugin brings the webhook provider "${shown}"; loaded: ${this.names.join(', ') || 'none'}.`
+    throw new WebhookRouteError('provider-unknown', text + didYouMean(shown, this.#byName.keys()))
+  }
+}
+
+/**
+ * Finds the way of a message: what it says itself goes before the configuration. A configured secret goes to the server of the
+ * configured endpoint only: otherwise whoever may write an attribute could have it sent to himself.
+ *
+ * @throws WebhookRouteError
+ * @throws WebhookInputError
+ */
+export function routeOf(
+  name: string,
+  { provider, settings }: ConfiguredWebhookProvider,
+  asked: CommonAttributes,
+  attributes: Readonly<Record<string, unknown>>,
+  { messageType, signing, endpointAttribute }: RoutingSettings,
+): Route {
+  const configured = settings(name)
+  if (configured.enabled === false) {
+    throw new WebhookRouteError('provider-disabled', `The webhook provider "${name}" is switched off`)
+  }
+  const own = URL.parse(configured.endpoint ?? provider.endpoint ?? '')
+  const named = asked.endpoint === undefined ? null : namedEndpoint(asked.endpoint, provider, endpointAttribute)
+  const endpoint = named ?? own
+  if (endpoint === null) {
+    const key = `platform.notification.channels.webhook.providers.${name}.endpoint`
+    throw new WebhookRouteError('endpoint-missing', `The webhook provider "${name}" has no address; set ${key}`)
+  }
+  const secret = asked.secret ?? (endpoint.origin === own?.origin ? configured.secret : undefined)
+  const isUsed = provider.secret.use === 'token' || signing
+  return {
+    name,
+    provider,
+    messageType: messageTypeOf(provider, asked, configured, messageType),
+    endpoint,
+    secret: isUsed ? secret : undefined,
+    attributes: ownAttributes(provider, name, attributes),
+  }
+}
+
+function messageTypeOf(
+  { messageTypes }: WebhookProvider,
+  asked: CommonAttributes,
+  configured: WebhookProviderSettings,
+  standard: string,
+): string {
+  const known = Object.keys(messageTypes)
+  if (asked.messageType !== undefined && !known.includes(asked.messageType)) {
+    throw new WebhookInputError('webhook.message-type', `be one of ${known.join(', ')} for this provider`)
+  }
+  const wanted = asked.messageType ?? configured.messageType ?? standard
+  return known.includes(wanted) ? wanted : (known[0] ?? wanted)
+}
+
+function namedEndpoint(
+  written: string,
+  { knownHosts }: WebhookProvider,
+  allowed: RoutingSettings['endpointAttribute'],
+): URL {
+  const url = URL.parse(written)
+  if (url === null || !['https:', 'http:'].includes(url.protocol)) {
+    throw new WebhookInputError('webhook.endpoint', 'be an https address')
+  }
+  const isKnown = knownHosts.some((host) =>
+    host.startsWith('*.') ? url.hostname.endsWith(host.slice(1)) : url.hostname === host,
+  )
+  if (allowed === 'any' || (allowed === 'known-hosts' && isKnown)) return url
+  const rule = allowed === 'off' ? 'Messages may not name addresses' : `The address must be at ${knownHosts.join(', ')}`
+  const key = 'platform.notification.channels.webhook.endpoint-attribute'
+  throw new WebhookRouteError('endpoint-not-allowed', `${rule}; see ${key}`)
+}
