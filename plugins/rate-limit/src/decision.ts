@@ -48,6 +48,8 @@ export interface ResolvedRule {
   readonly store: RateLimitStore | undefined
   /** Whether several processes share the quota. */
   readonly isShared: boolean
+  /** Whether the store ends its calls by itself when their time is over. */
+  readonly endsCalls: boolean
   /** Where outcomes are counted. */
   readonly outcomes: OutcomeSums
   readonly limit: number
@@ -103,6 +105,7 @@ export class Decider {
       storeName,
       store: limit <= 0 || !settings.enabled ? undefined : store,
       isShared: store?.traits.shared === true,
+      endsCalls: store?.traits.endsCalls === true,
       outcomes,
       limit,
       windowMs: windowMs ?? settings.defaultWindowMs,
@@ -157,18 +160,19 @@ export class Decider {
     operation: Operation,
   ): RateLimitResult | Promise<RateLimitResult> {
     if (!isLimiting(rule)) return this.#unlimited(rule, request, operation)
-    const { store, storeName, isShared } = rule
+    const { store } = rule
     const isConsumed = operation === 'consume'
-    if (isShared && isConsumed) {
-      const denied = this.#denials.find(storeName, request)
+    if (rule.isShared) {
+      const denied = isConsumed ? this.#denials.find(rule.storeName, request) : undefined
       if (denied !== undefined) return this.#counted(rule, request, operation, denied)
+      if (this.#watch.isFailing(rule.storeName, request.key)) return this.#withoutStore(rule, request, operation)
     }
-    if (this.#watch.isFailing(storeName, request.key)) return this.#withoutStore(rule, request, operation)
     const deadlines = this.#parts.deadlines()
-    const call = deadlines.begin()
+    const call = rule.endsCalls ? undefined : deadlines.begin()
+    const context = call ?? deadlines.moment()
     let answer: RateLimitDecision | Promise<RateLimitDecision>
     try {
-      answer = isConsumed ? store.consume(request, call) : store.peek(request, call)
+      answer = isConsumed ? store.consume(request, context) : store.peek(request, context)
     } catch (cause) {
       return this.#failed(rule, request, operation, cause)
     }
@@ -182,22 +186,18 @@ export class Decider {
     request: RateLimitRequest,
     operation: Operation,
     deadlines: Deadlines,
-    call: Call,
+    call: Call | undefined,
     answer: Promise<RateLimitDecision>,
   ): Promise<RateLimitResult> {
-    const { storeName, store, isShared } = rule
     const askedAt = this.#monotonic()
-    return deadlines.follow(
-      call,
-      answer,
-      (decision) => {
-        if (isShared && operation === 'consume' && !decision.allowed) {
-          this.#denials.remember(storeName, store.traits.algorithm, request, decision, askedAt)
-        }
-        return this.#counted(rule, request, operation, decision)
-      },
-      (cause) => this.#failed(rule, request, operation, cause),
-    )
+    const settle = (decision: RateLimitDecision) => {
+      if (rule.isShared && operation === 'consume' && !decision.allowed) {
+        this.#denials.remember(rule.storeName, rule.store.traits.algorithm, request, decision, askedAt)
+      }
+      return this.#counted(rule, request, operation, decision)
+    }
+    const fail = (cause: unknown) => this.#failed(rule, request, operation, cause)
+    return call === undefined ? answer.then(settle, fail) : deadlines.follow(call, answer, settle, fail)
   }
 
   #failed(

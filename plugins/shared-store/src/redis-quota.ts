@@ -1,7 +1,7 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { nameOf, quotaKinds } from './names.ts'
+import { nameUnder, quotaKinds } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
@@ -18,7 +18,8 @@ interface Question {
 /** Quotas on Redis: what is asked in one turn of the event loop travels in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  readonly #prefix: string
+  /** What stands before the key in a name. */
+  readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
   /** Each a script of its own. */
@@ -27,7 +28,7 @@ export class RedisQuota implements SharedQuota {
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
     this.#connection = connection
-    this.#prefix = `${prefix}:`
+    this.#heads = { window: `${prefix}:${quotaKinds.window}:`, bucket: `${prefix}:${quotaKinds.bucket}:` }
     const sending = { concurrency: Number.POSITIVE_INFINITY, eager: true }
     const batch = (algorithm: QuotaAlgorithm) =>
       new MicroBatch<Question, RateLimitDecision>({
@@ -87,51 +88,71 @@ export class RedisQuota implements SharedQuota {
   }
 
   #name(algorithm: QuotaAlgorithm, key: string): string {
-    return this.#prefix + nameOf(quotaKinds[algorithm], key)
+    return nameUnder(this.#heads[algorithm], key)
   }
 
-  #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[RateLimitDecision | Error]> {
+  #runAlone(algorithm: QuotaAlgorithm, { key, request }: Question): Promise<[RateLimitDecision | Error]> {
     const script = quotaScripts[algorithm].alone
-    const terms = termsOf(algorithm, question.request)
-    return this.#connection
-      .run(script, [1, question.key, ...terms])
-      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0, this.#clock.now())])
+    return this.#connection.run(script, [key], termsOf(algorithm, request)).then((told) => {
+      const [remaining, ms] = unpacked(told, request)
+      return [this.#decision(algorithm, request, remaining, ms, this.#clock.now())]
+    })
   }
 
   #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(RateLimitDecision | Error)[]> {
-    return this.#runMany(algorithm, quotaScripts[algorithm].oneByOne, questions)
+    return this.#ask(algorithm, quotaScripts[algorithm].oneByOne, questions, false).then((told) =>
+      told instanceof Buffer ? this.#packed(algorithm, questions, told) : this.#listed(algorithm, questions, told),
+    )
   }
 
   async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[RateLimitDecision[]]> {
-    return [(await this.#runMany(algorithm, quotaScripts[algorithm].together, questions)) as RateLimitDecision[]]
+    const told = await this.#ask(algorithm, quotaScripts[algorithm].together, questions, true)
+    return [this.#listed(algorithm, questions, told) as RateLimitDecision[]]
   }
 
-  async #runMany(
-    algorithm: QuotaAlgorithm,
-    script: Script,
-    questions: readonly Question[],
-  ): Promise<(RateLimitDecision | Error)[]> {
+  #ask(algorithm: QuotaAlgorithm, script: Script, questions: readonly Question[], texts: boolean): Promise<unknown> {
     const keys = questions.map(({ key }) => key)
-    const answers = (await this.#connection.run(script, [
-      keys.length,
-      ...keys,
-      ...scriptArguments(algorithm, questions),
-    ])) as unknown[]
+    return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
+  }
+
+  /** Of answers that are all numbers. */
+  #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
-    return questions.map((question, index) => this.#decision(algorithm, question, answers, 2 * index, now))
+    return questions.map(({ request }, index) => {
+      const remaining = told.readDoubleLE(16 * index)
+      return this.#decided(algorithm, request, remaining, told.readDoubleLE(16 * index + 8), now)
+    })
+  }
+
+  /** Of answers of which some may be failures. */
+  #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: unknown): (RateLimitDecision | Error)[] {
+    const answers = told as unknown[]
+    const now = this.#clock.now()
+    return questions.map(({ request }, index) =>
+      this.#decision(algorithm, request, answers[2 * index], answers[2 * index + 1], now),
+    )
   }
 
   #decision(
     algorithm: QuotaAlgorithm,
-    { request }: Question,
-    answers: readonly unknown[],
-    at: number,
+    request: RateLimitRequest,
+    told: unknown,
+    ms: unknown,
     now: number,
   ): RateLimitDecision | Error {
-    const told = answers[at]
     if (typeof told !== 'number') return this.#connection.refusal(String(told))
+    return this.#decided(algorithm, request, told, ms as number, now)
+  }
+
+  /** @param told what remains, or -1 - what remains when denied */
+  #decided(
+    algorithm: QuotaAlgorithm,
+    request: RateLimitRequest,
+    told: number,
+    ms: number,
+    now: number,
+  ): RateLimitDecision {
     const windowMs = Math.min(request.windowMs, longestMs)
-    const ms = answers[at + 1] as number
     const allowed = told >= 0
     return {
       allowed,
