@@ -15,6 +15,10 @@ export const SendLog = defineEntity({
     { properties: ['status', 'restorable', 'id'] },
     { properties: ['status', 'restorable', 'createdAt'] },
     { properties: ['channel', 'status', 'restorable', 'id'] },
+    {
+      name: 'notification_send_log_retryable_of_channel_index',
+      properties: ['channel', 'status', 'restorable', 'createdAt', 'id'],
+    },
     { properties: ['createdAt', 'id'] },
   ],
   properties: {

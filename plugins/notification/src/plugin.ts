@@ -10,6 +10,7 @@ import { messages } from './failures.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
 import { countSendLog } from './migrations/0003-count-send-log.ts'
+import { indexRetryable } from './migrations/0004-index-retryable.ts'
 import { permissions } from './permissions.ts'
 import { purge } from './purge-task.ts'
 import { sendRoutes } from './routes.ts'
@@ -40,7 +41,7 @@ export default definePlugin({
   contributes: [optional(verificationCodeSender)],
   config,
   permissions,
-  migrations: [createSendLog, indexSendLog, countSendLog],
+  migrations: [createSendLog, indexSendLog, countSendLog, indexRetryable],
   entities: [SendLog, SendLogCount],
   scheduledTasks: [purge],
   messages,

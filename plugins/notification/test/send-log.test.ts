@@ -306,6 +306,10 @@ onEachDatabase(
       ['channel=sms&retryableOnly=true', 'status_restorable_id_index'],
       ['channel=sms&sort=createdAt', 'channel_created_at_id_index'],
       ['sort=-createdAt', 'created_at_id_index'],
+      // A server knows that this is all that can be sent again, of any channel.
+      ...(db.dialect === 'sqlite'
+        ? [['channel=sms&retryableOnly=true&sort=createdAt', 'retryable_of_channel_index'] as const]
+        : []),
     ] as const) {
       const plans = await plansOf(async () => {
         const { next } = await list(`${query}&size=1&count=capped`)
