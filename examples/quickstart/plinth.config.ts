@@ -10,6 +10,8 @@ import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
+import inbox from '@plinth/notification/inbox'
+import databaseChannel from '@plinth/notification-channels/database'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
 import openPlatform from '@plinth/open-platform'
@@ -39,6 +41,8 @@ export default defineProduct({
     idempotency,
     install,
     notification,
+    inbox,
+    databaseChannel,
     logChannel,
     memoryChannel,
     openPlatform,

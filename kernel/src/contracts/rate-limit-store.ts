@@ -43,12 +43,6 @@ export interface StoreContext {
    * here before it acts can leave the signal alone: making one for every call costs more than deciding.
    */
   isOver?(): boolean
-  /**
-   * Calls back once when the deadline passes, unless the returned function was called before. Given to a store whose
-   * `traits.endsCalls` is true, which gets one context for all calls of one millisecond: it ends what it asked for together
-   * with one callback.
-   */
-  onEnd?(giveUp: (reason: Error) => void): () => void
 }
 
 type Awaitable<T> = T | Promise<T>
@@ -64,11 +58,6 @@ export interface RateLimitStore {
     /** True when several processes share one quota. */
     readonly shared: boolean
     readonly algorithm: 'fixed-window' | 'token-bucket' | 'sliding-window'
-    /**
-     * True when `consume` and `peek` throw by themselves as soon as the deadline of their context passes, whatever they wait
-     * for: see `StoreContext.onEnd`. The limiter then keeps no deadline of its own for each call.
-     */
-    readonly endsCalls?: boolean
   }
   /**
    * Takes `cost` units. In-process stores may answer synchronously.

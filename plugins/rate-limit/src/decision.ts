@@ -48,8 +48,6 @@ export interface ResolvedRule {
   readonly store: RateLimitStore | undefined
   /** Whether several processes share the quota. */
   readonly isShared: boolean
-  /** Whether the store ends its calls by itself when their time is over. */
-  readonly endsCalls: boolean
   /** Where outcomes are counted. */
   readonly outcomes: OutcomeSums
   readonly limit: number
@@ -105,7 +103,6 @@ export class Decider {
       storeName,
       store: limit <= 0 || !settings.enabled ? undefined : store,
       isShared: store?.traits.shared === true,
-      endsCalls: store?.traits.endsCalls === true,
       outcomes,
       limit,
       windowMs: windowMs ?? settings.defaultWindowMs,
@@ -160,19 +157,18 @@ export class Decider {
     operation: Operation,
   ): RateLimitResult | Promise<RateLimitResult> {
     if (!isLimiting(rule)) return this.#unlimited(rule, request, operation)
-    const { store } = rule
+    const { store, storeName, isShared } = rule
     const isConsumed = operation === 'consume'
-    if (rule.isShared) {
-      const denied = isConsumed ? this.#denials.find(rule.storeName, request) : undefined
+    if (isShared && isConsumed) {
+      const denied = this.#denials.find(storeName, request)
       if (denied !== undefined) return this.#counted(rule, request, operation, denied)
-      if (this.#watch.isFailing(rule.storeName, request.key)) return this.#withoutStore(rule, request, operation)
     }
+    if (this.#watch.isFailing(storeName, request.key)) return this.#withoutStore(rule, request, operation)
     const deadlines = this.#parts.deadlines()
-    const call = rule.endsCalls ? undefined : deadlines.begin()
-    const context = call ?? deadlines.moment()
+    const call = deadlines.begin()
     let answer: RateLimitDecision | Promise<RateLimitDecision>
     try {
-      answer = isConsumed ? store.consume(request, context) : store.peek(request, context)
+      answer = isConsumed ? store.consume(request, call) : store.peek(request, call)
     } catch (cause) {
       return this.#failed(rule, request, operation, cause)
     }
@@ -186,18 +182,22 @@ export class Decider {
     request: RateLimitRequest,
     operation: Operation,
     deadlines: Deadlines,
-    call: Call | undefined,
+    call: Call,
     answer: Promise<RateLimitDecision>,
   ): Promise<RateLimitResult> {
+    const { storeName, store, isShared } = rule
     const askedAt = this.#monotonic()
-    const settle = (decision: RateLimitDecision) => {
-      if (rule.isShared && operation === 'consume' && !decision.allowed) {
-        this.#denials.remember(rule.storeName, rule.store.traits.algorithm, request, decision, askedAt)
-      }
-      return this.#counted(rule, request, operation, decision)
-    }
-    const fail = (cause: unknown) => this.#failed(rule, request, operation, cause)
-    return call === undefined ? answer.then(settle, fail) : deadlines.follow(call, answer, settle, fail)
+    return deadlines.follow(
+      call,
+      answer,
+      (decision) => {
+        if (isShared && operation === 'consume' && !decision.allowed) {
+          this.#denials.remember(storeName, store.traits.algorithm, request, decision, askedAt)
+        }
+        return this.#counted(rule, request, operation, decision)
+      },
+      (cause) => this.#failed(rule, request, operation, cause),
+    )
   }
 
   #failed(

@@ -28,11 +28,11 @@ export class StoreRateLimiter implements RateLimiter {
     this.#joint = new JointDecider(parts, this.#decider)
   }
 
-  consume(request: ConsumeRequest): Promise<RateLimitResult> {
+  async consume(request: ConsumeRequest): Promise<RateLimitResult> {
     return this.#decide(request, 'consume')
   }
 
-  peek(request: ConsumeRequest): Promise<RateLimitResult> {
+  async peek(request: ConsumeRequest): Promise<RateLimitResult> {
     return this.#decide(request, 'peek')
   }
 
@@ -88,14 +88,9 @@ export class StoreRateLimiter implements RateLimiter {
     this.#decider.storeNamed(name)
   }
 
-  #decide(asked: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
-    try {
-      checkRequest(asked)
-      const result = this.#decider.decide(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
-      return result instanceof Promise ? result : Promise.resolve(result)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  #decide(asked: ConsumeRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
+    checkRequest(asked)
+    return this.#decider.decide(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
   }
 }
 
@@ -118,12 +113,12 @@ export class StoreDeclaredLimit implements DeclaredLimit {
     this.#revision = settings.revision
   }
 
-  consume(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.#promise(key, cost, 'consume')
+  async consume(key: string, cost = 1): Promise<RateLimitResult> {
+    return this.decide(key, cost, 'consume')
   }
 
-  peek(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.#promise(key, cost, 'peek')
+  async peek(key: string, cost = 1): Promise<RateLimitResult> {
+    return this.decide(key, cost, 'peek')
   }
 
   async assertAllowed(key: string, cost = 1): Promise<RateLimitResult> {
@@ -138,16 +133,6 @@ export class StoreDeclaredLimit implements DeclaredLimit {
   decide(key: string, cost: number, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
     if (cost !== 1) checkCost(cost)
     return this.#decider.decide(this.#current(), key, cost, operation)
-  }
-
-  /** Not an async function: it would make another promise of one that is there. */
-  #promise(key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
-    try {
-      const result = this.decide(key, cost, operation)
-      return result instanceof Promise ? result : Promise.resolve(result)
-    } catch (error) {
-      return Promise.reject(error)
-    }
   }
 
   #current(): ResolvedRule {

@@ -85,8 +85,6 @@ export interface Patience {
   readonly signal?: AbortSignal | undefined
   /** Of a caller who stops waiting by itself: true when it has. Then the signal, which costs more, is left alone. */
   isOver?(): boolean
-  /** Of a caller for whom the call must end by itself, and who may share this with others; see `StoreContext.onEnd`. */
-  onEnd?(giveUp: (reason: Error) => void): () => void
 }
 
 /**

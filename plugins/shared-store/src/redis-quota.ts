@@ -1,7 +1,7 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { nameUnder, quotaKinds } from './names.ts'
+import { nameOf, quotaKinds } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
@@ -18,8 +18,7 @@ interface Question {
 /** Quotas on Redis: what is asked in one turn of the event loop travels in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  /** What stands before the key in a name. */
-  readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
+  readonly #prefix: string
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
   /** Each a script of its own. */
@@ -28,7 +27,7 @@ export class RedisQuota implements SharedQuota {
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
     this.#connection = connection
-    this.#heads = { window: `${prefix}:${quotaKinds.window}:`, bucket: `${prefix}:${quotaKinds.bucket}:` }
+    this.#prefix = `${prefix}:`
     const sending = { concurrency: Number.POSITIVE_INFINITY, eager: true }
     const batch = (algorithm: QuotaAlgorithm) =>
       new MicroBatch<Question, RateLimitDecision>({
@@ -88,71 +87,51 @@ export class RedisQuota implements SharedQuota {
   }
 
   #name(algorithm: QuotaAlgorithm, key: string): string {
-    return nameUnder(this.#heads[algorithm], key)
+    return this.#prefix + nameOf(quotaKinds[algorithm], key)
   }
 
-  #runAlone(algorithm: QuotaAlgorithm, { key, request }: Question): Promise<[RateLimitDecision | Error]> {
+  #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[RateLimitDecision | Error]> {
     const script = quotaScripts[algorithm].alone
-    return this.#connection.run(script, [key], termsOf(algorithm, request)).then((told) => {
-      const [remaining, ms] = unpacked(told, request)
-      return [this.#decision(algorithm, request, remaining, ms, this.#clock.now())]
-    })
+    const terms = termsOf(algorithm, question.request)
+    return this.#connection
+      .run(script, [1, question.key, ...terms])
+      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0, this.#clock.now())])
   }
 
   #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(RateLimitDecision | Error)[]> {
-    return this.#ask(algorithm, quotaScripts[algorithm].oneByOne, questions, false).then((told) =>
-      told instanceof Buffer ? this.#packed(algorithm, questions, told) : this.#listed(algorithm, questions, told),
-    )
+    return this.#runMany(algorithm, quotaScripts[algorithm].oneByOne, questions)
   }
 
   async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[RateLimitDecision[]]> {
-    const told = await this.#ask(algorithm, quotaScripts[algorithm].together, questions, true)
-    return [this.#listed(algorithm, questions, told) as RateLimitDecision[]]
+    return [(await this.#runMany(algorithm, quotaScripts[algorithm].together, questions)) as RateLimitDecision[]]
   }
 
-  #ask(algorithm: QuotaAlgorithm, script: Script, questions: readonly Question[], texts: boolean): Promise<unknown> {
+  async #runMany(
+    algorithm: QuotaAlgorithm,
+    script: Script,
+    questions: readonly Question[],
+  ): Promise<(RateLimitDecision | Error)[]> {
     const keys = questions.map(({ key }) => key)
-    return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
-  }
-
-  /** Of answers that are all numbers. */
-  #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: Buffer): RateLimitDecision[] {
+    const answers = (await this.#connection.run(script, [
+      keys.length,
+      ...keys,
+      ...scriptArguments(algorithm, questions),
+    ])) as unknown[]
     const now = this.#clock.now()
-    return questions.map(({ request }, index) => {
-      const remaining = told.readDoubleLE(16 * index)
-      return this.#decided(algorithm, request, remaining, told.readDoubleLE(16 * index + 8), now)
-    })
-  }
-
-  /** Of answers of which some may be failures. */
-  #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: unknown): (RateLimitDecision | Error)[] {
-    const answers = told as unknown[]
-    const now = this.#clock.now()
-    return questions.map(({ request }, index) =>
-      this.#decision(algorithm, request, answers[2 * index], answers[2 * index + 1], now),
-    )
+    return questions.map((question, index) => this.#decision(algorithm, question, answers, 2 * index, now))
   }
 
   #decision(
     algorithm: QuotaAlgorithm,
-    request: RateLimitRequest,
-    told: unknown,
-    ms: unknown,
+    { request }: Question,
+    answers: readonly unknown[],
+    at: number,
     now: number,
   ): RateLimitDecision | Error {
+    const told = answers[at]
     if (typeof told !== 'number') return this.#connection.refusal(String(told))
-    return this.#decided(algorithm, request, told, ms as number, now)
-  }
-
-  /** @param told what remains, or -1 - what remains when denied */
-  #decided(
-    algorithm: QuotaAlgorithm,
-    request: RateLimitRequest,
-    told: number,
-    ms: number,
-    now: number,
-  ): RateLimitDecision {
     const windowMs = Math.min(request.windowMs, longestMs)
+    const ms = answers[at + 1] as number
     const allowed = told >= 0
     return {
       allowed,

@@ -13,7 +13,7 @@ import {
   type Stretch,
   stretchesOf,
 } from './keyset.ts'
-import { holdsSql, type TextSearch } from './text-search.ts'
+import { holdsSql, type SqlText, type TextSearch } from './text-search.ts'
 
 /** Which rows of a list are wanted. */
 export interface PageWindow {
@@ -135,18 +135,38 @@ async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: 
 
 /** Condition for those of the rows looked at that hold the text. */
 function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
-  const { properties, primaryKeys } = em.getMetadata().get<T>(entity)
-  const [id] = primaryKeys.map((key) => properties[key].fieldNames[0] as string)
+  const { primaryKeys } = em.getMetadata().get<T>(entity)
+  const id = primaryKeyOf(em, entity)
+  const { columns, join, holds } = searchedText({ em, entity }, search)
   const rows = em
     .createQueryBuilder(entity, 'e')
-    .select([...new Set<string>([...primaryKeys, ...search.properties])] as never)
+    .select([...new Set<string>([...primaryKeys, ...columns])] as never)
     .where(conditionOf(em, stretch) as never)
     .orderBy(orderOf(em, stretch) as never)
     .limit(searched)
-  const holds = holdsSql(em, entity, search, 'looked')
   const text = (alias: string) =>
-    `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
+    `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked${join} where ${holds.sql})`
   return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
+}
+
+/** Where the text of a search lies: in the rows that are looked at, or in rows of another table that they name. */
+function searchedText<T extends object>(
+  { em, entity }: Pick<List<T>, 'em' | 'entity'>,
+  search: TextSearch,
+): { readonly columns: readonly string[]; readonly join: string; readonly holds: SqlText } {
+  const { of } = search
+  if (of === undefined) return { columns: search.properties, join: '', holds: holdsSql(em, entity, search, 'looked') }
+  const { properties } = em.getMetadata().get<T>(entity)
+  const [column] = (properties as Readonly<Record<string, { fieldNames: string[] }>>)[of.by]?.fieldNames ?? []
+  const { tableName } = em.getMetadata().get(of.entity)
+  const join = ` left join ${tableName} held on held.${primaryKeyOf(em, of.entity)} = looked.${column}`
+  return { columns: [of.by], join, holds: holdsSql(em, of.entity, search, 'held') }
+}
+
+function primaryKeyOf<T extends object>(em: SqlEntityManager, entity: EntityName<T>): string {
+  const { properties, primaryKeys } = em.getMetadata().get<T>(entity)
+  const [id] = primaryKeys.map((key) => properties[key].fieldNames[0] as string)
+  return String(id)
 }
 
 const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
@@ -167,16 +187,17 @@ async function counted<T extends object>(list: List<T>, whole: Stretch, count: '
 }
 
 async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch) {
-  const holds = search === undefined ? { sql: '1 = 1', parameters: [] } : holdsSql(em, entity, search, 'looked')
+  const none = { columns: [], join: '', holds: { sql: '1 = 1', parameters: [] } }
+  const { columns, join, holds } = search === undefined ? none : searchedText({ em, entity }, search)
   const most = search === undefined ? cap + 1 : searched
   const rows = em
     .createQueryBuilder(entity, 'e')
-    .select((search === undefined ? raw('1 as one') : search.properties) as never)
+    .select((search === undefined ? raw('1 as one') : columns) as never)
     .where(conditionOf(em, stretch) as never)
     .limit(most)
   if (search !== undefined) rows.orderBy(orderOf(em, stretch) as never)
   const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
-    from (${rows.getQuery()}) as looked`
+    from (${rows.getQuery()}) as looked${join}`
   const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
   return { total: Math.min(cap, exactInteger(row?.total)), isCapped: exactInteger(row?.looked) === most }
 }

@@ -22,6 +22,13 @@ const counters = 2 ** 4
 /** Milliseconds that are reserved at a time. */
 const reservation = 600_000
 
+/**
+ * The smallest id of a moment: rows with smaller ids were assigned theirs before it, as far as the clocks of the processes agree.
+ *
+ * @param ms milliseconds since the epoch
+ */
+export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - epoch) * nodes * counters
+
 export interface IdTables {
   database_id_node: {
     node: number

@@ -12,21 +12,26 @@ type Target = Pick<Database, 'dialect' | 'execute'>
 type Row = readonly Parameter[]
 
 /** Rows of one statement. Few sizes keep the number of prepared texts small. */
-const steps = [100, 10, 1] as const
+const steps = [1_000, 100, 10, 1] as const
+/** Values of one statement: every database binds so many. */
+const mostValues = 30_000
 
 /**
  * Inserts rows, many in a statement, but for those that are there already: what was written and not confirmed is written
  * again with no effect. A statement inserts all of its rows or none; for all statements that needs a transaction around.
  *
- * @param unique the column whose unique index says that a row is there already
+ * @param unique the columns whose unique index says that a row is there already
  * @throws as `Database.execute` does
  */
 export async function insertMissing(
   db: Target,
-  { unique, ...into }: RowTarget & { readonly unique: string },
+  { unique, ...into }: RowTarget & { readonly unique: string | readonly string[] },
   rows: readonly Row[],
 ): Promise<void> {
-  const ignored = isMysql(db) ? `on duplicate key update ${unique} = ${unique}` : `on conflict (${unique}) do nothing`
+  const columns = [unique].flat()
+  const ignored = isMysql(db)
+    ? `on duplicate key update ${columns[0]} = ${columns[0]}`
+    : `on conflict (${columns.join(', ')}) do nothing`
   await insert(db, into, rows, ignored)
 }
 
@@ -53,7 +58,7 @@ export async function addToRows(
 async function insert(db: Target, { table, columns }: RowTarget, rows: readonly Row[], onConflict: string) {
   const places = `(${columns.map(() => '?').join(', ')})`
   let from = 0
-  for (const step of steps) {
+  for (const step of steps.filter((rows) => rows === 1 || rows * columns.length <= mostValues)) {
     for (; rows.length - from >= step; from += step) {
       const values = Array(step).fill(places).join(', ')
       const statement = `insert into ${table} (${columns.join(', ')}) values ${values} ${onConflict}`

@@ -8,8 +8,11 @@ import { familyOf } from './columns.ts'
  */
 export interface TextSearch {
   readonly text: string
-  /** Properties of the entity; of JSON its text counts. */
+  /** Properties of the entity, or of the one in `of`; of JSON its text counts. */
   readonly properties: readonly string[]
+  /** Another entity that has the properties: the property `by` of the rows holds its primary key. */
+  // biome-ignore lint/suspicious/noExplicitAny: the rows of any entity
+  readonly of?: { readonly entity: EntityName<any>; readonly by: string }
 }
 
 /**

@@ -1,2 +1,3 @@
 export * from './contract.ts'
+export { default } from './plugin.ts'
 export { type Category, categories, categoryOf } from './preferences/categories.ts'

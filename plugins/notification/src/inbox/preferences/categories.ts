@@ -4,8 +4,7 @@ export type Category = (typeof categories)[number]
 
 /** Modules that are not named like their category. */
 const categoryOfModule: Readonly<Record<string, Category>> = {
-  friend: 'account',
-  follow: 'account',
+  social: 'account',
   iam: 'account',
   user: 'account',
   conversation: 'chat',

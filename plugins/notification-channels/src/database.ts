@@ -1,0 +1,61 @@
+import {
+  type DeliveryOutcome,
+  definePlugin,
+  isBusinessError,
+  key,
+  notificationChannel,
+  secretsOf,
+} from '@plinth/kernel'
+import { inbox } from '@plinth/notification/inbox'
+
+/** Channel `database`: puts messages into the inboxes of users. A message that was put there once is not put there again. */
+export default definePlugin({
+  id: 'notification-channels.database',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { inbox },
+  contributes: [notificationChannel],
+  config: {
+    'platform.notification.channels.database.enabled': key.boolean({
+      title: { en: 'Channel "database"', 'zh-CN': '渠道 database' },
+      description: { en: 'Puts messages into the inboxes of users.', 'zh-CN': '把消息放入用户的收件箱。' },
+      default: true,
+      reload: 'live',
+    }),
+  },
+  setup({ services, config, log, contribute }) {
+    contribute(notificationChannel, 'database', {
+      displayName: { en: 'Inbox', 'zh-CN': '站内信' },
+      recipientKinds: ['user'],
+      traits: { idempotent: true },
+      enabled: () => config.get('platform.notification.channels.database.enabled'),
+      async send(message, { signal, idempotencyKey }): Promise<DeliveryOutcome> {
+        if (signal.aborted)
+          return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+        const userIds = message.recipients.flatMap((recipient) => (recipient.kind === 'user' ? [recipient.userId] : []))
+        if (userIds.length === 0)
+          return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
+        const { subject, content, secretVariables = [], attributes } = message
+        const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
+        const messageId = idempotencyKey
+        try {
+          const variables = Object.fromEntries(open)
+          await services.inbox.add({ messageId, subject, content, variables, attributes, userIds }, { signal })
+          return { outcome: 'accepted', messageId }
+        } catch (error) {
+          if (isBusinessError(error) && error.code === '400') {
+            return { outcome: 'rejected', errorCode: error.reason ?? 'message-invalid', errorMessage: error.message }
+          }
+          // Some recipients may have it. To send it again is safe: nobody gets it twice.
+          const why = secretsOf(message).length === 0 ? { err: error } : {}
+          log.warn({ ...why, messageId: message.id }, 'inboxes cannot be written')
+          return {
+            outcome: 'unknown',
+            errorCode: 'inbox-unavailable',
+            errorMessage: 'The inboxes could not be written',
+          }
+        }
+      },
+    })
+  },
+})

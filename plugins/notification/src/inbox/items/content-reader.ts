@@ -1,0 +1,100 @@
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import type { Translator } from '@plinth/i18n'
+import { type Logger, reasonOf } from '@plinth/kernel'
+import type { Storage } from '@plinth/storage'
+import type { AttachmentView, InboxContent, InboxContentView } from '../contract.ts'
+import { AttachmentRow, ContentRow } from './entities.ts'
+import { jumpTargetOf } from './jump-target.ts'
+
+export interface StoredContent {
+  readonly contentId: number
+  readonly content: InboxContent
+}
+
+export interface ContentReaderParts {
+  readonly db: Database
+  readonly translator: Pick<Translator, 'resolve'> | undefined
+  readonly storage: Pick<Storage, 'resolveUrl'> | undefined
+  readonly log: Logger
+}
+
+/** Jump fields that a row lacks because it is older than they are. */
+const noJump = jumpTargetOf({})
+
+/** Reads what recipients share, and shows it to them. */
+export class ContentReader {
+  readonly #parts: ContentReaderParts
+
+  constructor(parts: ContentReaderParts) {
+    this.#parts = parts
+  }
+
+  async find(messageId: string): Promise<StoredContent | undefined> {
+    const row = await this.#parts.db.fork().findOne(ContentRow, { messageId })
+    return row === null
+      ? undefined
+      : { contentId: row.id, content: (await this.#contentsOf([row])).get(row.id) as InboxContent }
+  }
+
+  /** By id; one that is gone is left out. */
+  async load(contentIds: readonly number[]): Promise<ReadonlyMap<number, InboxContent>> {
+    const ids = [...new Set(contentIds)]
+    return this.#contentsOf(await this.#parts.db.fork().find(ContentRow, { id: { $in: ids } }))
+  }
+
+  async attachments(where: object, window: PageWindow) {
+    const found = await findPage<AttachmentRow>(this.#parts.db.fork(), AttachmentRow, where, window)
+    return { ...found, items: await this.#resolved(found.items.map(attachmentOf)) }
+  }
+
+  /** See `Inbox.present`. */
+  async present({ variables, ...content }: InboxContent, locale: string): Promise<InboxContentView> {
+    const { translator } = this.#parts
+    const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text
+    return {
+      ...content,
+      displaySubject: shown(content.subject),
+      displayContent: shown(content.content),
+      attachments: await this.#resolved(content.attachments),
+    }
+  }
+
+  async #contentsOf(rows: readonly ContentRow[]): Promise<ReadonlyMap<number, InboxContent>> {
+    const carrying = rows.filter(({ attachments }) => attachments > 0).map(({ id }) => id)
+    const attached =
+      carrying.length === 0
+        ? []
+        : await this.#parts.db.fork().find(AttachmentRow, { contentId: { $in: carrying } }, { orderBy: { id: 'asc' } })
+    return new Map(
+      rows.map(({ id, messageId, subject, content, variables, jump, createdAt }) => [
+        id,
+        {
+          ...{ messageId, subject, content, variables, ...noJump, ...jump },
+          attachments: attached.filter(({ contentId }) => contentId === id).map(attachmentOf),
+          createdAt: createdAt.toISOString(),
+        },
+      ]),
+    )
+  }
+
+  #resolved(attachments: readonly AttachmentView[]): Promise<AttachmentView[]> {
+    return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
+  }
+
+  /** By the present configuration; the address that the sender named where there is no disk to ask. */
+  async #urlOf({ disk, path, url, messageId }: AttachmentView): Promise<string | null> {
+    const { storage, log } = this.#parts
+    if (storage === undefined || disk === null || path === null) return url
+    try {
+      return await storage.resolveUrl(disk, path)
+    } catch (error) {
+      log.debug({ messageId, disk, reason: reasonOf(error) }, 'an attachment has no address on its disk')
+      return url
+    }
+  }
+}
+
+function attachmentOf(row: AttachmentRow): AttachmentView {
+  const { messageId, disk = null, path = null, name, contentType, size, url = null } = row
+  return { messageId, disk, path, name, contentType, size, url }
+}

@@ -1,0 +1,91 @@
+import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
+import type { Identity, Principal } from '@plinth/iam'
+import type { InboxItemView } from '../contract.ts'
+import type { ContentReader } from './content-reader.ts'
+import { ContentRow, ItemRow } from './entities.ts'
+
+export interface InboxFilter {
+  readonly unreadOnly?: boolean | undefined
+  readonly module?: string | undefined
+  /** Text that subject or content holds as it was written. */
+  readonly keyword?: string | undefined
+}
+
+/** Unread items that are counted: who has more has many. */
+const mostCounted = 1_000
+
+/** Reads inboxes and the receipts of their items. */
+export class InboxReader {
+  readonly #db: Database
+  readonly #contents: ContentReader
+  readonly #identity: Pick<Identity, 'rowsInScope'>
+
+  constructor(db: Database, contents: ContentReader, identity: Pick<Identity, 'rowsInScope'>) {
+    this.#db = db
+    this.#contents = contents
+    this.#identity = identity
+  }
+
+  /** Own items. */
+  async list(userId: number, { unreadOnly, module, keyword = '' }: InboxFilter, window: PageWindow, locale: string) {
+    const where = {
+      ownerId: userId,
+      ...(unreadOnly === true ? { unread: true } : {}),
+      ...(module === undefined ? {} : { module: module.trim().toLowerCase() }),
+    }
+    const of = { entity: ContentRow, by: 'contentId' }
+    const search = { text: keyword.trim(), properties: ['subject', 'content'], of }
+    const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, window, { search })
+    return { ...found, items: await this.#viewsOf(found.items, locale) }
+  }
+
+  /** The first of them by an index, however many there are. */
+  async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
+    const [row] = await this.#db.query<{ total: unknown }>(
+      `select count(*) as total from (
+         select id from notification_inbox_item where owner_id = ? and unread = ? limit ${mostCounted + 1}
+       ) as counted`,
+      [userId, true],
+    )
+    const total = exactInteger(row?.total ?? null)
+    return { count: Math.min(total, mostCounted), capped: total > mostCounted }
+  }
+
+  /** Who got a message and when they read it (decision B36), of the users within the scope of the caller. */
+  async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
+    const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
+    const where = {
+      $and: [contentId === undefined ? {} : { contentId }, this.#identity.rowsInScope(principal, 'user_id')],
+    }
+    const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, window)
+    const contents = await this.#contents.load(found.items.map((item) => item.contentId))
+    const items = found.items.map(({ contentId, userId, readAt }) => ({
+      messageId: contents.get(contentId)?.messageId ?? '',
+      userId,
+      readAt: readAt?.toISOString() ?? null,
+    }))
+    return { ...found, items }
+  }
+
+  /** Whether the message went to anybody within the scope of the caller. */
+  async isInScope(principal: Principal, contentId: number): Promise<boolean> {
+    const where = { $and: [{ contentId }, this.#identity.rowsInScope(principal, 'user_id')] }
+    return (await this.#db.fork().findOne(ItemRow, where)) !== null
+  }
+
+  /** 0, which no content has, for a message that no inbox has. */
+  async contentIdOf(messageId: string): Promise<number> {
+    return (await this.#contents.find(messageId))?.contentId ?? 0
+  }
+
+  async #viewsOf(items: readonly ItemRow[], locale: string): Promise<InboxItemView[]> {
+    const contents = await this.#contents.load(items.map(({ contentId }) => contentId))
+    const views = items.map(async ({ id, contentId, unread, readAt }) => {
+      const content = contents.get(contentId)
+      if (content === undefined) return []
+      const shown = await this.#contents.present(content, locale)
+      return [{ id, unread, readAt: readAt?.toISOString() ?? null, ...shown }]
+    })
+    return (await Promise.all(views)).flat()
+  }
+}

@@ -1,0 +1,150 @@
+import {
+  affected,
+  answerList,
+  bulkLimited,
+  count,
+  type HttpRequest,
+  id,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { inboxItemView } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import type { InboxReader } from './inbox-reader.ts'
+import type { ReadState } from './read-state.ts'
+
+export interface InboxRouteParts {
+  readonly reader: InboxReader
+  readonly state: ReadState
+}
+
+const path = '/api/v1/notifications/inbox'
+const mostIds = 200
+
+const ids = Type.Array(id, {
+  minItems: 1,
+  maxItems: mostIds,
+  description: 'Those that are not the own ones are left alone.',
+})
+const batch = { body: Type.Object({ ids }) }
+const access = 'user'
+const callerOf = (request: Pick<HttpRequest, 'principal'>) => requirePrincipal(request).userId
+
+const { route } = routesWith<InboxRouteParts>()
+
+const reading = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'The own inbox, the newest first',
+    access,
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        unreadOnly: Type.Optional(Type.Boolean()),
+        module: Type.Optional(line(64, { minLength: 1, description: 'Business module, in any case.' })),
+        keyword: Type.Optional(line(100, { description: 'Text that subject or content holds, as they were written.' })),
+      }),
+    },
+    response: listPage(inboxItemView),
+    handler: (request, { reader }) =>
+      answerList(request.query, newestFirst, (window) =>
+        reader.list(callerOf(request), request.query, window, request.locale),
+      ),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/unread-count`,
+    summary: 'How many items of the own inbox are unread',
+    access,
+    response: Type.Object({
+      count,
+      capped: Type.Boolean({ description: 'True when there are more: 1,000 are counted.' }),
+    }),
+    handler: (request, { reader }) => reader.unreadCount(callerOf(request)),
+  }),
+]
+
+const single = { access, request: { params: idParams }, response: affected } as const
+const many = { access, annotations: [bulkLimited], request: batch, response: affected } as const
+
+const changing = [
+  route({
+    method: 'PUT',
+    path: `${path}/:id/read`,
+    summary: 'Mark an item of the own inbox as read',
+    ...single,
+    handler: async (request, { state }) => ({ affected: await state.read(callerOf(request), request.params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id/unread`,
+    summary: 'Mark an item of the own inbox as unread',
+    ...single,
+    handler: async (request, { state }) => ({ affected: await state.unread(callerOf(request), request.params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/read-batch`,
+    summary: 'Mark items of the own inbox as read',
+    ...many,
+    handler: async (request, { state }) => ({ affected: await state.readMany(callerOf(request), request.body.ids) }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/unread-batch`,
+    summary: 'Mark items of the own inbox as unread',
+    ...many,
+    handler: async (request, { state }) => ({ affected: await state.unreadMany(callerOf(request), request.body.ids) }),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/read-all`,
+    summary: 'Mark the whole own inbox as read',
+    access,
+    response: affected,
+    handler: async (request, { state }) => ({ affected: await state.readAll(callerOf(request)) }),
+  }),
+]
+
+const removing = [
+  route({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    summary: 'Delete an item of the own inbox',
+    ...single,
+    handler: async (request, { state }) => ({ affected: await state.remove(callerOf(request), request.params.id) }),
+  }),
+  route({
+    method: 'DELETE',
+    path,
+    annotations: [bulkLimited],
+    summary: 'Delete items of the own inbox',
+    description: 'The ids come in the body or in the query; with both, all of them count.',
+    access,
+    request: {
+      query: Type.Object({
+        ids: Type.Optional(
+          Type.String({ pattern: '^[1-9]\\d{0,15}(,[1-9]\\d{0,15}){0,199}$', description: 'Ids with commas between.' }),
+        ),
+      }),
+      body: Type.Object({ ids: Type.Optional(ids) }),
+    },
+    response: affected,
+    async handler(request, { state }) {
+      const { query, body } = request
+      const named = [...(body.ids ?? []), ...(query.ids?.split(',').map(Number) ?? [])]
+      if (named.length === 0) throw refusal('ids-missing', { data: { field: 'ids' } })
+      return { affected: await state.removeMany(callerOf(request), [...new Set(named)]) }
+    },
+  }),
+]
+
+/** What users do with their own inbox (document 2, "Endpoints"). */
+export const inboxRoutes = [...reading, ...changing, ...removing]

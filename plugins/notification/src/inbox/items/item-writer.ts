@@ -1,0 +1,138 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import type { Clock, Logger } from '@plinth/kernel'
+import { type AddedItems, type InboxMessage, type NotificationPreferences, notificationCreated } from '../contract.ts'
+import type { InboxMetrics, SkipReason } from '../metrics.ts'
+import { categoryOf } from '../preferences/categories.ts'
+import type { ContentReader, StoredContent } from './content-reader.ts'
+import { type CheckedMessage, checkMessage } from './message-check.ts'
+
+/** Recipients of one transaction, and of one event. SQLite writes without leaving the event loop. */
+const chunkOf = { sqlite: 500, server: 1_000 } as const
+
+const itemColumns = ['id', 'content_id', 'user_id', 'owner_id', 'module', 'unread']
+const contentColumns = ['id', 'message_id', 'subject', 'content', 'variables', 'jump', 'attachments', 'created_at']
+const attachmentColumns = ['id', 'content_id', 'message_id', 'disk', 'path', 'name', 'content_type', 'size', 'url']
+
+interface NewItem {
+  readonly itemId: number
+  readonly userId: number
+}
+
+export interface ItemWriterParts {
+  readonly db: Database
+  readonly events: Events
+  readonly preferences: NotificationPreferences
+  readonly contents: ContentReader
+  readonly metrics: InboxMetrics
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+/** Puts messages into inboxes: the content once, and one small row per recipient. */
+export class ItemWriter {
+  readonly #parts: ItemWriterParts
+
+  constructor(parts: ItemWriterParts) {
+    this.#parts = parts
+  }
+
+  /** See `Inbox.add`. */
+  async add(message: InboxMessage, signal?: AbortSignal): Promise<AddedItems> {
+    const { db } = this.#parts
+    const checked = checkMessage(message)
+    const { userIds } = checked
+    if (checked.isMuted) return { added: 0, skipped: this.#skip(checked, 'muted', userIds) }
+    const size = db.dialect === 'sqlite' ? chunkOf.sqlite : chunkOf.server
+    const sum = { added: 0, skipped: 0 }
+    for (let from = 0; from < userIds.length; from += size) {
+      if (from > 0) await nextTurn()
+      signal?.throwIfAborted()
+      const chunk = userIds.slice(from, from + size)
+      const work = () => this.#addChunk(checked, chunk)
+      const { added, skipped } = await db.transactional(work, signal === undefined ? {} : { signal })
+      sum.added += added
+      sum.skipped += skipped
+    }
+    return sum
+  }
+
+  async #addChunk(checked: CheckedMessage, userIds: readonly number[]): Promise<AddedItems> {
+    const category = categoryOf(checked.jump.module)
+    const wanted = await this.#parts.preferences.wanted(userIds, { channel: 'database', category })
+    const unwanted = userIds.filter((userId) => !wanted.has(userId))
+    const skipped = unwanted.length === 0 ? 0 : this.#skip(checked, 'preference', unwanted)
+    return { added: wanted.size === 0 ? 0 : await this.#write(checked, [...wanted]), skipped }
+  }
+
+  #skip({ messageId, jump }: CheckedMessage, reason: SkipReason, userIds: readonly number[]): number {
+    const { db, log, metrics } = this.#parts
+    const [category, count] = [categoryOf(jump.module), userIds.length]
+    db.afterCommit(() => {
+      metrics.skipped(reason, count)
+      log.debug({ messageId, reason, category, count, userIds: userIds.slice(0, 10) }, 'not put into inboxes')
+    })
+    return count
+  }
+
+  /** Items of one chunk; answers how many are new. */
+  async #write(checked: CheckedMessage, userIds: readonly number[]): Promise<number> {
+    const { db, events, metrics, contents } = this.#parts
+    const known = await contents.find(checked.messageId)
+    const { contentId, content, isNew } =
+      known === undefined ? await this.#content(checked) : { ...known, isNew: false }
+    const rows = userIds.map((userId) => [db.newId(), contentId, userId, userId, content.module, true] as const)
+    const target = { table: 'notification_inbox_item', columns: itemColumns, unique: ['content_id', 'user_id'] }
+    await insertMissing(db, target, rows)
+    const items = rows.map(([itemId, , userId]) => ({ itemId, userId }))
+    const written = isNew ? items : await this.#written(items, contentId)
+    if (written.length === 0) return 0
+    db.afterCommit(() => metrics.added(written.length))
+    events.emit(notificationCreated, { content, recipients: written })
+    return written.length
+  }
+
+  /** Those of the rows that were not there already. Ids of one process grow, so they lie together. */
+  async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
+    const { db } = this.#parts
+    const own = [contentId, rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0]
+    const where = 'content_id = ? and id between ? and ?'
+    const [row] = await db.query<{ total: unknown }>(
+      `select count(*) as total from notification_inbox_item where ${where}`,
+      own,
+    )
+    if (exactInteger(row?.total) === rows.length) return rows
+    const found = await db.query<{ id: unknown }>(`select id from notification_inbox_item where ${where}`, own)
+    const ids = new Set(found.map(({ id }) => Number(id)))
+    return rows.filter(({ itemId }) => ids.has(itemId))
+  }
+
+  /** Stores the content, unless another call was faster: the first that came stands. */
+  async #content(checked: CheckedMessage): Promise<StoredContent & { readonly isNew: boolean }> {
+    const { db, clock, contents } = this.#parts
+    const { messageId, subject, content, variables, jump } = checked
+    const contentId = db.newId()
+    const createdAt = new Date(clock.now())
+    await insertMissing(db, { table: 'notification_inbox_content', columns: contentColumns, unique: 'message_id' }, [
+      [
+        ...[contentId, messageId, subject, content, JSON.stringify(variables), JSON.stringify(jump)],
+        ...[checked.attachments.length, createdAt],
+      ],
+    ])
+    const stored = await contents.find(messageId)
+    if (stored === undefined) throw new Error('The content of a message is gone while it was written')
+    if (stored.contentId !== contentId) return { ...stored, isNew: false }
+    const attachments = checked.attachments.map(
+      ({ disk = null, path = null, url = null, name, contentType, size }) => ({
+        ...{ messageId, disk, path, name, contentType, size, url },
+      }),
+    )
+    await insertMissing(
+      db,
+      { table: 'notification_inbox_attachment', columns: attachmentColumns, unique: 'id' },
+      attachments.map((one) => [db.newId(), contentId, ...Object.values(one)]),
+    )
+    return { contentId, content: { ...stored.content, attachments }, isNew: true }
+  }
+}

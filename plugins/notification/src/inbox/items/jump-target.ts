@@ -1,0 +1,131 @@
+import { columnText } from '@plinth/kernel'
+import type { JumpTarget } from '../contract.ts'
+
+type Attributes = Readonly<Record<string, unknown>>
+
+/** What a click on the notice of an event opens. */
+interface Rule {
+  readonly module: string
+  readonly targetType: string
+  /** Attributes that may hold the id of the target; the first that is there counts. */
+  readonly ids: readonly string[]
+  readonly route: string
+  /** The target is the other person of a relationship. */
+  readonly isPerson?: true
+}
+
+const profile: Rule = {
+  module: 'social',
+  targetType: 'user',
+  ids: ['targetUserId', 'targetId', 'fromUserId', 'sourceId'],
+  route: '/users',
+  isPerson: true,
+}
+const topic: Rule = { module: 'forum', targetType: 'topic', ids: ['targetId', 'topicId'], route: '/forum/topics' }
+
+/** Built-in linkage (document 2, "Inbox item view"), by module and event. */
+const rules: Readonly<Record<string, Rule>> = {
+  'social.friend.requested': profile,
+  'social.friend.accepted': profile,
+  'social.friend.rejected': profile,
+  'social.user.followed': profile,
+  'conversation.message.created': {
+    module: 'conversation',
+    targetType: 'conversation',
+    ids: ['targetId', 'conversationId'],
+    route: '/chat/conversations',
+  },
+  'forum.reply.created': topic,
+  'forum.reply.liked': topic,
+  'forum.topic.liked': topic,
+  'forum.topic.favorited': topic,
+  'forum.report.status-changed': {
+    module: 'forum',
+    targetType: 'report',
+    ids: ['targetId', 'reportId', 'sourceId'],
+    route: '/forum/reports',
+  },
+  'mall.order.status-changed': {
+    module: 'mall',
+    targetType: 'order',
+    ids: ['targetId', 'orderNo', 'orderId'],
+    route: '/mall/orders',
+  },
+  'mall.after-sales.status-changed': {
+    module: 'mall',
+    targetType: 'after-sales',
+    ids: ['targetId', 'afterSalesNo', 'afterSalesId'],
+    route: '/mall/after-sales',
+  },
+}
+
+/** Characters of a preview of a conversation's message. */
+const longestPreview = 200
+
+/**
+ * The jump fields of a message, from its attributes: what the sender names stands, the rest follows from the event. The one place
+ * that knows where notices lead. Texts that are too long are cut, and what has the wrong form is left out.
+ */
+export function jumpTargetOf(attributes: Attributes): JumpTarget {
+  const named = (name: string, length = 128) => textOf(attributes[name], length)
+  const event = named('event') ?? named('eventType')
+  const rule = event === null ? undefined : ruleOf(named('module', 64), event)
+  const targetId = firstOf(rule?.ids ?? ['targetId'], attributes)
+  const targetRoute = routeOf(attributes['targetRoute'])
+  return {
+    module: (named('module', 64) ?? rule?.module ?? 'system').toLowerCase(),
+    event,
+    eventType: event,
+    sourceType: named('sourceType', 64),
+    sourceId: named('sourceId'),
+    targetType: named('targetType', 64) ?? rule?.targetType ?? null,
+    targetId,
+    targetRoute:
+      targetRoute ?? (rule === undefined || targetId === null ? null : `${rule.route}/${encodeURIComponent(targetId)}`),
+    targetUserId: userIdOf(attributes['targetUserId']) ?? (rule?.isPerson === true ? userIdOf(targetId) : null),
+    dedupeKey: named('dedupeKey', 200),
+    conversationType: named('conversationType', 64),
+    messagePreview: named('messagePreview', longestPreview),
+    sender: senderOf(attributes['sender']),
+  }
+}
+
+/** `reply.created` of the module `forum` is `forum.reply.created`. */
+const ruleOf = (module: string | null, event: string): Rule | undefined =>
+  [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
+    .filter((code) => Object.hasOwn(rules, code))
+    .map((code) => rules[code])[0]
+
+function firstOf(names: readonly string[], attributes: Attributes): string | null {
+  for (const name of names) {
+    const text = textOf(attributes[name], 128)
+    if (text !== null) return text
+  }
+  return null
+}
+
+/** Texts and whole numbers; others, and empty ones, are none. */
+function textOf(value: unknown, length: number): string | null {
+  const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
+  return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
+}
+
+function userIdOf(value: unknown): number | null {
+  const number = typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
+}
+
+/** A path of a front end, never of another site: a browser reads `//host` and `/\host` as one. */
+const routeOf = (value: unknown): string | null =>
+  typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
+
+function senderOf(value: unknown): JumpTarget['sender'] {
+  if (typeof value !== 'object' || value === null) return null
+  const { userId, name, avatar } = value as Attributes
+  const sender = {
+    userId: userIdOf(userId),
+    name: textOf(name, 128),
+    avatar: typeof avatar === 'string' && /^(?:https?:\/)?\/[^\s\\]{0,1999}$/.test(avatar) ? avatar : null,
+  }
+  return Object.values(sender).every((member) => member === null) ? null : sender
+}

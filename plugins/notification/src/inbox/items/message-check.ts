@@ -1,0 +1,121 @@
+import { columnText } from '@plinth/kernel'
+import { pathFault } from '@plinth/storage'
+import type { AttachmentDraft, InboxMessage, JumpTarget } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import { jumpTargetOf } from './jump-target.ts'
+
+const longestMessageId = 200
+const longestSubject = 500
+const longestContent = 65_536
+const longestUrl = 2_000
+/** Characters of JSON. */
+const largestVariables = 16_384
+const mostAttachments = 20
+
+/** A message as it is stored, whoever gets it. */
+export interface CheckedMessage {
+  readonly messageId: string
+  readonly subject: string
+  readonly content: string
+  readonly variables: Readonly<Record<string, string | number>>
+  readonly jump: JumpTarget
+  readonly attachments: readonly AttachmentDraft[]
+  /** The conversation is muted: no item. */
+  readonly isMuted: boolean
+  /** Each once, in ascending order, so that no two transactions wait for each other in a circle. */
+  readonly userIds: readonly number[]
+}
+
+const invalid = (field: string, rule: string) =>
+  refusal('message-invalid', { params: { field, rule }, data: { field, rule } })
+
+/** @throws BusinessError "400" `notification-inbox.message-invalid` */
+export function checkMessage(message: InboxMessage): CheckedMessage {
+  const { messageId, subject, content, variables = {}, attributes = {}, userIds } = message
+  if (!isLine(messageId, 1, longestMessageId))
+    throw invalid('messageId', `1 to ${longestMessageId} printable characters`)
+  if (content.length > longestContent) throw invalid('content', `at most ${longestContent} characters`)
+  return {
+    messageId,
+    subject: columnText(subject, longestSubject),
+    content: columnText(content, longestContent),
+    variables: [subject, content].some(mayBeKey) ? variablesOf(variables) : {},
+    jump: jumpTargetOf(attributes),
+    attachments: attachmentsOf(attributes['attachments']),
+    isMuted: attributes['muted'] === true,
+    userIds: userIdsOf(userIds),
+  }
+}
+
+function userIdsOf(userIds: readonly number[]): readonly number[] {
+  for (const userId of userIds) {
+    if (!Number.isSafeInteger(userId) || userId < 1) throw invalid('userIds', 'whole numbers from 1')
+  }
+  return [...new Set(userIds)].sort((a, b) => a - b)
+}
+
+/** Other texts are shown as they are, so their variables are not kept. */
+const mayBeKey = (text: string) => /^\s*\{?messages\./.test(text)
+
+/** Values as texts fill them in. */
+function variablesOf(variables: Readonly<Record<string, unknown>>): Record<string, string | number> {
+  const written = new Map<string, string | number>()
+  for (const [name, value] of Object.entries(variables)) {
+    if (typeof value === 'number' && Number.isFinite(value)) written.set(name, value)
+    if (typeof value === 'string' || typeof value === 'boolean')
+      written.set(name, columnText(String(value), largestVariables))
+  }
+  if (JSON.stringify([...written]).length > largestVariables)
+    throw invalid('variables', `at most ${largestVariables} characters`)
+  return Object.fromEntries(written)
+}
+
+function attachmentsOf(value: unknown): readonly AttachmentDraft[] {
+  if (value === undefined || value === null) return []
+  if (!Array.isArray(value) || value.length > mostAttachments) {
+    throw invalid('attachments', `a list of at most ${mostAttachments}`)
+  }
+  return value.map((one, index) => attachmentOf(one, `attachments[${index}]`))
+}
+
+function attachmentOf(value: unknown, field: string): AttachmentDraft {
+  const { name, disk, path, contentType, size, url } = Object(value) as Readonly<Record<string, unknown>>
+  const check = (member: string, isRight: boolean, rule: string) => {
+    if (!isRight) throw invalid(`${field}.${member}`, rule)
+  }
+  check('name', isLine(name, 1, 200), '1 to 200 printable characters')
+  check('contentType', isLine(contentType, 3, 127) && /^[\w.+-]+\/[\w.+-]+(?:; .+)?$/.test(contentType), 'type/subtype')
+  check('size', typeof size === 'number' && Number.isSafeInteger(size) && size >= 0, 'bytes, 0 or more')
+  check(
+    'disk',
+    disk === undefined ? path === undefined : isLine(disk, 1, 64),
+    'the name of a disk, together with a path',
+  )
+  check(
+    'path',
+    path === undefined ? disk === undefined : typeof path === 'string' && pathFault(path) === undefined,
+    'a path of a disk',
+  )
+  check(
+    'url',
+    url === undefined ? disk !== undefined : isWebAddress(url),
+    'an http or https address, where there is no disk',
+  )
+  const file = disk === undefined ? {} : { disk: String(disk), path: String(path) }
+  return {
+    name: String(name),
+    contentType: String(contentType),
+    size: Number(size),
+    ...file,
+    ...(url === undefined ? {} : { url: String(url) }),
+  }
+}
+
+const isLine = (value: unknown, shortest: number, longest: number): value is string =>
+  typeof value === 'string' && value.length >= shortest && value.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(value)
+
+/** Never `javascript:` and the like: pages make links of it. */
+function isWebAddress(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > longestUrl || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
+  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)
+}

@@ -1,0 +1,123 @@
+import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import type { Clock } from '@plinth/kernel'
+import { type InboxContent, notificationRead } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import type { ContentReader } from './content-reader.ts'
+import { ItemRow } from './entities.ts'
+
+/** Items of one statement of `readAll`. */
+const step = 500
+
+export interface ReadStateParts {
+  readonly db: Database
+  readonly events: Events
+  readonly contents: ContentReader
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** What a user does to the own items. Those of others are as if they did not exist (decision B34). */
+export class ReadState {
+  readonly #parts: ReadStateParts
+
+  constructor(parts: ReadStateParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Marks one item as read; once more has no effect.
+   *
+   * @returns items changed
+   * @throws BusinessError "404" `notification-inbox.item-unknown`
+   */
+  async read(userId: number, id: number): Promise<number> {
+    await this.#require(userId, id)
+    return this.readMany(userId, [id])
+  }
+
+  /** Marks as read those of the items that are the user's. */
+  async readMany(userId: number, ids: readonly number[]): Promise<number> {
+    const { db, clock } = this.#parts
+    const readAt = new Date(clock.now())
+    return db.transactional(async (em) => {
+      const items = await em.find(ItemRow, { id: { $in: [...ids] }, ownerId: userId, unread: true })
+      const own = { id: { $in: items.map(({ id }) => id) }, ownerId: userId, unread: true }
+      const changed = items.length === 0 ? 0 : await em.nativeUpdate(ItemRow, own, { unread: false, readAt })
+      if (changed > 0) await this.#announce(userId, items, readAt)
+      return changed
+    })
+  }
+
+  /** Throws as `read`. */
+  async unread(userId: number, id: number): Promise<number> {
+    await this.#require(userId, id)
+    return this.unreadMany(userId, [id])
+  }
+
+  async unreadMany(userId: number, ids: readonly number[]): Promise<number> {
+    const own = { id: { $in: [...ids] }, ownerId: userId, unread: false }
+    return this.#parts.db.fork().nativeUpdate(ItemRow, own, { unread: true, readAt: null })
+  }
+
+  /** Everything that is there when it begins, in small steps: a cut leaves the rest unread, and the next call goes on. */
+  async readAll(userId: number): Promise<number> {
+    const { db, clock, events } = this.#parts
+    const readAt = new Date(clock.now())
+    const end = db.newId()
+    let changed = 0
+    for (;;) {
+      const items = await db.query<{ id: unknown }>(
+        `select id from notification_inbox_item where owner_id = ? and unread = ? and id < ? order by id limit ${step}`,
+        [userId, true, end],
+      )
+      const ids = items.map(({ id }) => Number(id))
+      const own = { id: { $in: ids }, ownerId: userId, unread: true }
+      if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
+      if (ids.length < step) break
+    }
+    if (changed > 0) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
+    return changed
+  }
+
+  /** Removes one item from the inbox. Throws as `read`. */
+  async remove(userId: number, id: number): Promise<number> {
+    const removed = await this.removeMany(userId, [id])
+    if (removed === 0) throw refusal('item-unknown', { params: { id } })
+    return removed
+  }
+
+  /** The rows stay until the purge: the receipts of reading, and the proof that the message was delivered. */
+  async removeMany(userId: number, ids: readonly number[]): Promise<number> {
+    const own = { id: { $in: [...ids] }, ownerId: userId }
+    return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
+  }
+
+  async #require(userId: number, id: number): Promise<void> {
+    if ((await this.#parts.db.fork().count(ItemRow, { id, ownerId: userId })) === 0) {
+      throw refusal('item-unknown', { params: { id } })
+    }
+  }
+
+  async #announce(userId: number, items: readonly ItemRow[], at: Date): Promise<void> {
+    const { events, contents } = this.#parts
+    const loaded = await contents.load(items.map(({ contentId }) => contentId))
+    const readAt = at.toISOString()
+    const read = items.flatMap(({ id, contentId }) => {
+      const content = loaded.get(contentId)
+      return content === undefined ? [] : [{ id, ...jumpOf(content), unread: false as const, readAt }]
+    })
+    events.emit(notificationRead, { userId, readAt, all: false, items: read })
+  }
+}
+
+/** An event carries no texts: whoever has the item has them. */
+function jumpOf({
+  subject: _,
+  content: __,
+  variables: ___,
+  attachments: ____,
+  createdAt: _____,
+  ...jump
+}: InboxContent) {
+  return jump
+}

@@ -1,0 +1,73 @@
+import {
+  answerList,
+  id,
+  instant,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  routesWith,
+  Type,
+  text,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { attachmentView } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import { own } from '../permissions.ts'
+import type { ContentReader } from './content-reader.ts'
+import type { InboxReader } from './inbox-reader.ts'
+
+export interface RecordRouteParts {
+  readonly reader: InboxReader
+  readonly contents: ContentReader
+}
+
+const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of a message, as its sender knows it.' }))
+const query = Type.Object({ ...listQuery.properties, messageId })
+
+/** Recipients of one message in the order of their ids, which its index has. */
+const byUser = [{ property: 'userId', direction: 'asc' }] as const
+
+const { route } = routesWith<RecordRouteParts>()
+
+/** What came with messages and who read them, for operators (document 2, "Endpoints"; decisions B36 and B41). */
+export const recordRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/notification-message-attachments',
+    summary: 'What is known of the files that came with messages',
+    description:
+      'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
+      'message that went to somebody within it.',
+    access: { permission: own.attachmentView },
+    request: { query },
+    response: listPage(attachmentView),
+    async handler(request, { reader, contents }) {
+      const principal = requirePrincipal(request)
+      const { messageId } = request.query
+      if (messageId === undefined && principal.dataScope !== 'all') {
+        throw refusal('message-needed', { data: { field: 'messageId' } })
+      }
+      const found = messageId === undefined ? undefined : await reader.contentIdOf(messageId)
+      const isSeen = found === undefined || (await reader.isInScope(principal, found))
+      const where = found === undefined ? {} : { contentId: isSeen ? found : 0 }
+      return answerList(request.query, newestFirst, (window) => contents.attachments(where, window))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/notification-read-receipts',
+    summary: 'Who got messages and when they read them',
+    description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
+    access: { permission: own.receiptView },
+    request: { query },
+    response: listPage(Type.Object({ messageId: text, userId: id, readAt: nullable(instant) })),
+    handler(request, { reader }) {
+      const { messageId } = request.query
+      return answerList(request.query, messageId === undefined ? newestFirst : byUser, (window) =>
+        reader.receipts(requirePrincipal(request), messageId, window),
+      )
+    },
+  }),
+]

@@ -1,0 +1,18 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin (decision B41). The own inbox needs none. */
+export const own = {
+  attachmentView: 'notification:attachment:view',
+  receiptView: 'notification:receipt:view',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.attachmentView,
+    displayName: { en: 'View attachments of notifications', 'zh-CN': '查看通知附件' },
+  },
+  {
+    code: own.receiptView,
+    displayName: { en: 'View read receipts of notifications', 'zh-CN': '查看通知已读回执' },
+  },
+]

@@ -1,0 +1,76 @@
+import { database, purgeOldRows } from '@plinth/database'
+import { events } from '@plinth/events'
+import { http, metrics } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { identity, userDeleted } from '@plinth/iam'
+import { definePlugin, optional } from '@plinth/kernel'
+import { storage } from '@plinth/storage'
+import { config } from './config.ts'
+import { inbox, notificationPreferences } from './contract.ts'
+import { messages } from './failures.ts'
+import { ContentReader } from './items/content-reader.ts'
+import { AttachmentRow, ContentRow, ItemRow } from './items/entities.ts'
+import { InboxReader } from './items/inbox-reader.ts'
+import { inboxRoutes } from './items/inbox-routes.ts'
+import { ItemWriter } from './items/item-writer.ts'
+import { ReadState } from './items/read-state.ts'
+import { recordRoutes } from './items/record-routes.ts'
+import { inboxMetrics } from './metrics.ts'
+import { createInbox } from './migrations/0001-create-inbox.ts'
+import { createPreference } from './migrations/0002-create-preference.ts'
+import { permissions } from './permissions.ts'
+import { PreferenceRow } from './preferences/entities.ts'
+import { preferenceRoutes } from './preferences/preference-routes.ts'
+import { UserPreferences } from './preferences/user-preferences.ts'
+import { itemsOf, purge } from './purge-task.ts'
+
+/**
+ * Inboxes of users and what users want to be told. A plugin of its own, because channels build on it and the facade builds on
+ * channels.
+ */
+export default definePlugin({
+  id: 'notification.inbox',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: {
+    database,
+    events,
+    http,
+    identity,
+    i18n: optional(i18n),
+    storage: optional(storage),
+    metrics: optional(metrics),
+  },
+  provides: [inbox, notificationPreferences],
+  config,
+  permissions,
+  messages,
+  migrations: [createInbox, createPreference],
+  entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
+  scheduledTasks: [purge],
+  setup({ services, clock, log, provide, onStop }) {
+    const { database: db, events, http, identity, i18n: translator, storage } = services
+    const counters = inboxMetrics(services.metrics)
+    onStop(counters.stop)
+    const preferences = new UserPreferences(db, clock)
+    const contents = new ContentReader({ db, translator, storage, log })
+    const reader = new InboxReader(db, contents, identity)
+    const writer = new ItemWriter({ db, events, preferences, contents, metrics: counters, clock, log })
+    const state = new ReadState({ db, events, contents, clock })
+
+    provide(notificationPreferences, preferences)
+    provide(inbox, {
+      add: (message, options) => writer.add(message, options?.signal),
+      present: (content, locale) => contents.present(content, locale),
+      unreadCount: (userId) => reader.unreadCount(userId),
+    })
+    http.addRoutes(inboxRoutes, { reader, state })
+    http.addRoutes(preferenceRoutes, { preferences })
+    http.addRoutes(recordRoutes, { reader, contents })
+    events.on(userDeleted, 'notification.inbox.forget-user', async ({ payload: { userId } }, { signal }) => {
+      await purgeOldRows(db, itemsOf(userId), { signal })
+      signal.throwIfAborted()
+      await preferences.forget(userId)
+    })
+  },
+})

@@ -1,0 +1,66 @@
+import { nullable, routesWith, Type } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import type { UserPreferences } from './user-preferences.ts'
+
+const on = (description: string) => Type.Boolean({ description })
+const switchFields = {
+  databaseEnabled: on('Into the inbox.'),
+  websocketEnabled: on('At once, while a page is open.'),
+  emailEnabled: on('By e-mail.'),
+  smsEnabled: on('By text message.'),
+  systemEnabled: Type.Boolean(),
+  accountEnabled: Type.Boolean(),
+  todoEnabled: Type.Boolean(),
+  chatEnabled: Type.Boolean(),
+  blogEnabled: Type.Boolean(),
+  forumEnabled: Type.Boolean(),
+  mallEnabled: Type.Boolean(),
+  marketingEnabled: Type.Boolean(),
+}
+
+const timeOfDay = Type.String({
+  pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$',
+  description: 'Hours and minutes, such as 22:00.',
+})
+const quietHours = nullable(
+  Type.Object({
+    timeZone: Type.String({ minLength: 1, maxLength: 64, description: 'IANA time zone, such as Asia/Shanghai.' }),
+    start: timeOfDay,
+    end: timeOfDay,
+  }),
+  {
+    description:
+      'Daily hours without messages that can wait; over midnight when they end before they begin. Null: none.',
+  },
+)
+
+const view = Type.Object({ ...switchFields, quietHours })
+const changes = Type.Object({
+  ...Object.fromEntries(Object.entries(switchFields).map(([name, schema]) => [name, Type.Optional(schema)])),
+  quietHours: Type.Optional(quietHours),
+})
+
+const path = '/api/v1/notifications/preferences'
+const { route } = routesWith<{ readonly preferences: UserPreferences }>()
+
+/** What the caller wants to be told (document 2, "Preferences"). */
+export const preferenceRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'The own preferences of notifications',
+    access: 'user',
+    response: view,
+    handler: (request, { preferences }) => preferences.get(requirePrincipal(request).userId),
+  }),
+  route({
+    method: 'PUT',
+    path,
+    summary: 'Change own preferences of notifications',
+    description: 'What is not named stays as it is.',
+    access: 'user',
+    request: { body: changes },
+    response: view,
+    handler: (request, { preferences }) => preferences.save(requirePrincipal(request).userId, request.body),
+  }),
+]

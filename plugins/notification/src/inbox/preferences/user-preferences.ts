@@ -1,0 +1,144 @@
+import { type Database, insertMissing } from '@plinth/database'
+import { type Clock, formats } from '@plinth/kernel'
+import type { NotificationPreferences, PreferenceQuestion } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import { inLists } from '../in-lists.ts'
+import type { Category } from './categories.ts'
+import { PreferenceRow } from './entities.ts'
+import { quietEnd } from './quiet-hours.ts'
+
+/** Switches of channels, by the code of the channel. */
+const switchOfChannel: Readonly<Record<string, Switch>> = {
+  database: 'databaseEnabled',
+  websocket: 'websocketEnabled',
+  mail: 'emailEnabled',
+  sms: 'smsEnabled',
+}
+
+/** Switches with their columns (document 2, "Preferences"; decision B31). */
+const columnOfSwitch = {
+  databaseEnabled: 'database_enabled',
+  websocketEnabled: 'websocket_enabled',
+  emailEnabled: 'email_enabled',
+  smsEnabled: 'sms_enabled',
+  systemEnabled: 'system_enabled',
+  accountEnabled: 'account_enabled',
+  todoEnabled: 'todo_enabled',
+  chatEnabled: 'chat_enabled',
+  blogEnabled: 'blog_enabled',
+  forumEnabled: 'forum_enabled',
+  mallEnabled: 'mall_enabled',
+  marketingEnabled: 'marketing_enabled',
+} as const
+export type Switch = keyof typeof columnOfSwitch
+export const switches = Object.keys(columnOfSwitch) as Switch[]
+
+/** Hours of the day in a time zone, `HH:MM`. */
+export interface SavedQuietHours {
+  readonly timeZone: string
+  readonly start: string
+  readonly end: string
+}
+
+export type Preferences = Readonly<Record<Switch, boolean>> & { readonly quietHours: SavedQuietHours | null }
+
+interface QuietRow {
+  readonly user_id: unknown
+  readonly quiet_time_zone: string
+  readonly quiet_start: number
+  readonly quiet_end: number
+}
+
+/** What users want to be told, and when. Read from the database each time: one walk of the primary key for up to 1,000 users. */
+export class UserPreferences implements NotificationPreferences {
+  readonly #db: Database
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+    this.#db = db
+    this.#clock = clock
+  }
+
+  async wanted(userIds: readonly number[], { channel, category }: PreferenceQuestion): Promise<ReadonlySet<number>> {
+    const columns = switchesOf(channel, category).map((one) => columnOfSwitch[one])
+    const isOff = columns.map((column) => `${column} = ?`).join(' or ')
+    const wanted = new Set(userIds)
+    for (const { places, values } of inLists(userIds)) {
+      const rows = await this.#db.query<{ user_id: unknown }>(
+        `select user_id from notification_preference where user_id in (${places}) and (${isOff})`,
+        [...values, ...columns.map(() => false)],
+      )
+      for (const { user_id } of rows) wanted.delete(Number(user_id))
+    }
+    return wanted
+  }
+
+  async quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>> {
+    const ends = new Map<number, number>()
+    /** Most people of a place sleep at the same time. */
+    const known = new Map<string, number | undefined>()
+    for (const { places, values } of inLists(userIds)) {
+      const rows = await this.#db.query<QuietRow>(
+        `select user_id, quiet_time_zone, quiet_start, quiet_end from notification_preference
+         where user_id in (${places}) and quiet_time_zone is not null`,
+        values,
+      )
+      for (const { user_id, quiet_time_zone: timeZone, quiet_start: start, quiet_end: end } of rows) {
+        const hours = `${timeZone} ${start} ${end}`
+        if (!known.has(hours)) known.set(hours, quietEnd({ timeZone, start, end }, nowMs))
+        const endsAt = known.get(hours)
+        if (endsAt !== undefined) ends.set(Number(user_id), endsAt)
+      }
+    }
+    return ends
+  }
+
+  async get(userId: number): Promise<Preferences> {
+    const row = await this.#db.fork().findOne(PreferenceRow, { userId })
+    const { quietTimeZone: timeZone, quietStart: start, quietEnd: end } = row ?? {}
+    const quietHours =
+      timeZone == null || start == null || end == null ? null : { timeZone, start: written(start), end: written(end) }
+    const on = Object.fromEntries(switches.map((name) => [name, row?.[name] ?? true])) as Record<Switch, boolean>
+    return { ...on, quietHours }
+  }
+
+  /**
+   * Saves what is given and leaves the rest as it was.
+   *
+   * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`
+   */
+  async save(userId: number, { quietHours, ...given }: Partial<Preferences>): Promise<Preferences> {
+    const hours = quietHours === undefined ? {} : quietColumns(quietHours)
+    const updatedAt = new Date(this.#clock.now())
+    await this.#db.transactional(async (em) => {
+      const columns = ['user_id', ...Object.values(columnOfSwitch), 'updated_at']
+      const row = [userId, ...switches.map(() => true), updatedAt]
+      await insertMissing(this.#db, { table: 'notification_preference', columns, unique: 'user_id' }, [row])
+      await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
+    })
+    return this.get(userId)
+  }
+
+  async forget(userId: number): Promise<void> {
+    await this.#db.execute('delete from notification_preference where user_id = ?', [userId])
+  }
+}
+
+function switchesOf(channel: string, category: Category): readonly Switch[] {
+  const ofChannel = Object.hasOwn(switchOfChannel, channel) ? switchOfChannel[channel] : undefined
+  return [`${category}Enabled`, ...(ofChannel === undefined ? [] : [ofChannel])]
+}
+
+const written = (minutes: number) =>
+  `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`
+
+function quietColumns(hours: SavedQuietHours | null) {
+  if (hours === null) return { quietTimeZone: null, quietStart: null, quietEnd: null }
+  const { timeZone, start, end } = hours
+  if (!formats['time-zone']?.validate(timeZone)) {
+    throw refusal('time-zone-unknown', { params: { timeZone }, data: { field: 'quietHours.timeZone' } })
+  }
+  if (start === end) throw refusal('quiet-hours-empty', { data: { field: 'quietHours.end' } })
+  const minutes = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
+  return { quietTimeZone: timeZone, quietStart: minutes(start), quietEnd: minutes(end) }
+}

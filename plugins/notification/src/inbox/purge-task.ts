@@ -1,0 +1,52 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import { type Database, firstIdAt, type OldRows, type RemovedRows } from '@plinth/database'
+import type { ServiceRef } from '@plinth/kernel'
+import type { config } from './config.ts'
+import { inLists } from './in-lists.ts'
+
+type Uses = { requires: { database: ServiceRef<Database> }; config: typeof config }
+
+const table = 'notification_inbox_item'
+
+/** A content goes with the last of its items, and its attachments with it. */
+const tally = {
+  columns: ['content_id'],
+  async subtract(db: Database, groups: readonly RemovedRows[]) {
+    for (const { places, values } of inLists(groups.map(({ values }) => Number(values['content_id'])))) {
+      await db.execute(
+        `delete from notification_inbox_content where id in (${places})
+         and not exists (select 1 from ${table} where content_id = notification_inbox_content.id)`,
+        values,
+      )
+      await db.execute(
+        `delete from notification_inbox_attachment where content_id in (${places})
+         and not exists (select 1 from notification_inbox_content where id = notification_inbox_attachment.content_id)`,
+        values,
+      )
+    }
+  },
+}
+
+/** Items of one inbox. */
+export const itemsOf = (userId: number): OldRows => ({
+  ...{ table, tally, where: 'owner_id = ?', parameters: [userId], orderBy: 'owner_id, id' },
+})
+
+/** Removes items past their retention, the oldest first. */
+export const purge = purgeTask<Uses>('platform.notification.inbox', {
+  displayName: { en: 'Remove old items of inboxes', 'zh-CN': '清理收件箱旧通知' },
+  old({ config, clock }) {
+    const retention = config.get('platform.notification.inbox.retention')
+    const longest = config.get('platform.notification.inbox.unread-retention')
+    const idBefore = (ms: number) => firstIdAt(clock.now() - ms)
+    const closed = [
+      { ...olderThan(table, 'read_at', new Date(clock.now() - retention)), tally },
+      {
+        ...{ table, tally, where: 'owner_id is null and id < ?', orderBy: 'owner_id, id' },
+        parameters: [idBefore(retention)],
+      },
+    ]
+    const all = { table, tally, where: 'id < ?', parameters: [idBefore(longest)], orderBy: 'id' }
+    return [...(retention === 0 ? [] : closed), ...(longest === 0 ? [] : [all])]
+  },
+})

@@ -1,0 +1,143 @@
+/** What users find in their inbox and do with it. */
+import { onEachDatabase } from '@plinth/database/testing'
+import t from 'tap'
+import { startInbox } from './fixtures/inbox-product.ts'
+
+const path = 'notifications/inbox'
+
+onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (t, at) => {
+  const { user, admin, rows, created, settled } = await startInbox(t, at)
+  const [ada, bob, eve] = [await user('ada'), await user('bob'), await user('eve')]
+
+  await t.test('[N-006 N-131 N-125 N-089] one item per recipient, and nobody else has it', async (t) => {
+    const sent = await admin.call('POST', 'notifications/send', {
+      channels: ['database'],
+      recipientUserIds: [ada.id, bob.id, ada.id],
+      subject: 'Maintenance',
+      content: 'Tonight from 22:00',
+    })
+    t.match(sent, { code: '200', data: [{ channel: 'database', success: true }] })
+    for (const one of [ada, bob]) {
+      t.match(await one.inbox(), {
+        total: 1,
+        items: [
+          {
+            messageId: sent.data[0].messageId,
+            ...{ subject: 'Maintenance', content: 'Tonight from 22:00' },
+            ...{ displaySubject: 'Maintenance', displayContent: 'Tonight from 22:00' },
+            ...{ unread: true, readAt: null, module: 'system', event: null, targetRoute: null, attachments: [] },
+          },
+        ],
+      })
+    }
+    t.match(await eve.inbox(), { items: [], total: 0 })
+    t.equal(await rows('notification_inbox_content'), 1, 'the content is stored once')
+    await settled()
+    t.match(created, [{ content: { subject: 'Maintenance' }, recipients: [{ userId: ada.id }, { userId: bob.id }] }])
+  })
+
+  await t.test('[N-015] what is offline finds it later: it lies in the table, not in a push', async (t) => {
+    t.equal((await (await bob).inbox()).items.length, 1)
+  })
+})
+
+onEachDatabase(t, 'read state', async (t, at) => {
+  const { user, add, read, settled } = await startInbox(t, at)
+  const [ada, bob] = [await user('ada'), await user('bob')]
+  for (const messageId of ['m1', 'm2', 'm3']) await add({ messageId, userIds: [ada.id, bob.id] })
+  const ids = async (one: typeof ada) => (await one.inbox()).items.map(({ id }: { id: number }) => id) as number[]
+  const unread = async (one: typeof ada) => (await one.call('GET', `${path}/unread-count`)).data
+  const [third, second, first] = (await ids(ada)) as [number, number, number]
+  const foreign = (await ids(bob)) as [number, number, number]
+
+  await t.test('[N-115 N-120 N-126] reading one item counts one less', async (t) => {
+    t.same(await unread(ada), { count: 3, capped: false })
+    t.same((await ada.call('PUT', `${path}/${first}/read`)).data, { affected: 1 })
+    t.same((await ada.call('PUT', `${path}/${first}/read`)).data, { affected: 0 }, 'once more has no effect')
+    t.same(await unread(ada), { count: 2, capped: false })
+    const [item] = (await ada.inbox('unreadOnly=false')).items.slice(-1)
+    t.match(item, { id: first, unread: false, readAt: /Z$/ })
+    t.same(
+      (await ada.inbox('unreadOnly=true')).items.map(({ id }: { id: number }) => id),
+      [third, second],
+    )
+    await settled()
+    t.match(read, [
+      { userId: ada.id, all: false, items: [{ id: first, messageId: 'm1', unread: false, module: 'system' }] },
+    ])
+  })
+
+  await t.test('[N-116 N-120] and unread again', async (t) => {
+    t.same((await ada.call('PUT', `${path}/${first}/unread`)).data, { affected: 1 })
+    t.same(await unread(ada), { count: 3, capped: false })
+    t.match((await ada.inbox()).items[2], { id: first, unread: true, readAt: null })
+  })
+
+  await t.test('[N-117] a batch changes the own items alone', async (t) => {
+    const answer = await ada.call('PUT', `${path}/read-batch`, { ids: [first, second, ...foreign] })
+    t.same(answer.data, { affected: 2 })
+    t.same(await unread(ada), { count: 1, capped: false })
+    t.same(await unread(bob), { count: 3, capped: false })
+    await bob.call('PUT', `${path}/read-batch`, { ids: foreign })
+    t.same((await ada.call('PUT', `${path}/unread-batch`, { ids: [first, second, ...foreign] })).data, { affected: 2 })
+    t.same(
+      [await unread(ada), await unread(bob)],
+      [
+        { count: 3, capped: false },
+        { count: 0, capped: false },
+      ],
+    )
+    await bob.call('PUT', `${path}/unread-batch`, { ids: foreign })
+  })
+
+  await t.test('[N-119 N-135] a foreign item is as if it did not exist, and stays as it is', async (t) => {
+    for (const [method, end] of [
+      ['PUT', '/read'],
+      ['PUT', '/unread'],
+      ['DELETE', ''],
+    ] as const) {
+      t.match(await ada.call(method, `${path}/${foreign[0]}${end}`), {
+        code: '404',
+        data: { reason: 'notification-inbox.item-unknown' },
+      })
+    }
+    t.same(await unread(bob), { count: 3, capped: false })
+  })
+
+  await t.test('[N-118 N-120] read-all reads the own inbox alone', async (t) => {
+    t.same((await ada.call('PUT', `${path}/read-all`)).data, { affected: 3 })
+    t.same(
+      [await unread(ada), await unread(bob)],
+      [
+        { count: 0, capped: false },
+        { count: 3, capped: false },
+      ],
+    )
+    await settled()
+    t.match(read.at(-1), { userId: ada.id, all: true, items: [] })
+  })
+
+  await t.test('[N-135 N-136] deletes own items alone, with ids in the body or in the query', async (t) => {
+    t.same((await ada.call('DELETE', `${path}/${first}`)).data, { affected: 1 })
+    t.match(await ada.call('DELETE', `${path}/${first}`), { code: '404' })
+    t.same((await ada.call('DELETE', path, { ids: [second, first, foreign[0]] })).data, { affected: 1 })
+    t.same((await ada.call('DELETE', `${path}?ids=${third},${foreign[1]}`)).data, { affected: 1 })
+    t.equal((await ada.inbox()).total, 0)
+    t.equal((await bob.inbox()).total, 3)
+    for (const [payload, query] of [
+      [undefined, ''],
+      [{}, ''],
+      [{ ids: [] }, ''],
+      [undefined, '?ids='],
+      [undefined, '?ids=1,x'],
+    ] as const) {
+      t.match(await bob.call('DELETE', `${path}${query}`, payload), { code: '400' }, JSON.stringify([payload, query]))
+    }
+    t.equal((await bob.inbox()).total, 3, 'nothing named, nothing deleted')
+  })
+
+  await t.test('what was delivered and deleted does not come back', async (t) => {
+    t.same(await add({ messageId: 'm1', userIds: [ada.id, bob.id] }), { added: 0, skipped: 0 })
+    t.equal((await ada.inbox()).total, 0)
+  })
+})
