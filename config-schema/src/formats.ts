@@ -101,8 +101,9 @@ export const formats: Readonly<Record<string, Format>> = {
     example: 'name@example.com',
   },
   'time-zone': {
-    // Intl also takes offsets such as +08:00, which know no daylight saving.
-    validate: (text) => /^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text })),
+    // Intl also takes offsets such as +08:00, which know no daylight saving. For the usual default it need not be loaded.
+    validate: (text) =>
+      text === 'UTC' || (/^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }))),
     rule: { en: 'a time zone of the IANA database', 'zh-CN': 'IANA 数据库中的时区' },
     example: 'Asia/Shanghai',
   },

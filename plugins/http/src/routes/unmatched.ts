@@ -1,9 +1,9 @@
-import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import createRouter, { type HTTPMethod } from 'find-my-way'
 import Negotiator from 'negotiator'
 import { envelopeType, failureText, noSniff } from '../envelope.ts'
 import { transportFailure } from '../failure.ts'
+import { METHODS } from '../server/node-http.ts'
 import type { Say } from '../texts.ts'
 import { notFoundPage, pagePolicy } from './not-found-page.ts'
 

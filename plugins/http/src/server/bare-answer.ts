@@ -1,7 +1,8 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { envelopeType, failureText, noSniff } from '../envelope.ts'
 import type { Failure } from '../failure.ts'
+import { STATUS_CODES } from './node-http.ts'
 
 /** Body and headers of a failure that Fastify never sees. */
 export function bareAnswer({ status, code, message, data }: Failure) {
