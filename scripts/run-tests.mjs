@@ -20,6 +20,7 @@ import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Parser } from 'tap-parser'
+import { bundleLibraries } from './library-bundle.mjs'
 
 const places = [
   '{config-schema,kernel,migrations}/test/*.test.ts',
@@ -84,6 +85,9 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 const measured = '"$@" 3>&-; code=$?; times >&3; exit $code'
 /** More room for what lives briefly: the garbage of a start is collected less often. */
 const nodeArguments = ['--max-semi-space-size=32', '--import', new URL('lean-tap.mjs', import.meta.url).href]
+/** For the processes that a test file starts too. */
+const nodeOptions =
+  `--import=${new URL('fast-imports.mjs', import.meta.url).href} ${process.env.NODE_OPTIONS ?? ''}`.trimEnd()
 const propertyArguments = ['--import', new URL('property-seed.mjs', import.meta.url).href]
 const command = (...words) =>
   process.platform === 'win32' ? [words[0], words.slice(1)] : ['/bin/sh', ['-c', measured, 'sh', ...words]]
@@ -103,7 +107,12 @@ async function runFile(file) {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     // A group of its own, so that nothing that it started outlives it.
     detached: true,
-    env: { NODE_COMPILE_CACHE: resolve('.tap/compiled'), ...process.env, TAP_TIMEOUT: String(timeLimit) },
+    env: {
+      NODE_COMPILE_CACHE: resolve('.tap/compiled'),
+      ...process.env,
+      NODE_OPTIONS: nodeOptions,
+      TAP_TIMEOUT: String(timeLimit),
+    },
   })
   running.add(child)
   const parser = new Parser()
@@ -211,6 +220,7 @@ export async function runTests(words) {
   )
   rmSync(outputs, { recursive: true, force: true })
   mkdirSync(outputs, { recursive: true })
+  bundleLibraries()
   // Files wait much of their time, for databases and for processes that they start.
   const outcomes = await run(files, 2 * availableParallelism())
   printCosts(outcomes)
