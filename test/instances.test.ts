@@ -41,8 +41,12 @@ async function look(t: Test, db: TestDatabase): Promise<Database> {
   return running.service(database)
 }
 
-/** Calls all instances from many clients until `enough` says so; counts codes. Calls that break are no answers. */
-function load(urls: readonly string[], path: (call: number) => string, many: number) {
+/**
+ * Calls all instances from many clients until it is stopped; counts codes. Calls that break are no answers.
+ *
+ * @param restMs how long a client waits after an answer
+ */
+function load(urls: readonly string[], path: (call: number) => string, many: number, restMs = 0) {
   const codes: Record<string, number> = {}
   let calls = 0
   let isEnough = false
@@ -53,6 +57,7 @@ function load(urls: readonly string[], path: (call: number) => string, many: num
         const answer = await fetch(`${url}${path(calls)}`, { method: 'POST' })
         const { code } = (await answer.json()) as { code: string }
         codes[code] = (codes[code] ?? 0) + 1
+        if (restMs > 0) await pause(restMs)
       } catch {
         await pause(10)
       }
@@ -110,7 +115,7 @@ async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<s
   const seen = await look(t, db)
 
   const hits = load(urls, () => '/api/v1/probe/hits', clients)
-  const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
+  const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4, 20)
   await until('both work', async () => (publishing.codes['200'] ?? 0) >= 20 && (hits.codes['200'] ?? 0) >= 50)
   const runsOf = (process_: number | undefined) =>
     number(seen, `select count(*) as n from probe_run where process = ${process_}`)
@@ -119,9 +124,10 @@ async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<s
   const before = publishing.codes['200'] ?? 0
   await until('the other goes on', () => (publishing.codes['200'] ?? 0) >= before + 20)
   await until('the quota is used up', () => (hits.codes['429'] ?? 0) >= 100)
+  await hits.stop()
   const runs = await runsOf(two.child.pid)
   await until('the task runs on the other', async () => (await runsOf(two.child.pid)) > runs)
-  await Promise.all([hits.stop(), publishing.stop()])
+  await publishing.stop()
 
   const { 200: admitted = 0, 503: unknown = 0 } = hits.codes
   t.ok(admitted <= quota, `no more than the quota was admitted: ${JSON.stringify(hits.codes)}`)
@@ -161,7 +167,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       const seen = await look(t, db)
 
       const hits = load(urls, () => '/api/v1/probe/hits', clients)
-      const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4)
+      const publishing = load(urls, (call) => `/api/v1/probe/events/subject-${call % 4}`, 4, 20)
       const answered = (code: string, more: number) => {
         const goal = (hits.codes[code] ?? 0) + more
         return until(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
