@@ -9,7 +9,7 @@ import { registerHooks } from 'node:module'
 const root = new URL('..', import.meta.url).href
 const libraries = new URL('.tap/libraries/', root)
 const { packages, bundled } = JSON.parse(readFileSync(new URL('map.json', libraries), 'utf8'))
-const installed = `${root}node_modules/`
+const isOwn = (url) => url.startsWith(root) && !url.includes('/node_modules/')
 /** The package that a file belongs to, within the repository: its imports by name have one meaning. */
 const home = /^(?:(?:plugins|examples)\/)?[^/]+/
 const known = new Map()
@@ -30,7 +30,7 @@ registerHooks({
     const { parentURL = '', conditions } = context
     const isImport = conditions.includes('import')
     if (isImport && specifier.startsWith('node:')) return { url: specifier, format: 'builtin', shortCircuit: true }
-    if (!isImport || !parentURL.startsWith(root) || parentURL.startsWith(installed)) {
+    if (!isImport || !isOwn(parentURL)) {
       const found = next(specifier, context)
       const library = bundled[found.url]
       // What `require` returns of CommonJS has the functions of its loader; they stay with the installed files.
