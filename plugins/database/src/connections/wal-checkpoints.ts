@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import { reasonOf } from '@plinth/kernel'
 import { OpenWaits } from './open-waits.ts'
@@ -26,6 +27,8 @@ export interface WrittenLog {
 export const checkpointPages = 1_000
 /** Where the thread does not keep up the commits help, so that the log does not grow without end: 64 MB. */
 const mostPages = 16_000
+/** Milliseconds between two looks at the log while others write. */
+const lookMs = 10
 /** Milliseconds that work in the background waits for one checkpoint. A slow disk is slow for all. */
 const longestWaitMs = 5_000
 /** Milliseconds that the thread has to close its connection, which may be the last one and then copies the log back. */
@@ -46,6 +49,7 @@ export class WalCheckpoints {
   /** Resolves, and never rejects, when the checkpoint that is made right now has ended. */
   #running: PromiseWithResolvers<void> | undefined
   #isOff = false
+  #lookedAt = Number.NEGATIVE_INFINITY
 
   constructor(task: CheckpointTask, log: WrittenLog, warn: (message: string) => void) {
     this.#task = task
@@ -54,16 +58,24 @@ export class WalCheckpoints {
     log.checkpointFrom(mostPages)
   }
 
-  /** Something was committed. */
+  /** Something was committed. Asking how long the log is costs a quarter of a small write, so not each one asks. */
   wrote(): void {
+    const now = performance.now()
+    if (now - this.#lookedAt < lookMs) return
+    this.#lookedAt = now
+    this.#look()
+  }
+
+  #look(): void {
     if (this.#isOff || this.#running !== undefined || this.#log.pendingPages() < checkpointPages) return
     this.#running = Promise.withResolvers()
     this.#worker ??= this.#start()
     this.#worker.postMessage('checkpoint')
   }
 
-  /** Resolves when no checkpoint is made, or after five seconds. */
+  /** Resolves when the log is short enough that no checkpoint is made, or after five seconds. */
   async done(): Promise<void> {
+    this.#look()
     if (this.#running === undefined) return
     const wait = this.#waits.open(longestWaitMs, () => this.#endRun())
     await this.#running.promise
