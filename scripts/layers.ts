@@ -46,6 +46,7 @@ export const layers: readonly Layer[] = [
     name: 'capabilities',
     packages: [
       ...[
+        'social',
         'notification',
         'notification-channels',
         'webhook-providers',

@@ -14,6 +14,8 @@ import inbox from '@plinth/notification/inbox'
 import databaseChannel from '@plinth/notification-channels/database'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
+import smsChannel from '@plinth/notification-channels/sms'
+import socialChannel from '@plinth/notification-channels/social'
 import openPlatform from '@plinth/open-platform'
 import outgoingHttp from '@plinth/outgoing-http'
 import quickstartCleanup from '@plinth/quickstart-cleanup'
@@ -24,6 +26,8 @@ import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import scheduler from '@plinth/scheduler'
 import sharedStore from '@plinth/shared-store'
+import sms from '@plinth/sms'
+import social from '@plinth/social'
 import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
@@ -45,6 +49,8 @@ export default defineProduct({
     databaseChannel,
     logChannel,
     memoryChannel,
+    smsChannel,
+    socialChannel,
     openPlatform,
     outgoingHttp,
     quickstartCleanup,
@@ -55,6 +61,8 @@ export default defineProduct({
     sharedWindow,
     scheduler,
     sharedStore,
+    sms,
+    social,
     storage,
     systemConfig,
     systemConfigAdmin,

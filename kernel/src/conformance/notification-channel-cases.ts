@@ -49,8 +49,12 @@ export interface NotificationChannelCaseOptions<Harness extends NotificationChan
   readonly attributes?: Readonly<Record<string, unknown>>
   /** Secrets that the channel was given: keys, tokens, endpoints with a token. None may show in an outcome. */
   readonly secrets?: readonly string[]
+  /** As the channel's trait says: `each` gives every message one of the recipients. */
+  readonly recipientsAs?: 'together' | 'each'
   /** False for a channel whose format has no subject, such as SMS. */
   readonly carriesSubject?: boolean
+  /** Characters that the format of the next hop takes; the channel must reject a longer content rather than cut it. */
+  readonly longestContent?: number
 }
 
 /** Contents that formats, templates and line protocols trip over. */
@@ -87,8 +91,11 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
   options: NotificationChannelCaseOptions<Harness>,
 ): ConformanceCase[] {
   const { recipients = [], attributes = {}, secrets = [], carriesSubject = true } = options
+  const { recipientsAs = 'together', longestContent = Number.POSITIVE_INFINITY } = options
   const { settle, answer } = patience(options)
-  const { thawed, frozen } = messageMaker(recipients, attributes)
+  const { thawed, frozen } = messageMaker(recipientsAs === 'each' ? recipients.slice(0, 1) : recipients, attributes)
+
+  const fits = ({ content }: NotificationMessage) => content.length <= longestContent
 
   /** Sends and checks what holds for every outcome. */
   const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {
@@ -117,9 +124,8 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const known = kinds.every((kind) => kind in recipientKinds) && new Set(kinds).size === kinds.length
         expectThat('recipientKinds lists known kinds, each once', known, Object.keys(recipientKinds).join(', '), kinds)
         expectEqual('traits.idempotent is a boolean', typeof channel.traits?.idempotent, 'boolean')
-        const recipientsAs = channel.traits?.recipients ?? 'together'
-        const isKnownForm = ['together', 'each'].includes(recipientsAs)
-        expectThat('traits.recipients, when there, is together or each', isKnownForm, 'together, each', recipientsAs)
+        const trait = channel.traits?.recipients ?? 'together'
+        expectEqual('traits.recipients, together when absent, is that of options.recipientsAs', trait, recipientsAs)
         const enabled = channel.enabled?.() ?? true
         expectEqual('enabled(), when there, answers true while the channel is on', enabled, true)
         const given = recipients.map(({ kind }) => kind)
@@ -144,8 +150,11 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
       'Escape the content for the format of the next hop; do not trim, normalise, cut, format or fill it in.',
       async (harness) => {
         const messages = awkwardContents.map((content) => frozen(content))
-        for (const message of messages) await expectAccepted(harness, message)
-        await expectOnly(harness, messages)
+        const [fitting, tooLong] = [messages.filter(fits), messages.filter((message) => !fits(message))]
+        for (const message of fitting) await expectAccepted(harness, message)
+        for (const message of tooLong)
+          expectEqual('Content that is too long is rejected', (await send(harness, message)).outcome, 'rejected')
+        await expectOnly(harness, fitting)
       },
     ],
 

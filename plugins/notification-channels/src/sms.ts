@@ -1,0 +1,77 @@
+import { accounts } from '@plinth/iam'
+import {
+  definePlugin,
+  key,
+  type NotificationChannel,
+  type NotificationMessage,
+  notificationChannel,
+  optional,
+} from '@plinth/kernel'
+import { sms } from '@plinth/sms'
+
+/** Channel `sms`: sends text messages through the SMS facility, one recipient at a time. */
+export default definePlugin({
+  id: 'notification-channels.sms',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { sms, accounts: optional(accounts) },
+  contributes: [notificationChannel],
+  config: {
+    'platform.notification.channels.sms.enabled': key.boolean({
+      title: { en: 'Channel "sms"', 'zh-CN': '渠道 sms' },
+      description: {
+        en: 'Sends text messages. It is on only while platform.sms.driver names a driver that is filled in.',
+        'zh-CN': '发送短信；仅当 platform.sms.driver 指定的驱动已填写完整时才启用。',
+      },
+      default: true,
+      reload: 'live',
+    }),
+  },
+  setup({ services, config, contribute }) {
+    const { sms, accounts } = services
+    /** The number of the recipient; of a user, that of the enabled account. */
+    const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
+      for (const recipient of recipients) {
+        if (recipient.kind === 'mobile') return recipient.number
+        if (recipient.kind !== 'user') continue
+        const account = await accounts?.find(recipient.userId)
+        if (account?.enabled === true && account.mobile !== null) return account.mobile
+      }
+      return undefined
+    }
+    const channel: NotificationChannel = {
+      displayName: { en: 'Text message', 'zh-CN': '短信' },
+      recipientKinds: accounts === undefined ? ['mobile'] : ['mobile', 'user'],
+      traits: { idempotent: false, recipients: 'each' },
+      enabled: () => config.get('platform.notification.channels.sms.enabled') && sms.isReady,
+      async send(message, { signal, idempotencyKey }) {
+        const to = await numberOf(message)
+        if (to === undefined) {
+          const errorMessage = 'The recipient has no mobile number'
+          return { outcome: 'rejected', errorCode: 'sms.number-missing', errorMessage }
+        }
+        return sms.send({ to, ...textOf(message), reference: idempotencyKey }, signal)
+      },
+    }
+    contribute(notificationChannel, 'sms', channel)
+  },
+})
+
+/** What goes out: the attributes name what belongs to the SMS company, the message's template stands for it otherwise. */
+function textOf({ subject, content, template, variables, attributes }: NotificationMessage) {
+  const attribute = (name: string) => {
+    const value = attributes[`sms.${name}`]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const named = {
+    templateCode: attribute('template-code') ?? template,
+    signName: attribute('sign-name'),
+    driver: attribute('provider'),
+  }
+  const params = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, String(value ?? '')]))
+  return {
+    content: content === '' ? subject : content,
+    params,
+    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)),
+  }
+}

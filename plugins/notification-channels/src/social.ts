@@ -1,0 +1,74 @@
+import {
+  definePlugin,
+  key,
+  type NotificationChannel,
+  type NotificationMessage,
+  notificationChannel,
+} from '@plinth/kernel'
+import { type SocialMessage, type SocialMessageType, social } from '@plinth/social'
+
+/** Channel `social`: messages of WeChat official accounts and mini programs. */
+export default definePlugin({
+  id: 'notification-channels.social',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { social },
+  contributes: [notificationChannel],
+  config: {
+    'platform.notification.channels.social.enabled': key.boolean({
+      title: { en: 'Channel "social"', 'zh-CN': '渠道 social' },
+      description: { en: 'Sends messages of WeChat accounts.', 'zh-CN': '通过微信账号发送消息。' },
+      default: false,
+      reload: 'live',
+    }),
+  },
+  setup({ services: { social }, config, contribute }) {
+    const channel: NotificationChannel = {
+      displayName: { en: 'WeChat', 'zh-CN': '微信' },
+      // One recipient per message: that of the attribute, or the first follower.
+      recipientKinds: [],
+      traits: { idempotent: false },
+      enabled: () => config.get('platform.notification.channels.social.enabled'),
+      async send(message, { signal }) {
+        const missing = (['account-code', 'message-type'] as const).find(
+          (name) => attributeOf(message, name) === undefined,
+        )
+        if (missing !== undefined) {
+          const errorMessage = `The attribute social.${missing} is needed`
+          return { outcome: 'rejected', errorCode: `social.${missing}-missing`, errorMessage }
+        }
+        return social.send(socialMessage(message), signal)
+      },
+    }
+    contribute(notificationChannel, 'social', channel)
+  },
+})
+
+/** Attributes of document 2, "Attributes of the `social` channel". */
+function attributeOf({ attributes }: NotificationMessage, name: string): string | undefined {
+  const value = attributes[`social.${name}`]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function socialMessage(message: NotificationMessage): SocialMessage {
+  const attribute = (name: string) => attributeOf(message, name)
+  const follower = message.recipients.find((recipient) => recipient.kind === 'social-openid')
+  const optional = {
+    templateId: attribute('template-id') ?? message.template,
+    url: attribute('url'),
+    kfAccount: attribute('kf-account'),
+    page: attribute('page'),
+    miniprogramState: attribute('miniprogram-state'),
+    lang: attribute('lang') ?? message.locale,
+  }
+  return {
+    accountCode: attribute('account-code') ?? '',
+    // What is none of the types is refused by the service, which names them.
+    messageType: attribute('message-type') as SocialMessageType,
+    toUser: attribute('to-user') ?? follower?.openId ?? '',
+    content: message.content === '' ? message.subject : message.content,
+    data: Object.fromEntries(Object.entries(message.variables).map(([name, value]) => [name, String(value ?? '')])),
+    clientMessageId: attribute('client-message-id') ?? message.id,
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+  }
+}

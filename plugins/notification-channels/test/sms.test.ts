@@ -1,0 +1,118 @@
+import databasePlugin from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { notificationChannelCases } from '@plinth/kernel/conformance'
+import { startForTest } from '@plinth/kernel/testing'
+import notificationPlugin, { notification } from '@plinth/notification'
+import smsChannel from '@plinth/notification-channels/sms'
+import outgoingHttp from '@plinth/outgoing-http'
+import smsPlugin, { sms } from '@plinth/sms'
+import t, { type Test } from 'tap'
+import { door } from '../../notification/test/fixtures/channel.ts'
+import { startCompany } from '../../sms/test/fixtures/company.ts'
+
+const secret = 'planted-token-4711'
+const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
+
+const twilio = (url: string) => ({
+  'platform.outgoing-http.allowed-hosts': [new URL(url).host],
+  'platform.outgoing-http.allow-http': true,
+  'platform.sms.driver': 'twilio',
+  'platform.sms.twilio.endpoint': url,
+  'platform.sms.twilio.account-sid': 'AC1',
+  'platform.sms.twilio.auth-token': secret,
+  'platform.sms.twilio.from': '+15005550006',
+})
+let taking = 0
+const taken = () => ({ status: 201, body: JSON.stringify({ sid: `SM${++taking}`, status: 'queued' }) })
+
+t.test('N-009 N-013 the channel keeps its contract', async (t) => {
+  const create = async () => {
+    const company = await startCompany(t)
+    company.reply = taken
+    const config = twilio(company.url)
+    const product = await startForTest(
+      defineProduct({ name: 'sms', plugins: [owner, outgoingHttp, smsPlugin, smsChannel], config }),
+    )
+    const channel = product.contributions(notificationChannel).get('sms')
+    if (channel === undefined) throw new Error('no channel')
+    const delivered = () =>
+      company.asked
+        .filter(({ status }) => status !== 503)
+        .map(({ body }) => {
+          const form = new URLSearchParams(body)
+          return {
+            content: form.get('Body') ?? '',
+            recipients: [{ kind: 'mobile' as const, number: form.get('To') ?? '' }],
+          }
+        })
+    return { channel, company, delivered, stop: () => product.stop('test ended') }
+  }
+  const cases = notificationChannelCases(create, {
+    secrets: [secret],
+    recipients: [
+      { kind: 'mobile', number: '+8613800138000' },
+      { kind: 'mobile', number: '+8613800138001' },
+    ],
+    carriesSubject: false,
+    recipientsAs: 'each',
+    longestContent: 1_600,
+    nextHop: {
+      fail: ({ company }) => {
+        company.reply = { status: 503, body: '' }
+      },
+      hang: ({ company }) => {
+        company.reply = 'hang'
+      },
+      recover: ({ company }) => {
+        company.reply = taken
+      },
+    },
+  })
+  for (const { name, run } of cases) t.test(name, run)
+})
+
+async function start(t: Test, config: Record<string, string | boolean | readonly string[]>) {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const plugins = [databasePlugin, httpPlugin, i18n, door, outgoingHttp, smsPlugin, notificationPlugin, smsChannel]
+  const settings = { ...at.config, 'platform.http.port': 0, 'platform.notification.default-channel': 'sms', ...config }
+  const product = await startForTest(defineProduct({ name: 'sms', plugins, config: settings }))
+  t.teardown(() => product.stop('test ended'))
+  const logs = async () =>
+    (await product.service(http).inject({ method: 'GET', url: '/api/v1/notification-send-logs?channel=sms' })).json()
+      .data
+  return { product, facade: product.service(notification), logs }
+}
+
+t.test('N-009 N-010 a send through the channel is in the send log, a call of the facility is not', async (t) => {
+  const company = await startCompany(t)
+  company.reply = taken
+  const { product, facade, logs } = await start(t, twilio(company.url))
+  const message = { to: '+8613800138000', content: 'direct', reference: 'r' }
+  t.match(await product.service(sms).send(message, AbortSignal.timeout(5_000)), { outcome: 'accepted' })
+  t.equal((await logs()).items.length, 0)
+  const recipients = [{ kind: 'mobile' as const, number: '13800138000' }]
+  const [result] = await facade.send({ content: 'logged', recipients }, { channels: ['sms'] })
+  t.match(result, { success: true, provider: 'twilio', messageId: /^SM/ })
+  t.match((await logs()).items, [
+    { channel: 'sms', status: 'success', provider: 'twilio', recipients: ['mobile:***8000'] },
+  ])
+  const attributes = { 'sms.provider': 'log', 'sms.template-code': 'T1', 'sms.sign-name': 'Shop' }
+  t.match(await facade.send({ content: 'x', recipients, attributes }), [{ success: true, provider: 'log' }])
+  t.equal(company.asked.length, 2)
+})
+
+t.test('B42 the channel is on only while the facility can send', async (t) => {
+  const company = await startCompany(t)
+  company.reply = taken
+  const config = { ...twilio(company.url), 'platform.notification.channels.sms.enabled': false }
+  const off = await start(t, config)
+  const { facade } = await start(t, {})
+  const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
+  const skipped = [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }]
+  t.match(await off.facade.send(draft), skipped, 'effect of platform.notification.channels.sms.enabled')
+  t.match(await facade.send(draft), [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }])
+})

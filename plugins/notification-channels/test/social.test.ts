@@ -1,0 +1,225 @@
+import databasePlugin, { database } from '@plinth/database'
+import { createDatabase, type TestDatabase } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { defineProduct, type JsonValue } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import notificationPlugin, { type MessageDraft, notification } from '@plinth/notification'
+import socialChannel from '@plinth/notification-channels/social'
+import outgoingHttp from '@plinth/outgoing-http'
+import sharedStore, { sharedStore as sharedStoreRef } from '@plinth/shared-store'
+import socialPlugin, { social } from '@plinth/social'
+import systemConfig from '@plinth/system-config'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { door } from '../../notification/test/fixtures/channel.ts'
+import { accountSecret, startWechat } from './fixtures/wechat.ts'
+
+const openId = 'oPlanted-open-id-4711'
+
+async function start(t: Test, at: TestDatabase, config: Record<string, JsonValue>) {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
+  const plugins = [
+    ...[databasePlugin, httpPlugin, i18n, sharedStore, systemConfig, outgoingHttp, door],
+    ...[socialPlugin, notificationPlugin, socialChannel],
+  ]
+  const settings = {
+    ...at.config,
+    'platform.http.port': 0,
+    'platform.http.response-check': true,
+    'platform.notification.default-channel': 'social',
+    'platform.notification.channels.social.enabled': true,
+    'platform.system-config.master-key': Buffer.alloc(32, 7).toString('base64'),
+    ...config,
+  }
+  const product = await startForTest(defineProduct({ name: 'social', plugins, config: settings }), { logger })
+  t.teardown(() => product.stop('test ended'))
+  const facade = product.service(notification)
+  const send = async (draft: MessageDraft) => {
+    const [result] = await facade.send(draft, { channels: ['social'] })
+    if (result === undefined) throw new Error('no result')
+    return result
+  }
+  const get = async (url: string) => (await product.service(http).inject({ method: 'GET', url })).json().data
+  return { product, send, get, lines, db: product.service(database), service: product.service(social) }
+}
+
+const template: MessageDraft = {
+  subject: 'Order',
+  template: 'T1',
+  locale: 'zh-CN',
+  variables: { thing1: 'Tea', number2: 3 },
+  recipients: [
+    { kind: 'social-openid', openId },
+    { kind: 'social-openid', openId: 'oAnother' },
+  ],
+  attributes: { 'social.account-code': 'shop', 'social.message-type': 'official-template' },
+}
+const withAttributes = (attributes: Record<string, string>, more: MessageDraft = {}): MessageDraft => ({
+  ...template,
+  ...more,
+  attributes: { ...template.attributes, ...attributes },
+})
+
+t.test('messages of the channel social', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const wechat = await startWechat(t)
+  const { send, get, lines, db, product } = await start(t, at, wechat.config)
+  const posted = () => wechat.posts.at(-1)
+
+  await t.test('N-034 N-035 what the document asks for is named when it is missing', async (t) => {
+    const missing = await send({ ...template, attributes: { 'social.message-type': 'official-template' } })
+    t.match(missing, { success: false, errorCode: 'social.account-code-missing' })
+    const typeless = await send({ ...template, attributes: { 'social.account-code': 'shop' } })
+    t.match(typeless, { success: false, errorCode: 'social.message-type-missing' })
+    const unknown = await send(withAttributes({ 'social.message-type': 'fax' }))
+    t.match(unknown, { errorCode: 'social.message-type-unknown' })
+    t.match(unknown.errorMessage, /official-template, official-kefu-text, miniapp-subscribe/)
+    t.match(await send(withAttributes({ 'social.account-code': 'other' })), { errorCode: 'social.account-unknown' })
+    t.match(await send({ ...template, recipients: [] }), { errorCode: 'social.recipient-missing' })
+    const { template: _, ...bare } = template
+    t.match(await send({ ...bare, content: 'x' }), { errorCode: 'social.template-missing' })
+    t.match(await send({ ...template, variables: { number2: 'three' } }), { errorCode: 'social.data-refused' })
+    t.equal(wechat.posts.length, 0, 'and nothing was sent')
+  })
+
+  await t.test('N-036 N-037 N-038 N-040 N-041 an official template', async (t) => {
+    const result = await send(withAttributes({ 'social.url': 'https://shop.example.com/1', 'social.page': 'never' }))
+    t.match(result, { success: true, messageId: '9007199254740993123', provider: 'wechat' })
+    t.equal(posted()?.path, '/cgi-bin/message/template/send')
+    const { client_msg_id: clientId, ...body } = posted()?.body ?? {}
+    t.same(body, {
+      touser: openId,
+      template_id: 'T1',
+      url: 'https://shop.example.com/1',
+      data: { thing1: { value: 'Tea' }, number2: { value: '3' } },
+    })
+    t.match(clientId, /^[0-9a-f]{32}$/, 'made of the id of the message')
+    await send(
+      withAttributes({ 'social.client-message-id': 'mine', 'social.to-user': 'oNamed', 'social.template-id': 'T2' }),
+    )
+    t.match(posted()?.body, { client_msg_id: 'mine', touser: 'oNamed', template_id: 'T2' })
+  })
+
+  await t.test('N-039 N-040 a subscribe message of a mini program', async (t) => {
+    const more = {
+      'social.message-type': 'miniapp-subscribe',
+      'social.page': 'index?a=1',
+      'social.miniprogram-state': 'trial',
+    }
+    await send(withAttributes({ ...more, 'social.url': 'https://never.example.com' }))
+    t.equal(posted()?.path, '/cgi-bin/message/subscribe/send')
+    t.same(posted()?.body, {
+      touser: openId,
+      template_id: 'T1',
+      page: 'index?a=1',
+      miniprogram_state: 'trial',
+      lang: 'zh_CN',
+      data: { thing1: { value: 'Tea' }, number2: { value: '3' } },
+    })
+    for (const [tag, lang] of Object.entries({
+      'zh-TW': 'zh_TW',
+      'zh-HK': 'zh_HK',
+      en: 'en_US',
+      'en-GB': 'en_US',
+      fr: undefined,
+    })) {
+      await send(withAttributes({ ...more, 'social.lang': tag }))
+      t.equal(posted()?.body.lang, lang, tag)
+    }
+  })
+
+  await t.test('N-040 a text of customer service', async (t) => {
+    const kefu = { 'social.message-type': 'official-kefu-text', 'social.kf-account': 'ada@shop' }
+    await send(withAttributes(kefu, { content: '你好' }))
+    t.equal(posted()?.path, '/cgi-bin/message/custom/send')
+    const text = {
+      touser: openId,
+      msgtype: 'text',
+      text: { content: '你好' },
+      customservice: { kf_account: 'ada@shop' },
+    }
+    t.same(posted()?.body, text)
+  })
+
+  await t.test(
+    'N-012 N-042 N-181 every message is a row of the outbound log; open id, token and secret are nowhere',
+    async (t) => {
+      const { items } = await get('/api/v1/admin/social/messages?size=200')
+      t.equal(items.filter(({ outcome }: { outcome: string }) => outcome === 'accepted').length, wechat.posts.length)
+      const accepted = items.find(({ outcome }: { outcome: string }) => outcome === 'accepted')
+      t.match(accepted, { accountCode: 'shop', messageType: 'official-kefu-text', toUser: '***4711' })
+      const refused = await get('/api/v1/admin/social/messages?outcome=rejected&accountCode=other')
+      t.match(refused.items, [{ accountCode: 'other', outcome: 'rejected' }])
+      await get('/api/v1/notification-send-logs')
+      const tables = ['social_outbound', 'notification_send_log']
+      const rows = await Promise.all(tables.map((table) => db.query(`select * from ${table}`)))
+      const columns = Object.keys(rows[1]?.[0] ?? {})
+      t.notMatch(columns.join(), /secret|token/, 'the notification module has no place for secrets')
+      const everything = JSON.stringify(rows) + lines.join('\n')
+      for (const secret of [openId, accountSecret, 'planted-token']) t.notMatch(everything, secret)
+    },
+  )
+
+  await t.test('a token that WeChat has ended is replaced once; a second refusal is the end', async (t) => {
+    const [issued, sent] = [wechat.tokens.length, wechat.posts.length]
+    for (const token of wechat.tokens) wechat.ended.add(token)
+    const results = await Promise.all([send(template), send(template), send(template)])
+    t.same(
+      results.map(({ success }) => success),
+      [true, true, true],
+    )
+    t.equal(wechat.tokens.length, issued + 1, 'one token for all of them')
+    wechat.answer = '{"errcode":40001,"errmsg":"invalid credential"}'
+    const refused = await send(template)
+    t.match(refused, { success: false, errorCode: 'social.account-refused', providerCode: '40001' })
+    t.equal(wechat.tokens.length, issued + 2, 'fetched once more')
+    t.equal(wechat.posts.length, sent + 6 + 2, 'and sent once more, not for ever')
+    wechat.answer = 'hang'
+    const given = new AbortController()
+    const hanging = product.service(notification).send(template, { channels: ['social'], signal: given.signal })
+    while (wechat.posts.length < sent + 9) await new Promise(setImmediate)
+    given.abort()
+    t.match(await hanging, [{ success: false, outcome: 'unknown' }])
+    t.notMatch(lines.join('\n'), 'planted-token')
+  })
+})
+
+t.test('N-043 the channel is off by default', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const { send } = await start(t, at, { 'platform.notification.channels.social.enabled': false })
+  // effect of platform.notification.channels.social.enabled
+  t.match(await send(template), { success: false, skipped: true, errorCode: 'notification.channel-disabled' })
+})
+
+t.test('two instances share one token; a wrong secret is said', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const wechat = await startWechat(t)
+  const gate = Promise.withResolvers<void>()
+  wechat.gate = gate.promise
+  const [one, two] = [await start(t, at, wechat.config), await start(t, at, wechat.config)]
+  const sends = [one.send(template), one.send(template), two.send(template), two.send(template)]
+  gate.resolve()
+  t.same(
+    (await Promise.all(sends)).map(({ success }) => success),
+    [true, true, true, true],
+  )
+  // effects of platform.social.{accounts,endpoint}
+  t.equal(wechat.tokens.length, 1)
+  const shared = await one.product.service(sharedStoreRef).get('social.access-token:wx1')
+  t.notMatch(shared, 'planted-token', 'effect of platform.social.token-key')
+  const accounts = {
+    shop: { appId: 'wx1', secret: 'another-secret' },
+    second: { appId: 'wx2', secret: 'wrong-secret-77' },
+  }
+  const three = await start(t, at, { ...wechat.config, 'platform.social.accounts': accounts })
+  const refused = await three.send(withAttributes({ 'social.account-code': 'second' }))
+  t.match(refused, { success: false, errorCode: 'social.account-refused', providerCode: '40125' })
+  wechat.tokenAnswer = '<html>'
+  t.match(await three.send(withAttributes({ 'social.account-code': 'second' })), { outcome: 'deferred' })
+  t.notMatch(three.lines.join('\n'), 'wrong-secret-77')
+})

@@ -1,0 +1,52 @@
+import { type DeliveryOutcome, extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+
+/** One text message to one telephone. */
+export interface SmsMessage {
+  /** E.164, or as it is dialled in the country of `platform.sms.country-code`; blanks, dots, brackets and hyphens are ignored. */
+  readonly to: string
+  /** Text for drivers that send free text; the others send `templateCode`. */
+  readonly content: string
+  /** Code of the text at the driver's company, which Aliyun and Tencent Cloud ask for. */
+  readonly templateCode?: string
+  /** Values of the template, in the order of its placeholders: Tencent Cloud knows them by place, Aliyun by name. */
+  readonly params?: Readonly<Record<string, string>>
+  /** Signature in front of the text; absent: the one of the driver's configuration. */
+  readonly signName?: string
+  /** Code of a driver; absent: `platform.sms.driver`. */
+  readonly driver?: string
+  /** What the driver's company repeats in its receipt, at most 64 characters: the id of the message. */
+  readonly reference: string
+}
+
+/** What a driver gets: checked, the number in E.164. */
+export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'templateCode' | 'signName'>> &
+  Pick<SmsMessage, 'templateCode' | 'signName'>
+
+/** A way to send text messages, contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
+export interface SmsDriver {
+  readonly displayName: LocalizedText
+  /** False while its keys are not filled in. */
+  isConfigured(): boolean
+  /**
+   * Sends one message. A failure is an outcome, not an exception. `unknown` when the company may have taken the message:
+   * none of them sends a repeated request once only, so nobody sends it again by itself.
+   */
+  send(request: SmsRequest, signal: AbortSignal): Promise<DeliveryOutcome>
+}
+
+export const smsDriver = extensionPoint<SmsDriver>('sms.driver', { from: '@plinth/sms' })
+
+/**
+ * Sends text messages (document 2, channel `sms`). A call of this service is in no send log; the channel `sms` calls it with
+ * one.
+ */
+export interface Sms {
+  /** Whether the driver of the configuration can send. */
+  readonly isReady: boolean
+  /** Codes of the loaded drivers that are configured. */
+  readonly drivers: readonly string[]
+  /** Never throws for a failed delivery. A number that is none, and a driver that is not there, are `rejected`. */
+  send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome>
+}
+
+export const sms = service<Sms>('sms', { from: '@plinth/sms' })

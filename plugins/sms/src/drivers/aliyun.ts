@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import type { DeliveryOutcome } from '@plinth/kernel'
+import type { SmsDriver } from '../contract.ts'
+import { aliyunHeaders, aliyunQuery } from './aliyun-signature.ts'
+import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type DriverParts, post } from './call.ts'
+
+/** Codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
+const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
+  'isv.BUSINESS_LIMIT_CONTROL': rejected('too-frequent'),
+  'isv.DAY_LIMIT_CONTROL': rejected('too-frequent'),
+  'isv.MONTH_LIMIT_CONTROL': rejected('too-frequent'),
+  'isv.MOBILE_NUMBER_ILLEGAL': rejected('number-refused'),
+  'isv.MOBILE_COUNT_OVER_LIMIT': rejected('number-refused'),
+  'isv.BLACK_KEY_CONTROL_LIMIT': rejected('params-refused'),
+  'isv.TEMPLATE_MISSING_PARAMETERS': rejected('params-refused'),
+  'isv.TEMPLATE_PARAMS_ILLEGAL': rejected('params-refused'),
+  'isv.PARAM_LENGTH_LIMIT': rejected('params-refused'),
+  'isv.INVALID_PARAMETERS': rejected('params-refused'),
+  'isv.INVALID_JSON_PARAM': rejected('params-refused'),
+  'isv.SMS_TEMPLATE_ILLEGAL': rejected('template-refused'),
+  'isv.SMS_SIGNATURE_ILLEGAL': rejected('signature-refused'),
+  'isv.SMS_SIGN_ILLEGAL': rejected('signature-refused'),
+  'isv.AMOUNT_NOT_ENOUGH': rejected('balance-empty'),
+  'isv.OUT_OF_SERVICE': rejected('balance-empty'),
+  'isv.PRODUCT_UN_SUBSCRIPT': rejected('permission-missing'),
+  'isv.PRODUCT_UNSUBSCRIBE': rejected('permission-missing'),
+  'isv.ACCOUNT_NOT_EXISTS': rejected('credentials-refused'),
+  'isv.ACCOUNT_ABNORMAL': rejected('credentials-refused'),
+  'isp.RAM_PERMISSION_DENY': rejected('permission-missing'),
+  'InvalidAccessKeyId.NotFound': rejected('credentials-refused'),
+  SignatureDoesNotMatch: rejected('credentials-refused'),
+  'isp.SYSTEM_ERROR': deferred('driver-busy'),
+  'Throttling.User': deferred('driver-busy'),
+  Throttling: deferred('driver-busy'),
+  ServiceUnavailable: deferred('driver-busy'),
+}
+
+const code = 'aliyun'
+
+/** Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
+export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
+  const keys = () => ({
+    id: config.get('platform.sms.aliyun.access-key-id'),
+    secret: config.get('platform.sms.aliyun.access-key-secret'),
+  })
+  return {
+    displayName: { en: 'Alibaba Cloud', 'zh-CN': '阿里云' },
+    isConfigured: () => keys().id !== '' && keys().secret !== '',
+    async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
+      const query = {
+        // At home without the country code, abroad with it and without the plus.
+        PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
+        SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
+        TemplateCode: templateCode,
+        TemplateParam: JSON.stringify(params),
+        OutId: reference,
+      }
+      const url = new URL(config.get('platform.sms.aliyun.endpoint'))
+      url.search = aliyunQuery(query)
+      const date = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
+      const call = { host: url.host, action: 'SendSms', version: '2017-05-25', query, date, nonce: randomUUID() }
+      return post(http, code, { url, headers: aliyunHeaders(call, keys()), signal }, outcomeOf)
+    },
+  }
+}
+
+export function outcomeOf(status: number, body: string): DeliveryOutcome {
+  const { Code, Message, BizId } = objectOf(body) ?? {}
+  const said = textOf(Code)
+  if (said === undefined) return withoutCode(code, status)
+  const message = textOf(Message) ?? ''
+  if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
+  const messageId = textOf(BizId)
+  return { outcome: 'accepted', provider: code, providerCode: said, ...(messageId === undefined ? {} : { messageId }) }
+}

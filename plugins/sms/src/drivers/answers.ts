@@ -1,0 +1,80 @@
+import type { DeliveryOutcome } from '@plinth/kernel'
+
+/** What a company's code means for the operator: the outcome, and a hint by its name in `messages.sms.hints`. */
+export interface CodeMeaning {
+  readonly outcome: 'rejected' | 'deferred'
+  readonly hint: SmsHint
+}
+
+export type SmsHint =
+  | 'credentials-refused'
+  | 'permission-missing'
+  | 'signature-refused'
+  | 'template-refused'
+  | 'params-refused'
+  | 'number-refused'
+  | 'recipient-blocked'
+  | 'balance-empty'
+  | 'too-frequent'
+  | 'sender-refused'
+  | 'driver-busy'
+
+export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
+export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
+
+const longest = 300
+
+/**
+ * A message that a company refused, by its code. A code that nobody knows is refused for good, because sending again costs
+ * money; with a status of 5xx nobody knows what has happened.
+ */
+export function refused(
+  provider: string,
+  { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
+  meaning: CodeMeaning | undefined,
+): DeliveryOutcome {
+  if (meaning === undefined && status >= 500) return withoutCode(provider, status)
+  return {
+    outcome: meaning?.outcome ?? 'rejected',
+    errorCode: `sms.${meaning?.hint ?? 'refused'}`,
+    errorMessage: 'The SMS driver refused the message',
+    provider,
+    providerCode: code,
+    providerMessage: message.slice(0, longest),
+    ...(meaning === undefined ? {} : { hint: `messages.sms.hints.${meaning.hint}` }),
+  }
+}
+
+/**
+ * An answer without the company's own code. 429 and 503 come from what stands before its servers and took nothing; after
+ * another answer of 5xx, and one that cannot be read, it may have sent the message.
+ */
+export function withoutCode(provider: string, status: number): DeliveryOutcome {
+  const said = { provider, providerCode: String(status) }
+  if (status === 429 || status === 503) {
+    const hint = 'messages.sms.hints.driver-busy'
+    return { outcome: 'deferred', errorCode: 'sms.driver-busy', errorMessage: 'The SMS driver is busy', hint, ...said }
+  }
+  if (status >= 400 && status < 500) {
+    return { outcome: 'rejected', errorCode: 'sms.refused', errorMessage: 'The SMS driver refused the call', ...said }
+  }
+  return {
+    outcome: 'unknown',
+    errorCode: 'sms.answer-unreadable',
+    errorMessage: 'The SMS driver answered nothing that says whether it took the message',
+    ...said,
+  }
+}
+
+/** The object of a JSON text; `undefined` for anything else. */
+export function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined

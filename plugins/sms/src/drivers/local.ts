@@ -1,0 +1,35 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Logger, reasonOf } from '@plinth/kernel'
+import type { SmsDriver } from '../contract.ts'
+
+/** For development: one JSON file per message, readable by the owner alone, because messages hold codes. */
+export function file(directory: string): SmsDriver {
+  return {
+    displayName: { en: 'Files', 'zh-CN': '文件' },
+    isConfigured: () => true,
+    async send(request, signal) {
+      try {
+        await mkdir(directory, { recursive: true, mode: 0o700 })
+        const path = join(directory, `${encodeURIComponent(request.reference)}-${request.to.slice(1)}.json`)
+        await writeFile(path, `${JSON.stringify(request, null, 2)}\n`, { signal, mode: 0o600 })
+        return { outcome: 'accepted', provider: 'file' }
+      } catch (error) {
+        const errorMessage = `The file cannot be written: ${reasonOf(error).split(',')[0]}`
+        return { outcome: 'deferred', errorCode: 'sms.file-unwritable', errorMessage, provider: 'file' }
+      }
+    },
+  }
+}
+
+/** For development: one line of the log per message. The text is left out: it may hold a code. */
+export function logged(log: Logger): SmsDriver {
+  return {
+    displayName: { en: 'Log', 'zh-CN': '日志' },
+    isConfigured: () => true,
+    async send({ to, templateCode, signName, reference }) {
+      log.info({ to: `***${to.slice(-4)}`, templateCode, signName, reference }, 'text message')
+      return { outcome: 'accepted', provider: 'log' }
+    },
+  }
+}

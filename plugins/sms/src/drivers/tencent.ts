@@ -1,0 +1,93 @@
+import type { DeliveryOutcome } from '@plinth/kernel'
+import type { SmsDriver } from '../contract.ts'
+import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type DriverParts, post } from './call.ts'
+import { tencentAuthorization, tencentContentType } from './tencent-signature.ts'
+
+/** Codes of SendSms (Tencent Cloud, SMS, "Error codes"), each with what stands behind it after a dot. */
+const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
+  'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
+  'AuthFailure.SignatureFailure': rejected('credentials-refused'),
+  'AuthFailure.SignatureExpire': rejected('credentials-refused'),
+  'AuthFailure.UnauthorizedOperation': rejected('permission-missing'),
+  'FailedOperation.InsufficientBalanceInSmsPackage': rejected('balance-empty'),
+  'FailedOperation.PhoneNumberInBlacklist': rejected('recipient-blocked'),
+  'FailedOperation.SignatureIncorrectOrUnapproved': rejected('signature-refused'),
+  'FailedOperation.TemplateIncorrectOrUnapproved': rejected('template-refused'),
+  'FailedOperation.TemplateParamSetNotMatchApprovedTemplate': rejected('params-refused'),
+  'FailedOperation.ContainSensitiveWord': rejected('params-refused'),
+  'InvalidParameterValue.IncorrectPhoneNumber': rejected('number-refused'),
+  'InvalidParameterValue.TemplateParameterFormatError': rejected('params-refused'),
+  'InvalidParameterValue.TemplateParameterLengthLimit': rejected('params-refused'),
+  'LimitExceeded.DeliveryFrequencyLimit': rejected('too-frequent'),
+  'LimitExceeded.PhoneNumberDailyLimit': rejected('too-frequent'),
+  'LimitExceeded.PhoneNumberOneHourLimit': rejected('too-frequent'),
+  'LimitExceeded.PhoneNumberThirtySecondLimit': rejected('too-frequent'),
+  'LimitExceeded.PhoneNumberSameContentDailyLimit': rejected('too-frequent'),
+  'UnauthorizedOperation.SmsSdkAppIdVerifyFail': rejected('credentials-refused'),
+  'UnauthorizedOperation.RequestIpNotInWhitelist': rejected('permission-missing'),
+  RequestLimitExceeded: deferred('driver-busy'),
+}
+
+const code = 'tencent'
+
+/** Tencent Cloud, SMS, SendSms of 2021-01-11. */
+export function tencent({ config, http, clock }: DriverParts): SmsDriver {
+  const keys = () => ({
+    id: config.get('platform.sms.tencent.secret-id'),
+    key: config.get('platform.sms.tencent.secret-key'),
+  })
+  return {
+    displayName: { en: 'Tencent Cloud', 'zh-CN': '腾讯云' },
+    isConfigured: () => keys().id !== '' && keys().key !== '' && config.get('platform.sms.tencent.app-id') !== '',
+    async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
+      const body = JSON.stringify({
+        PhoneNumberSet: [to],
+        SmsSdkAppId: config.get('platform.sms.tencent.app-id'),
+        SignName: signName ?? config.get('platform.sms.tencent.sign-name'),
+        TemplateId: templateCode,
+        TemplateParamSet: Object.values(params),
+        SessionContext: reference,
+      })
+      const url = new URL(config.get('platform.sms.tencent.endpoint'))
+      const timestamp = Math.floor(clock.now() / 1000)
+      const call = { service: 'sms', host: url.host, action: 'SendSms', body, timestamp }
+      const headers = {
+        'content-type': tencentContentType,
+        authorization: tencentAuthorization(call, keys()),
+        'x-tc-action': 'SendSms',
+        'x-tc-version': '2021-01-11',
+        'x-tc-region': config.get('platform.sms.tencent.region'),
+        'x-tc-timestamp': String(timestamp),
+      }
+      return post(http, code, { url, headers, body, signal }, outcomeOf)
+    },
+  }
+}
+
+/** One number was asked for, so there is one status; a failed call has none. */
+export function outcomeOf(status: number, body: string): DeliveryOutcome {
+  const response = member(objectOf(body), 'Response')
+  const failure = member(response, 'Error')
+  const [first] = Array.isArray(response?.['SendStatusSet']) ? response['SendStatusSet'] : []
+  const answer = failure ?? (typeof first === 'object' && first !== null ? { ...first } : undefined)
+  const said = textOf(answer?.['Code'])
+  if (said === undefined) return withoutCode(code, status)
+  if (said === 'Ok' && failure === undefined) {
+    const messageId = textOf(answer?.['SerialNo'])
+    return {
+      outcome: 'accepted',
+      provider: code,
+      providerCode: said,
+      ...(messageId === undefined ? {} : { messageId }),
+    }
+  }
+  // An internal error may come after the message has gone.
+  if (said.startsWith('InternalError')) return withoutCode(code, 500)
+  return refused(code, { status, code: said, message: textOf(answer?.['Message']) ?? '' }, meanings[said])
+}
+
+function member(value: Readonly<Record<string, unknown>> | undefined, name: string) {
+  const found = value?.[name]
+  return typeof found === 'object' && found !== null ? ({ ...found } as Readonly<Record<string, unknown>>) : undefined
+}

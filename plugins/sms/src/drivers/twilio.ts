@@ -1,0 +1,71 @@
+import type { DeliveryOutcome } from '@plinth/kernel'
+import type { SmsDriver } from '../contract.ts'
+import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type DriverParts, post } from './call.ts'
+
+/** Twilio, "Error and warning dictionary". */
+const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
+  20003: rejected('credentials-refused'),
+  20404: rejected('credentials-refused'),
+  20429: deferred('driver-busy'),
+  21211: rejected('number-refused'),
+  21212: rejected('sender-refused'),
+  21408: rejected('permission-missing'),
+  21603: rejected('sender-refused'),
+  21606: rejected('sender-refused'),
+  21610: rejected('recipient-blocked'),
+  21612: rejected('number-refused'),
+  21614: rejected('number-refused'),
+  21617: rejected('params-refused'),
+  21705: rejected('sender-refused'),
+  30001: deferred('driver-busy'),
+  63038: rejected('too-frequent'),
+}
+
+const code = 'twilio'
+const longestBody = 1_600
+
+/** Twilio, Messages resource of 2010-04-01. A template code is a content SID (HX...), whose variables are the parameters. */
+export function twilio({ config, http }: DriverParts): SmsDriver {
+  const account = () => config.get('platform.sms.twilio.account-sid')
+  const token = () => config.get('platform.sms.twilio.auth-token')
+  const from = () => config.get('platform.sms.twilio.from')
+  return {
+    displayName: { en: 'Twilio', 'zh-CN': 'Twilio' },
+    isConfigured: () => account() !== '' && token() !== '' && from() !== '',
+    async send({ to, content, templateCode, params }, signal): Promise<DeliveryOutcome> {
+      if (templateCode === undefined && content.length > longestBody) {
+        const errorMessage = `A text has at most ${longestBody} characters`
+        return { outcome: 'rejected', errorCode: 'sms.content-too-long', errorMessage, provider: code }
+      }
+      const callback = config.get('platform.sms.twilio.status-callback')
+      const body = new URLSearchParams({
+        To: to,
+        ...(from().startsWith('MG') ? { MessagingServiceSid: from() } : { From: from() }),
+        ...(templateCode === undefined
+          ? { Body: content }
+          : { ContentSid: templateCode, ContentVariables: JSON.stringify(params) }),
+        ...(callback === '' ? {} : { StatusCallback: `${callback}${receiptPath}` }),
+      })
+      const path = `/2010-04-01/Accounts/${encodeURIComponent(account())}/Messages.json`
+      const headers = {
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: `Basic ${Buffer.from(`${account()}:${token()}`).toString('base64')}`,
+      }
+      const url = new URL(path, config.get('platform.sms.twilio.endpoint'))
+      return post(http, code, { url, headers, body: body.toString(), signal }, outcomeOf)
+    },
+  }
+}
+
+export const receiptPath = '/api/v1/sms/receipts/twilio'
+
+export function outcomeOf(status: number, body: string): DeliveryOutcome {
+  const answer = objectOf(body)
+  const messageId = textOf(answer?.['sid'])
+  if (status >= 200 && status < 300 && messageId !== undefined)
+    return { outcome: 'accepted', provider: code, messageId }
+  const said = textOf(answer?.['code'])
+  if (said === undefined || status < 400) return withoutCode(code, status)
+  return refused(code, { status, code: said, message: textOf(answer?.['message']) ?? '' }, meanings[said])
+}

@@ -1,0 +1,45 @@
+import { resolve } from 'node:path'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { outgoingHttp } from '@plinth/outgoing-http'
+import { config } from './config.ts'
+import { sms, smsDriver } from './contract.ts'
+import { aliyun } from './drivers/aliyun.ts'
+import { file, logged } from './drivers/local.ts'
+import { tencent } from './drivers/tencent.ts'
+import { twilio } from './drivers/twilio.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { twilioReceipts } from './receipts.ts'
+import { SmsService } from './sms-service.ts'
+
+/** Sends text messages through the driver of the configuration: Aliyun, Tencent Cloud, Twilio, files, log, or another plugin's. */
+export default definePlugin({
+  id: 'sms',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { outgoingHttp, http: optional(http), events: optional(events) },
+  provides: [sms],
+  extensionPoints: [smsDriver],
+  contributes: [smsDriver],
+  config,
+  messages: { en, 'zh-CN': zhCN },
+  setup({ services, config, clock, log, root, provide, contribute, contributions }) {
+    const parts = { config, http: services.outgoingHttp, clock }
+    contribute(smsDriver, 'aliyun', aliyun(parts))
+    contribute(smsDriver, 'tencent', tencent(parts))
+    contribute(smsDriver, 'twilio', twilio(parts))
+    contribute(smsDriver, 'file', file(resolve(root, config.get('platform.sms.file.directory'))))
+    contribute(smsDriver, 'log', logged(log))
+    provide(
+      sms,
+      new SmsService({
+        ...{ clock, log, drivers: contributions(smsDriver) },
+        driver: () => config.get('platform.sms.driver'),
+        countryCode: () => config.get('platform.sms.country-code'),
+      }),
+    )
+    services.http?.register(twilioReceipts(config, services.events, log), 'public')
+  },
+})

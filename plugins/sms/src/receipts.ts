@@ -1,0 +1,61 @@
+import { type Events, event } from '@plinth/events'
+import { Type } from '@plinth/http'
+import type { Logger } from '@plinth/kernel'
+import type { FastifyPluginAsync } from 'fastify'
+import type { SmsConfig } from './config.ts'
+import { receiptPath } from './drivers/twilio.ts'
+import { isTwilioSignature, twilioSignature } from './drivers/twilio-signature.ts'
+
+/** What became of a message after its company took it. */
+export const smsReceipt = event(
+  'sms.receipt',
+  Type.Object({
+    driver: Type.String(),
+    /** The company's id of the message: `messageId` of the accepted outcome. */
+    messageId: Type.String(),
+    status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
+    /** The company's code of a failure. */
+    code: Type.Union([Type.String(), Type.Null()]),
+  }),
+)
+
+const ends: Readonly<Record<string, 'delivered' | 'failed' | undefined>> = {
+  delivered: 'delivered',
+  read: 'delivered',
+  undelivered: 'failed',
+  failed: 'failed',
+}
+
+const largestBody = 16_384
+
+/** Receipts of Twilio, proven by its signature over the public address and the form (Twilio, "Validating requests"). */
+export function twilioReceipts(config: SmsConfig, events: Events | undefined, log: Logger): FastifyPluginAsync {
+  return async (app) => {
+    app.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: largestBody },
+      (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(String(body)))),
+    )
+    app.post<{ Body: Record<string, string> }>(receiptPath, async (request, reply) => {
+      const [token, address] = [
+        config.get('platform.sms.twilio.auth-token'),
+        config.get('platform.sms.twilio.status-callback'),
+      ]
+      const given = request.headers['x-twilio-signature']
+      const params = request.body ?? {}
+      const isProven =
+        token !== '' &&
+        address !== '' &&
+        typeof given === 'string' &&
+        isTwilioSignature(given, twilioSignature(token, `${address}${receiptPath}`, params))
+      if (!isProven) return reply.code(403).send()
+      const { MessageSid: messageId = '', MessageStatus = '', ErrorCode: code = null } = params
+      const status = ends[MessageStatus]
+      if (messageId !== '' && status !== undefined) {
+        log.debug({ messageId, status, code }, 'receipt of a text message')
+        await events?.publish(smsReceipt, { driver: 'twilio', messageId, status, code })
+      }
+      return reply.code(204).send()
+    })
+  }
+}

@@ -1,0 +1,69 @@
+import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } from '@plinth/kernel'
+import type { Sms, SmsDriver, SmsMessage } from './contract.ts'
+import { internationalNumber } from './phone-number.ts'
+
+export interface SmsParts {
+  readonly drivers: ReadonlyMap<string, SmsDriver>
+  /** Code of the driver of the configuration; empty: none. */
+  readonly driver: () => string
+  readonly countryCode: () => string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Characters of a reference; Tencent Cloud takes 512 bytes, Aliyun 256. */
+const longestReference = 64
+
+/** Chooses the driver, checks what it gets, and turns whatever it throws into an outcome. */
+export class SmsService implements Sms {
+  readonly #parts: SmsParts
+
+  constructor(parts: SmsParts) {
+    this.#parts = parts
+  }
+
+  get isReady(): boolean {
+    const { drivers, driver } = this.#parts
+    return drivers.get(driver())?.isConfigured() ?? false
+  }
+
+  get drivers(): readonly string[] {
+    return [...this.#parts.drivers].filter(([, driver]) => driver.isConfigured()).map(([code]) => code)
+  }
+
+  async send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
+    const { drivers, driver: configured, countryCode, log } = this.#parts
+    const code = message.driver ?? configured()
+    const driver = drivers.get(code)
+    if (driver === undefined || !driver.isConfigured()) {
+      return refusal(
+        'driver-missing',
+        code === '' ? 'No SMS driver is configured' : `The SMS driver "${code}" is not configured`,
+      )
+    }
+    const to = internationalNumber(message.to, countryCode())
+    if (to === undefined) return refusal('number-refused', 'The number is no telephone number')
+    if (signal.aborted)
+      return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
+    const { content, templateCode, params = {}, signName } = message
+    const reference = columnText(message.reference, longestReference)
+    const optional = {
+      ...(templateCode === undefined ? {} : { templateCode }),
+      ...(signName === undefined ? {} : { signName }),
+    }
+    try {
+      return await driver.send({ to, content, params, reference, ...optional }, signal)
+    } catch (error) {
+      log.error({ driver: code, reference, reason: reasonOf(error) }, 'SMS driver threw')
+      const errorMessage = 'The SMS driver failed; the log says why'
+      return { outcome: 'unknown', errorCode: 'sms.driver-failed', errorMessage, provider: code }
+    }
+  }
+}
+
+const refusal = (name: 'driver-missing' | 'number-refused', errorMessage: string): DeliveryOutcome => ({
+  outcome: 'rejected',
+  errorCode: `sms.${name}`,
+  errorMessage,
+  hint: `messages.sms.hints.${name}`,
+})

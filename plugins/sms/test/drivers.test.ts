@@ -1,0 +1,290 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DeliveryOutcome, definePlugin, defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import outgoingHttp from '@plinth/outgoing-http'
+import smsPlugin, { type SmsMessage, sms, smsDriver } from '@plinth/sms'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { aliyunHeaders } from '../src/drivers/aliyun-signature.ts'
+import { tencentAuthorization } from '../src/drivers/tencent-signature.ts'
+import { type Reply, startCompany } from './fixtures/company.ts'
+
+const secret = 'planted-secret-4711'
+
+async function start(t: Test, config: Record<string, string>) {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
+  const broken = definePlugin({
+    id: 'test.broken-driver',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [smsDriver],
+    setup: ({ contribute }) =>
+      contribute(smsDriver, 'broken', {
+        displayName: 'Broken',
+        isConfigured: () => true,
+        send: async () => {
+          throw new Error('out of order')
+        },
+      }),
+  })
+  const hosts = Object.values(config).flatMap((value) => (URL.canParse(value) ? [new URL(value).host] : []))
+  const product = await startForTest(defineProduct({ name: 'sms', plugins: [smsPlugin, outgoingHttp, broken] }), {
+    logger,
+    set: {
+      'platform.outgoing-http.allowed-hosts': JSON.stringify(hosts),
+      'platform.outgoing-http.allow-http': 'true',
+      ...config,
+    },
+  })
+  t.teardown(() => product.stop('test ended'))
+  const service = product.service(sms)
+  const send = (message: Partial<SmsMessage> = {}, signal = new AbortController().signal) =>
+    service.send({ to: '+8613800138000', content: 'Hello', reference: 'message-1', ...message }, signal)
+  return { service, send, lines }
+}
+
+const drivers = {
+  aliyun: (url: string) => ({
+    'platform.sms.driver': 'aliyun',
+    'platform.sms.aliyun.endpoint': url,
+    'platform.sms.aliyun.access-key-id': 'key-id',
+    'platform.sms.aliyun.access-key-secret': secret,
+    'platform.sms.aliyun.sign-name': '签名',
+  }),
+  tencent: (url: string) => ({
+    'platform.sms.driver': 'tencent',
+    'platform.sms.tencent.endpoint': url,
+    'platform.sms.tencent.secret-id': 'secret-id',
+    'platform.sms.tencent.secret-key': secret,
+    'platform.sms.tencent.app-id': '1400006666',
+    'platform.sms.tencent.region': 'ap-beijing',
+    'platform.sms.tencent.sign-name': '签名',
+  }),
+  twilio: (url: string) => ({
+    'platform.sms.driver': 'twilio',
+    'platform.sms.twilio.endpoint': url,
+    'platform.sms.twilio.account-sid': 'AC123',
+    'platform.sms.twilio.auth-token': secret,
+    'platform.sms.twilio.from': '+15005550006',
+  }),
+}
+
+t.test('what each company is asked, and what its id of the message is', async (t) => {
+  await t.test('Aliyun: signed parameters in the query, a number at home without its country', async (t) => {
+    const company = await startCompany(t)
+    const { send } = await start(t, drivers.aliyun(company.url))
+    company.reply = { status: 200, body: '{"Code":"OK","Message":"OK","BizId":"biz-1","RequestId":"r"}' }
+    const outcome = await send({ templateCode: 'SMS_1', params: { code: '123456' } })
+    t.match(outcome, { outcome: 'accepted', provider: 'aliyun', messageId: 'biz-1' })
+    const [asked] = company.asked
+    const { pathname, searchParams } = new URL(asked?.path ?? '', company.url)
+    t.equal(pathname, '/')
+    t.same(Object.fromEntries(searchParams), {
+      OutId: 'message-1',
+      PhoneNumbers: '13800138000',
+      // effects of platform.sms.aliyun.{endpoint,sign-name}
+      SignName: '签名',
+      TemplateCode: 'SMS_1',
+      TemplateParam: '{"code":"123456"}',
+    })
+    t.match(asked?.headers, { 'x-acs-action': 'SendSms', 'x-acs-version': '2017-05-25', host: company.host })
+    t.match(asked?.headers['authorization'], /^ACS3-HMAC-SHA256 Credential=key-id,SignedHeaders=host;/)
+    const call = {
+      ...{ host: company.host, action: 'SendSms', version: '2017-05-25' },
+      query: Object.fromEntries(searchParams),
+      date: String(asked?.headers['x-acs-date']),
+      nonce: String(asked?.headers['x-acs-signature-nonce']),
+    }
+    const signed = aliyunHeaders(call, { id: 'key-id', secret })['authorization']
+    t.equal(asked?.headers['authorization'], signed, 'effects of platform.sms.aliyun.{access-key-id,access-key-secret}')
+    await send({ to: '+1 (415) 555-2671' })
+    t.match(company.asked[1]?.path, /PhoneNumbers=14155552671/, 'abroad with the country, without the plus')
+    const nonces = company.asked.map(({ headers }) => headers['x-acs-signature-nonce'])
+    t.equal(new Set(nonces).size, 2, 'no nonce is used twice')
+  })
+
+  await t.test('Tencent Cloud: values by place, the number in E.164', async (t) => {
+    const company = await startCompany(t)
+    const { send } = await start(t, drivers.tencent(company.url))
+    const status = '{"SerialNo":"serial-1","PhoneNumber":"+8613800138000","Fee":1,"Code":"Ok","Message":"send success"}'
+    company.reply = { status: 200, body: `{"Response":{"SendStatusSet":[${status}],"RequestId":"r"}}` }
+    const params = { code: '123456', minutes: '5' }
+    const outcome = await send({ to: '13800138000', templateCode: '449739', params, signName: '另一个' })
+    t.match(outcome, { outcome: 'accepted', provider: 'tencent', messageId: 'serial-1' })
+    const [asked] = company.asked
+    t.same(JSON.parse(asked?.body ?? ''), {
+      PhoneNumberSet: ['+8613800138000'],
+      SmsSdkAppId: '1400006666',
+      SignName: '另一个',
+      TemplateId: '449739',
+      TemplateParamSet: ['123456', '5'],
+      SessionContext: 'message-1',
+    })
+    t.equal(asked?.headers['content-type'], 'application/json; charset=utf-8', 'as it is signed')
+    // effects of platform.sms.tencent.{endpoint,region,app-id,sign-name}
+    t.match(asked?.headers, { 'x-tc-action': 'SendSms', 'x-tc-version': '2021-01-11', 'x-tc-region': 'ap-beijing' })
+    const timestamp = Number(asked?.headers['x-tc-timestamp'])
+    const call = { service: 'sms', host: company.host, action: 'SendSms', body: asked?.body ?? '', timestamp }
+    const signed = tencentAuthorization(call, { id: 'secret-id', key: secret })
+    t.equal(asked?.headers['authorization'], signed, 'effects of platform.sms.tencent.{secret-id,secret-key}')
+    await send({ to: '13800138000' })
+    t.match(company.asked[1]?.body, '"SignName":"签名"', 'that of the configuration')
+  })
+
+  await t.test('Twilio: a form, free text or a content template', async (t) => {
+    const company = await startCompany(t)
+    const { send } = await start(t, drivers.twilio(company.url))
+    company.reply = { status: 201, body: '{"sid":"SM1","status":"queued"}' }
+    t.match(await send({ content: 'x'.repeat(1_600) }), { outcome: 'accepted', provider: 'twilio', messageId: 'SM1' })
+    await send({ templateCode: 'HX1', params: { 1: 'Ada' } })
+    t.match(await send({ content: 'x'.repeat(1_601) }), { outcome: 'rejected', errorCode: 'sms.content-too-long' })
+    const [text, template] = company.asked.map(({ body }) => Object.fromEntries(new URLSearchParams(body)))
+    t.same(text, { To: '+8613800138000', From: '+15005550006', Body: 'x'.repeat(1_600) })
+    t.match(template, { ContentSid: 'HX1', ContentVariables: '{"1":"Ada"}' })
+    // effects of platform.sms.twilio.{endpoint,account-sid,auth-token,from}
+    t.equal(company.asked[0]?.path, '/2010-04-01/Accounts/AC123/Messages.json')
+    t.equal(company.asked[0]?.headers['authorization'], `Basic ${Buffer.from(`AC123:${secret}`).toString('base64')}`)
+  })
+})
+
+const directoryOf = (t: Test) => ({ 'platform.sms.file.directory': join(t.testdir(), 'sent') })
+
+const answer = (status: number, body: object | string): Reply => ({
+  status,
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+})
+const tencentStatus = (Code: string) => ({ Response: { SendStatusSet: [{ Code, Message: `said ${Code}` }] } })
+const tencentError = (Code: string) => ({ Response: { Error: { Code, Message: `said ${Code}` }, RequestId: 'r' } })
+
+/** Answers and what they mean: outcome, code of the company, hint. */
+const failures: Record<
+  keyof typeof drivers,
+  readonly (readonly [Reply, DeliveryOutcome['outcome'], (string | undefined)?, string?])[]
+> = {
+  aliyun: [
+    [
+      answer(200, { Code: 'isv.BUSINESS_LIMIT_CONTROL', Message: 'x' }),
+      'rejected',
+      'isv.BUSINESS_LIMIT_CONTROL',
+      'too-frequent',
+    ],
+    [
+      answer(200, { Code: 'isv.MOBILE_NUMBER_ILLEGAL', Message: 'x' }),
+      'rejected',
+      'isv.MOBILE_NUMBER_ILLEGAL',
+      'number-refused',
+    ],
+    [answer(200, { Code: 'isv.TEMPLATE_MISSING_PARAMETERS', Message: 'x' }), 'rejected', undefined, 'params-refused'],
+    [answer(200, { Code: 'isv.SMS_SIGNATURE_ILLEGAL', Message: 'x' }), 'rejected', undefined, 'signature-refused'],
+    [answer(200, { Code: 'isv.AMOUNT_NOT_ENOUGH', Message: 'x' }), 'rejected', undefined, 'balance-empty'],
+    [answer(403, { Code: 'isp.RAM_PERMISSION_DENY', Message: 'x' }), 'rejected', undefined, 'permission-missing'],
+    [answer(200, { Code: 'isp.SYSTEM_ERROR', Message: 'x' }), 'deferred', 'isp.SYSTEM_ERROR', 'driver-busy'],
+    [answer(200, { Code: 'isv.NEVER_SEEN', Message: 'x' }), 'rejected', 'isv.NEVER_SEEN'],
+  ],
+  tencent: [
+    [answer(200, tencentStatus('LimitExceeded.DeliveryFrequencyLimit')), 'rejected', undefined, 'too-frequent'],
+    [answer(200, tencentStatus('FailedOperation.PhoneNumberInBlacklist')), 'rejected', undefined, 'recipient-blocked'],
+    [
+      answer(200, tencentStatus('FailedOperation.TemplateIncorrectOrUnapproved')),
+      'rejected',
+      undefined,
+      'template-refused',
+    ],
+    [
+      answer(200, tencentError('AuthFailure.SignatureFailure')),
+      'rejected',
+      'AuthFailure.SignatureFailure',
+      'credentials-refused',
+    ],
+    [answer(200, tencentError('RequestLimitExceeded')), 'deferred', 'RequestLimitExceeded', 'driver-busy'],
+    [answer(200, tencentStatus('InternalError.Timeout')), 'unknown'],
+    [answer(200, { Response: { SendStatusSet: [] } }), 'unknown'],
+  ],
+  twilio: [
+    [answer(400, { code: 21211, message: 'x', status: 400 }), 'rejected', '21211', 'number-refused'],
+    [answer(400, { code: 21610, message: 'x', status: 400 }), 'rejected', '21610', 'recipient-blocked'],
+    [answer(401, { code: 20003, message: 'x', status: 401 }), 'rejected', '20003', 'credentials-refused'],
+    [answer(429, { code: 20429, message: 'x', status: 429 }), 'deferred', '20429', 'driver-busy'],
+    [answer(500, { code: 20500, message: 'x', status: 500 }), 'unknown', '500'],
+  ],
+}
+/** What any server may answer. */
+const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
+  [answer(200, ''), 'unknown'],
+  [answer(200, '<html>Bad Gateway</html>'), 'unknown'],
+  [answer(200, '{"Code":"O'), 'unknown'],
+  [answer(502, ''), 'unknown'],
+  [answer(503, ''), 'deferred'],
+  [answer(429, ''), 'deferred'],
+  [answer(404, 'not found'), 'rejected'],
+]
+
+for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
+  t.test(`${name}: every answer has its outcome, and none holds the secret`, async (t) => {
+    const company = await startCompany(t)
+    const { send, lines } = await start(t, drivers[name](company.url))
+    const outcomes: DeliveryOutcome[] = []
+    for (const [reply, outcome, code, hint] of failures[name]) {
+      company.reply = reply
+      const found = await send()
+      outcomes.push(found)
+      t.match(found, { outcome, provider: name, ...(code === undefined ? {} : { providerCode: code }) })
+      if (hint !== undefined) t.match(found, { errorCode: `sms.${hint}`, hint: `messages.sms.hints.${hint}` })
+    }
+    for (const [reply, outcome] of garbage) {
+      company.reply = reply
+      outcomes.push(await send())
+      t.equal(outcomes.at(-1)?.outcome, outcome, JSON.stringify(reply))
+    }
+    // The company repeats what it was sent.
+    company.reply = ({ path, headers, body }) => answer(400, `${path} ${JSON.stringify(headers)} ${body}`)
+    outcomes.push(await send())
+    company.reply = 'hang'
+    company.arrived = Promise.withResolvers()
+    const given = new AbortController()
+    const hanging = send({}, given.signal)
+    await company.arrived.promise
+    given.abort()
+    outcomes.push(await hanging)
+    t.equal(outcomes.at(-1)?.outcome, 'unknown', 'it may have been sent')
+    t.notMatch(JSON.stringify(outcomes), secret)
+    t.notMatch(lines.join('\n'), secret)
+  })
+}
+
+t.test('without a server, with a bad number and without a driver nothing is sent', async (t) => {
+  const { send, service } = await start(t, { ...drivers.aliyun('http://127.0.0.1:9/') })
+  t.match(await send(), { outcome: 'deferred', provider: 'aliyun' }, 'nobody listens')
+  for (const to of ['', 'ada', '+0123456', '+123456789012345678']) {
+    t.match(await send({ to }), { outcome: 'rejected', errorCode: 'sms.number-refused' }, to)
+  }
+  const abroad = await start(t, { 'platform.sms.driver': 'file', 'platform.sms.country-code': '', ...directoryOf(t) })
+  const bare = await abroad.send({ to: '13800138000' })
+  t.match(bare, { errorCode: 'sms.number-refused' }, 'effect of platform.sms.country-code')
+  t.match(await send({ driver: 'pigeon' }), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
+  t.match(await send({ driver: 'tencent' }), { outcome: 'rejected', errorCode: 'sms.driver-missing' }, 'not filled in')
+  t.match(await send({ driver: 'broken' }), { outcome: 'unknown', errorCode: 'sms.driver-failed' })
+  t.match(await send({}, AbortSignal.abort()), { outcome: 'deferred', errorCode: 'sms.aborted' })
+  t.equal(service.isReady, true)
+  t.same([...service.drivers].sort(), ['aliyun', 'broken', 'file', 'log'])
+  const none = await start(t, {})
+  t.equal(none.service.isReady, false, 'effect of platform.sms.driver')
+  t.match(await none.send(), { outcome: 'rejected', errorCode: 'sms.driver-missing' })
+})
+
+t.test('the drivers for development: a file that its owner alone reads, a line without the text', async (t) => {
+  const at = directoryOf(t)
+  const { send, lines } = await start(t, { 'platform.sms.driver': 'file', ...at })
+  // effect of platform.sms.file.directory
+  const directory = at['platform.sms.file.directory']
+  t.match(await send({ params: { code: '482913' } }), { outcome: 'accepted', provider: 'file' })
+  const [name = ''] = readdirSync(directory)
+  t.match(JSON.parse(readFileSync(join(directory, name), 'utf8')), { to: '+8613800138000', params: { code: '482913' } })
+  t.equal(statSync(join(directory, name)).mode & 0o777, 0o600)
+  await send({ driver: 'log', content: 'Your code is 482913' })
+  const line = lines.find((one) => one.includes('text message')) ?? ''
+  t.match(line, '***8000')
+  t.notMatch(line, '482913')
+})

@@ -1,0 +1,65 @@
+import { purgeKeys } from '@plinth/coordination'
+import { type ConfigView, key } from '@plinth/kernel'
+
+export const tokenKeyName = 'platform.social.token-key'
+
+/** An account at WeChat. */
+export interface SocialAccount {
+  readonly appId: string
+  readonly secret: string
+}
+
+const word = { type: 'string', minLength: 1, maxLength: 128 }
+
+export const config = {
+  'platform.social.accounts': key.object<Readonly<Record<string, SocialAccount>>>({
+    title: { en: 'WeChat accounts', 'zh-CN': '微信账号' },
+    description: {
+      en: 'Official accounts and mini programs by a code of your own: {"shop": {"appId": "wx...", "secret": "..."}}.',
+      'zh-CN': '以自定义代码列出公众号与小程序：{"shop": {"appId": "wx...", "secret": "..."}}。',
+    },
+    schema: {
+      type: 'object',
+      maxProperties: 100,
+      propertyNames: { pattern: '^[a-z0-9][a-z0-9-]{0,63}$' },
+      additionalProperties: {
+        type: 'object',
+        properties: { appId: word, secret: word },
+        required: ['appId', 'secret'],
+        additionalProperties: false,
+      },
+    },
+    default: {},
+    sensitive: true,
+    reload: 'live',
+  }),
+  'platform.social.endpoint': key.url({
+    title: { en: 'Address of the WeChat API', 'zh-CN': '微信接口地址' },
+    default: 'https://api.weixin.qq.com/',
+    reload: 'live',
+  }),
+  'platform.social.outbound.retention': key.duration({
+    title: { en: 'Retention of the outbound log', 'zh-CN': '社交消息记录保留时间' },
+    description: {
+      en: 'Older rows are removed. 0 keeps them for ever.',
+      'zh-CN': '更早的记录会被清除；0 表示永久保留。',
+    },
+    default: '90d',
+    minimum: '0s',
+    reload: 'live',
+  }),
+  ...purgeKeys('platform.social.outbound', { en: 'How often old rows are removed.', 'zh-CN': '清除旧记录的间隔。' }),
+  [tokenKeyName]: key.string({
+    title: { en: 'Key of access tokens', 'zh-CN': '访问令牌的加密密钥' },
+    description: {
+      en: 'Encrypts the access tokens that instances share. Made with the first one; nobody sets it.',
+      'zh-CN': '用于加密各实例共享的访问令牌。首次使用时自动生成，无需人工设置。',
+    },
+    default: '',
+    sensitive: true,
+    state: true,
+    reload: 'live',
+  }),
+}
+
+export type SocialConfig = ConfigView<typeof config>

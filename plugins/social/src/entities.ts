@@ -1,0 +1,32 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+export const outboundOutcomes = ['accepted', 'rejected', 'deferred', 'unknown'] as const
+
+/** What became of one message at WeChat. Holds no open ID in clear and no token. */
+export const SocialOutbound = defineEntity({
+  name: 'SocialOutbound',
+  tableName: 'social_outbound',
+  indexes: [
+    { properties: ['accountCode', 'id'] },
+    { properties: ['outcome', 'id'] },
+    { properties: ['accountCode', 'outcome', 'id'] },
+    { properties: ['createdAt', 'id'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    accountCode: column.text(64),
+    messageType: column.text(32),
+    /** The last four characters of the open ID. */
+    toUser: column.text(16),
+    templateId: column.text(128).nullable(),
+    clientMessageId: column.text(200),
+    outcome: column.text(16).$type<(typeof outboundOutcomes)[number]>(),
+    /** WeChat's id of the message: beyond 2^53 at times, hence text. */
+    providerMessageId: column.text(64).nullable(),
+    providerCode: column.text(64).nullable(),
+    providerMessage: column.text(500).nullable(),
+    createdAt: column.timestamp(),
+  },
+})
+export type SocialOutbound = InferEntity<typeof SocialOutbound>

@@ -1,0 +1,58 @@
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } from '@plinth/kernel'
+import type { SocialMessage } from './contract.ts'
+import { SocialOutbound } from './entities.ts'
+
+export interface OutboundParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+  /** Masks what the configuration knows as secrets. */
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+}
+
+export interface OutboundFilter {
+  readonly accountCode?: string | undefined
+  readonly outcome?: DeliveryOutcome['outcome'] | undefined
+}
+
+/** One row per message that WeChat was asked to send, or that broke its rules before. */
+export class OutboundLog {
+  readonly #parts: OutboundParts
+
+  constructor(parts: OutboundParts) {
+    this.#parts = parts
+  }
+
+  /** Never throws: the message has gone, or not, whatever becomes of the row. */
+  async record(message: SocialMessage, outcome: DeliveryOutcome): Promise<void> {
+    const { db, clock, log, redact } = this.#parts
+    const failure = 'errorMessage' in outcome ? outcome.errorMessage : null
+    const said = outcome.providerMessage ?? failure
+    try {
+      await db.fork().insert(SocialOutbound, {
+        id: db.newId(),
+        accountCode: columnText(message.accountCode, 64),
+        messageType: columnText(message.messageType, 32),
+        toUser: `***${message.toUser.slice(-4)}`,
+        templateId: message.templateId === undefined ? null : columnText(message.templateId, 128),
+        clientMessageId: columnText(message.clientMessageId, 200),
+        outcome: outcome.outcome,
+        providerMessageId: 'messageId' in outcome ? (outcome.messageId ?? null) : null,
+        providerCode: outcome.providerCode ?? null,
+        providerMessage: said === null ? null : columnText(redact(said, [message.toUser]), 500),
+        createdAt: new Date(clock.now()),
+      })
+    } catch (error) {
+      log.error({ outcome: outcome.outcome, reason: reasonOf(error) }, 'a message is not in the outbound log')
+    }
+  }
+
+  list({ accountCode, outcome }: OutboundFilter, window: PageWindow) {
+    const where = {
+      ...(accountCode === undefined ? {} : { accountCode }),
+      ...(outcome === undefined ? {} : { outcome }),
+    }
+    return findPage(this.#parts.db.fork(), SocialOutbound, where, window)
+  }
+}

@@ -1,0 +1,53 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { definePlugin } from '@plinth/kernel'
+import { outgoingHttp } from '@plinth/outgoing-http'
+import { sharedStore } from '@plinth/shared-store'
+import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { config, tokenKeyName } from './config.ts'
+import { social } from './contract.ts'
+import { SocialOutbound } from './entities.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { createOutbound } from './migrations/0001-create-outbound.ts'
+import { OutboundLog } from './outbound-log.ts'
+import { outboundRoutes, viewMessages } from './routes.ts'
+import { SocialService } from './social-service.ts'
+import { AccessTokens } from './wechat/access-tokens.ts'
+
+const requires = { database, http, outgoingHttp, sharedStore, configCentre }
+
+const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('platform.social.outbound', {
+  displayName: { en: 'Remove old rows of the outbound log of WeChat', 'zh-CN': '清理旧的微信消息记录' },
+  old({ config, clock }) {
+    const retention = config.get('platform.social.outbound.retention')
+    return retention === 0 ? [] : [olderThan('social_outbound', 'created_at', new Date(clock.now() - retention))]
+  },
+})
+
+/** Messages of WeChat official accounts and mini programs. */
+export default definePlugin({
+  id: 'social',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [social],
+  config,
+  entities: [SocialOutbound],
+  migrations: [createOutbound],
+  permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],
+  scheduledTasks: [purge],
+  messages: { en, 'zh-CN': zhCN },
+  setup({ plugin: { id: plugin }, services, config, clock, log, redact, provide }) {
+    const { database: db, http, outgoingHttp, sharedStore: store, configCentre: centre } = services
+    const stored = () => config.get(tokenKeyName)
+    const box = new SealedBox(new PluginKey({ plugin, name: tokenKeyName, centre, stored }))
+    const endpoint = () => config.get('platform.social.endpoint').replace(/\/?$/, '/')
+    const outbound = new OutboundLog({ db, clock, log, redact })
+    const tokens = new AccessTokens({ http: outgoingHttp, store, box, clock, log, endpoint })
+    const accounts = () => config.get('platform.social.accounts')
+    provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound }))
+    http.addRoutes(outboundRoutes, { outbound })
+  },
+})

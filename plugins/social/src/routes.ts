@@ -1,0 +1,71 @@
+import {
+  answerList,
+  id,
+  instant,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  routesWith,
+  Type,
+  text,
+} from '@plinth/http'
+import { outboundOutcomes, type SocialOutbound } from './entities.ts'
+import type { OutboundLog } from './outbound-log.ts'
+
+export const viewMessages = 'social:message:view'
+
+const textOrNull = nullable(text)
+const outcome = Type.Enum(outboundOutcomes)
+
+const outboundView = Type.Object({
+  id,
+  accountCode: text,
+  messageType: text,
+  toUser: Type.String({ description: 'The last four characters of the open ID.' }),
+  templateId: textOrNull,
+  clientMessageId: text,
+  outcome,
+  providerMessageId: textOrNull,
+  providerCode: textOrNull,
+  providerMessage: textOrNull,
+  createdAt: instant,
+})
+
+const viewOf = (row: SocialOutbound) => ({
+  id: row.id,
+  accountCode: row.accountCode,
+  messageType: row.messageType,
+  toUser: row.toUser,
+  templateId: row.templateId ?? null,
+  clientMessageId: row.clientMessageId,
+  outcome: row.outcome,
+  providerMessageId: row.providerMessageId ?? null,
+  providerCode: row.providerCode ?? null,
+  providerMessage: row.providerMessage ?? null,
+  createdAt: row.createdAt.toISOString(),
+})
+
+const { route } = routesWith<{ readonly outbound: OutboundLog }>()
+
+export const outboundRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/social/messages',
+    summary: 'What became of every message at WeChat, the newest first',
+    access: { permission: viewMessages },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        accountCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        outcome: Type.Optional(outcome),
+      }),
+    },
+    response: listPage(outboundView),
+    handler: ({ query }, { outbound }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await outbound.list(query, window)
+        return { ...found, items: found.items.map(viewOf) }
+      }),
+  }),
+]

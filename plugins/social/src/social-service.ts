@@ -1,0 +1,124 @@
+import type { DeliveryOutcome } from '@plinth/kernel'
+import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
+import type { SocialAccount } from './config.ts'
+import { type Social, type SocialMessage, type SocialMessageType, socialMessageTypes } from './contract.ts'
+import type { OutboundLog } from './outbound-log.ts'
+import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
+import { outcomeOf, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
+import { capabilities, templateValues } from './wechat/bodies.ts'
+
+export interface SocialParts {
+  readonly accounts: () => Readonly<Record<string, SocialAccount>>
+  readonly tokens: AccessTokens
+  readonly http: OutgoingHttp
+  /** Address of the API, ending in a slash. */
+  readonly endpoint: () => string
+  readonly outbound: OutboundLog
+}
+
+const deadlineMs = 10_000
+const longestText = 2_048
+
+/** Sends through WeChat: checks, fetches the token, sends, and once again with another token when WeChat asks for it. */
+export class SocialService implements Social {
+  readonly #parts: SocialParts
+
+  constructor(parts: SocialParts) {
+    this.#parts = parts
+  }
+
+  get accounts(): readonly string[] {
+    return Object.keys(this.#parts.accounts())
+  }
+
+  async send(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
+    const outcome = await this.#deliver(message, signal)
+    await this.#parts.outbound.record(message, outcome)
+    return outcome
+  }
+
+  async #deliver(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
+    const { accounts, tokens } = this.#parts
+    const checked = checkedMessage(message, accounts())
+    if ('refused' in checked) {
+      const { name, refused } = checked
+      return { outcome: 'rejected', errorCode: `social.${name}`, errorMessage: refused, provider }
+    }
+    try {
+      const token = await tokens.of(checked.account)
+      const first = await this.#post(checked, token, signal)
+      if (!tokenCodes.has(readAnswer(first.body)?.errcode ?? 0)) return outcomeOf(first.status, first.body)
+      // Once, never more: with a wrong secret, or with somebody else who fetches tokens, it would go on for ever.
+      const second = await this.#post(checked, await tokens.of(checked.account, token), signal)
+      return outcomeOf(second.status, second.body)
+    } catch (error) {
+      return failureOf(error)
+    }
+  }
+
+  #post({ path, body }: Checked, token: string, signal: AbortSignal) {
+    const { http, endpoint } = this.#parts
+    const url = new URL(path.slice(1), endpoint())
+    url.searchParams.set('access_token', token)
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    return http.request({ method: 'POST', url, headers, body, deadlineMs, signal })
+  }
+}
+
+interface Checked {
+  readonly account: SocialAccount
+  readonly path: string
+  readonly body: string
+}
+
+const isMessageType = (type: string): type is SocialMessageType =>
+  (socialMessageTypes as readonly string[]).includes(type)
+
+function checkedMessage(
+  message: SocialMessage,
+  accounts: Readonly<Record<string, SocialAccount>>,
+): Checked | { readonly name: string; readonly refused: string } {
+  const { accountCode, messageType, toUser, templateId, data, content } = message
+  const account = Object.hasOwn(accounts, accountCode) ? accounts[accountCode] : undefined
+  if (account === undefined) return { name: 'account-unknown', refused: 'social.account-code names no account' }
+  if (!isMessageType(messageType)) {
+    return {
+      name: 'message-type-unknown',
+      refused: `social.message-type must be one of ${socialMessageTypes.join(', ')}`,
+    }
+  }
+  if (toUser === '')
+    return { name: 'recipient-missing', refused: 'social.to-user or a recipient of the kind social-openid is needed' }
+  const { path, needsTemplate, body } = capabilities[messageType]
+  if (needsTemplate && (templateId === undefined || templateId === '')) {
+    return { name: 'template-missing', refused: 'social.template-id or the template of the message is needed' }
+  }
+  if (!needsTemplate && (content === '' || Buffer.byteLength(content) > longestText)) {
+    return { name: 'content-refused', refused: `The content must have 1 to ${longestText} bytes` }
+  }
+  const values = needsTemplate ? templateValues(data) : { values: {} }
+  if ('refused' in values) {
+    return {
+      name: 'data-refused',
+      refused: `The variable "${values.refused}" breaks the rule of its kind of template field`,
+    }
+  }
+  return { account, path, body: JSON.stringify(body(message, values.values)) }
+}
+
+function failureOf(error: unknown): DeliveryOutcome {
+  if (error instanceof TokenRefused) {
+    if (error.answer !== undefined) return outcomeOf(200, JSON.stringify(error.answer))
+    return {
+      outcome: 'deferred',
+      errorCode: 'social.token-missing',
+      errorMessage: 'There is no access token',
+      provider,
+    }
+  }
+  if (isOutgoingHttpError(error) && error.mayHaveArrived) {
+    return { outcome: 'unknown', errorCode: 'social.no-answer', errorMessage: 'WeChat did not answer', provider }
+  }
+  const errorMessage = 'WeChat, or what the instances share, cannot be reached'
+  return { outcome: 'deferred', errorCode: 'social.unreachable', errorMessage, provider }
+}

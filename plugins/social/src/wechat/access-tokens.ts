@@ -1,0 +1,124 @@
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import type { OutgoingHttp } from '@plinth/outgoing-http'
+import type { SharedStore } from '@plinth/shared-store'
+import type { SealedBox } from '@plinth/system-config'
+import type { SocialAccount } from '../config.ts'
+import { readAnswer, type WechatAnswer } from './answers.ts'
+
+export interface TokenParts {
+  readonly http: OutgoingHttp
+  readonly store: SharedStore
+  readonly box: Pick<SealedBox, 'seal' | 'open'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly log: Logger
+  /** Address of the API, ending in a slash. */
+  readonly endpoint: () => string
+}
+
+/** Why there is no token. */
+export class TokenRefused extends Error {
+  override readonly name = 'TokenRefused'
+  /** What WeChat answered; absent: nothing that can be read. */
+  readonly answer: WechatAnswer | undefined
+
+  constructor(message: string, answer?: WechatAnswer) {
+    super(message)
+    this.answer = answer
+  }
+}
+
+/** Seconds before its end at which a token counts as over; WeChat renews it 300 s before. */
+const early = 200
+/** Milliseconds. */
+const deadlineMs = 10_000
+const leaseMs = 15_000
+const longestWait = 3_000
+const pause = 100
+
+/**
+ * Access tokens, one per account for all instances (WeChat, "stable_token"). A token is fetched under a lock, after another
+ * look; who finds the lock taken waits for the other's token. It is sealed where it is shared.
+ */
+export class AccessTokens {
+  readonly #parts: TokenParts
+  readonly #fetching = new Map<string, Promise<string>>()
+
+  constructor(parts: TokenParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @param failed the token that WeChat has just refused: another one is fetched unless there is another one already
+   * @throws TokenRefused
+   */
+  async of(account: SocialAccount, failed?: string): Promise<string> {
+    const known = await this.#known(account)
+    if (known !== undefined && known !== failed) return known
+    const running = this.#fetching.get(account.appId)
+    if (running !== undefined) return running
+    const fetching = this.#underLock(account, failed).finally(() => this.#fetching.delete(account.appId))
+    this.#fetching.set(account.appId, fetching)
+    return fetching
+  }
+
+  async #underLock(account: SocialAccount, failed: string | undefined): Promise<string> {
+    const { store, clock } = this.#parts
+    for (let waited = 0; waited <= longestWait; waited += pause) {
+      const lease = await store.acquire(keyOf(account), leaseMs)
+      if (lease !== undefined) {
+        try {
+          const known = await this.#known(account)
+          return known !== undefined && known !== failed ? known : await this.#fetch(account)
+        } finally {
+          await lease.release()
+        }
+      }
+      await clock.sleep(pause)
+      const known = await this.#known(account)
+      if (known !== undefined && known !== failed) return known
+    }
+    throw new TokenRefused('another instance fetches the access token and does not come to an end')
+  }
+
+  async #known(account: SocialAccount): Promise<string | undefined> {
+    const { store, box, log } = this.#parts
+    const sealed = await store.get(keyOf(account))
+    if (sealed === undefined) return undefined
+    try {
+      return await box.open(purpose, sealed)
+    } catch (error) {
+      log.warn({ reason: reasonOf(error) }, 'a shared access token cannot be read; another one is fetched')
+      return undefined
+    }
+  }
+
+  /** The secret goes in the body, so that no address holds it. */
+  async #fetch({ appId, secret }: SocialAccount): Promise<string> {
+    const { http, store, box, endpoint } = this.#parts
+    const request = { grant_type: 'client_credential', appid: appId, secret, force_refresh: false }
+    const { body } = await http.request({
+      method: 'POST',
+      url: new URL('cgi-bin/stable_token', endpoint()),
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      body: JSON.stringify(request),
+      deadlineMs,
+    })
+    const issued = issuedToken(body)
+    if (issued === undefined) throw new TokenRefused('WeChat issued no access token', readAnswer(body))
+    const lifetime = Math.max(issued.expiresIn - early, 1)
+    await store.set(keyOf({ appId }), await box.seal(purpose, issued.token), lifetime * 1000)
+    return issued.token
+  }
+}
+
+const purpose = 'social.access-token'
+const keyOf = ({ appId }: Pick<SocialAccount, 'appId'>) => `${purpose}:${appId}`
+
+function issuedToken(body: string): { readonly token: string; readonly expiresIn: number } | undefined {
+  try {
+    const { access_token: token, expires_in: expiresIn } = JSON.parse(body)
+    return typeof token === 'string' && token !== '' && typeof expiresIn === 'number' ? { token, expiresIn } : undefined
+  } catch {
+    return undefined
+  }
+}

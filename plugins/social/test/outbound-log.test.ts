@@ -1,0 +1,85 @@
+import databasePlugin, { database } from '@plinth/database'
+import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { manualClock, startForTest } from '@plinth/kernel/testing'
+import outgoingHttp from '@plinth/outgoing-http'
+import sharedStore from '@plinth/shared-store'
+import socialPlugin, { type SocialMessage, social } from '@plinth/social'
+import systemConfig from '@plinth/system-config'
+import t from 'tap'
+
+const dayMs = 86_400_000
+
+/** Lets everybody in. */
+const door = definePlugin({
+  id: 'test.door',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http },
+  setup: ({ services }) => services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} }),
+})
+
+const message: SocialMessage = {
+  accountCode: 'shop',
+  messageType: 'official-kefu-text',
+  toUser: 'oPlanted-open-id-4711',
+  content: 'Hello',
+  data: {},
+  clientMessageId: 'm1',
+}
+
+onEachDatabase(
+  t,
+  'the outbound log is walked by an index, and rows past their retention are removed',
+  async (t, at) => {
+    const clock = manualClock()
+    const plugins = [databasePlugin, httpPlugin, i18n, sharedStore, systemConfig, outgoingHttp, door, socialPlugin]
+    const config = { ...at.config, 'platform.http.port': 0, 'platform.http.response-check': true }
+    const running = await startForTest(defineProduct({ name: 'social', plugins, config }), { clock })
+    t.teardown(() => running.stop('test ended'))
+    const db = running.service(database)
+    const list = async (query: string) => {
+      const url = `/api/v1/admin/social/messages?${query}`
+      return (await running.service(http).inject({ method: 'GET', url })).json().data
+    }
+    const refused = await running.service(social).send(message, AbortSignal.timeout(5_000))
+    t.match(refused, { outcome: 'rejected', errorCode: 'social.account-unknown' })
+    const [row] = (await list('')).items
+    t.match(row, { accountCode: 'shop', toUser: '***4711', outcome: 'rejected', providerMessage: /names no account/ })
+
+    const rows = Array.from({ length: 400 }, (_, index) => index + 1)
+    await db.execute(
+      `insert into social_outbound (id, account_code, message_type, to_user, client_message_id, outcome, created_at)
+       values ${rows.map(() => "(?, ?, 'official-template', '***', 'm', ?, ?)").join(', ')}`,
+      rows.flatMap((id) => [
+        id,
+        id % 10 === 0 ? 'other' : 'shop',
+        id % 20 === 0 ? 'unknown' : 'accepted',
+        new Date(clock.now() - id * dayMs),
+      ]),
+    )
+    const { plansOf } = watchStatements(db, 'social_outbound')
+    for (const query of ['', 'accountCode=other', 'outcome=unknown', 'accountCode=other&outcome=unknown']) {
+      const found = await list(`${query}&size=200`)
+      t.ok(found.items.length >= 20, query)
+      const plans = await plansOf(async () => {
+        const { next } = await list(`${query}&size=5&count=capped`)
+        if (next !== null) await list(`${query}&size=5&cursor=${encodeURIComponent(next)}&count=none`)
+      })
+      t.ok(plans.length >= 2, query)
+      for (const { sql, sorts } of plans) t.notOk(sorts, `${query} sorts: ${sql}`)
+    }
+
+    const purge = () =>
+      running.scheduledTasks.find(({ name }) => name === 'social.outbound.purge')?.run(new AbortController().signal)
+    await purge()
+    t.equal((await list('count=exact')).total, 91, 'the newest of 90 days, and the one of today')
+    // effect of platform.social.outbound.retention
+    const name = 'platform.social.outbound.retention'
+    await running.config.apply([{ name, by: 'key', written: '10d', place: 'test' }])
+    await purge()
+    t.equal((await list('count=exact')).total, 11)
+  },
+)
