@@ -15,13 +15,13 @@ const listens = (port: number) =>
  * The reason to skip tests that need a server of this machine; `false` when it serves. Only a port on which nobody listens
  * is a reason: a server that is there and refuses (a wrong password, no rights) would otherwise hide all of its tests.
  *
- * @param use one use of the server, as the tests make of it
+ * @param use one use of the server, as the tests make of it; without one it is enough that somebody listens
  * @throws what the use threw
  */
 export async function skipWithoutServer(
   name: string,
   port: number,
-  use: () => Promise<unknown>,
+  use: () => Promise<unknown> = async () => {},
 ): Promise<false | string> {
   if (!(await listens(port))) return `no ${name} on 127.0.0.1:${port}`
   try {
