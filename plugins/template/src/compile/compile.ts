@@ -1,0 +1,25 @@
+import { parseMjml } from './mjml.ts'
+import { parseSource } from './parse.ts'
+import type { CompiledTemplate } from './program.ts'
+import { RefusedSource, type SourceFault, type TemplateSource } from './source.ts'
+import { variablesOf } from './variables.ts'
+
+export type Compilation =
+  | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
+  | { readonly fault: SourceFault }
+
+/** Compiles a template, or says where it breaks a rule. */
+export async function compile({ subject, content, html, htmlFormat }: TemplateSource): Promise<Compilation> {
+  try {
+    const programs = {
+      subject: parseSource(subject, 'subject'),
+      content: parseSource(content, 'content'),
+      html: html === null ? null : htmlFormat === 'mjml' ? await parseMjml(html) : parseSource(html, 'html'),
+    }
+    const all = [programs.subject, programs.content, ...(programs.html === null ? [] : [programs.html])]
+    return { compiled: { ...programs, variables: variablesOf(all) } }
+  } catch (error) {
+    if (error instanceof RefusedSource) return { fault: error.fault }
+    throw error
+  }
+}

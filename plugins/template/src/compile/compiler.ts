@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { type BusinessError, type Clock, withinDeadline } from '@plinth/kernel'
+import { refusal } from '../failures.ts'
+import type { Compilation } from './compile.ts'
+import type { CompiledTemplate } from './program.ts'
+import type { SourceFault, TemplateSource } from './source.ts'
+
+/** Compilations that may wait for their turn. */
+const longestQueue = 8
+/** Milliseconds after which a thread that nobody needs ends. */
+const idleMs = 30_000
+
+/** Beside this file, also in the built package. */
+const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
+
+const workerOptions = {
+  // Nothing of the process is the compiler's business.
+  env: {},
+  execArgv: ['--disable-warning=ExperimentalWarning'],
+  resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+}
+
+/**
+ * Compiles templates one after another, in a thread that ends at the deadline of a compilation, and when there is none for a
+ * while. The parsers and MJML are loaded in that thread alone: a process in which nobody edits templates has none of them.
+ */
+export class Compiler {
+  readonly #clock: Clock
+  readonly #deadlineMs: () => number
+  #waiting = 0
+  #last: Promise<unknown> = Promise.resolve()
+  #worker: Worker | undefined
+  #idle = new AbortController()
+
+  constructor(clock: Clock, deadlineMs: () => number) {
+    this.#clock = clock
+    this.#deadlineMs = deadlineMs
+  }
+
+  /**
+   * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`, "503"
+   *   `template.compiler-busy`
+   */
+  compile(source: TemplateSource): Promise<CompiledTemplate> {
+    if (this.#waiting === longestQueue) throw refusal('compiler-busy')
+    this.#waiting += 1
+    const work = this.#last.then(() => this.#run(source))
+    this.#last = work.catch(() => {})
+    return work.finally(() => {
+      this.#waiting -= 1
+    })
+  }
+
+  /** Ends the thread; what it compiles just then fails. */
+  async stop(): Promise<void> {
+    this.#idle.abort()
+    await this.#end()
+  }
+
+  async #run(source: TemplateSource): Promise<CompiledTemplate> {
+    this.#idle.abort()
+    const worker = this.#worker ?? this.#start()
+    const deadlineMs = this.#deadlineMs()
+    try {
+      const late = () => refusal('compile-timeout', { params: { seconds: deadlineMs / 1000 } })
+      const compilation = await withinDeadline(
+        this.#clock,
+        deadlineMs,
+        (signal) => answerOf(worker, source, signal),
+        late,
+      )
+      this.#endWhenIdle()
+      if (compilation.fault === undefined) return compilation.compiled
+      throw refused(compilation.fault)
+    } catch (error) {
+      // What it answers later must not be taken for the answer of the next.
+      if (!isSourceRefused(error)) await this.#end()
+      throw isOutOfMemory(error) ? refusal('compile-timeout', { text: 'compile-memory' }) : error
+    }
+  }
+
+  #start(): Worker {
+    const worker = new Worker(workerFile, workerOptions)
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+
+  #endWhenIdle(): void {
+    const idle = new AbortController()
+    this.#idle = idle
+    this.#clock.sleep(idleMs, idle.signal).then(() => (idle.signal.aborted ? undefined : this.#end()))
+  }
+
+  async #end(): Promise<void> {
+    const worker = this.#worker
+    this.#worker = undefined
+    await worker?.terminate()
+  }
+}
+
+/** The worker's answer; fails when it ends without one. */
+async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
+  const ended = new AbortController()
+  const heard = { signal: AbortSignal.any([signal, ended.signal]) }
+  try {
+    const answered = once(worker, 'message', heard)
+    const exited = once(worker, 'exit', heard).then(() => {
+      throw new Error('The compiler ended without an answer')
+    })
+    worker.postMessage(source)
+    const [compilation] = await Promise.race([answered, exited])
+    return compilation
+  } finally {
+    ended.abort()
+  }
+}
+
+const isOutOfMemory = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+const isSourceRefused = (error: unknown) => (error as Partial<BusinessError>).reason === 'template.source-refused'
+
+/** The refusal of a source, with the place and the rule. */
+function refused(fault: SourceFault): BusinessError {
+  const { field, rule, line, column, near } = fault
+  const place = line === undefined ? field : `${field}:${line}:${column}`
+  return refusal('source-refused', { text: `rules.${rule}`, params: { place, near }, data: { fault } })
+}

@@ -1,0 +1,208 @@
+/**
+ * Where in HTML a value would stand. Escaping keeps a value within text and within quotes; everywhere else it would not, so
+ * there it is refused when the template is saved.
+ */
+import type { SourceRule } from './source.ts'
+
+type Mode =
+  | 'text'
+  /** Behind a `<`. */
+  | 'open'
+  | 'declaration'
+  | 'comment'
+  | 'closing'
+  | 'element'
+  /** Between attributes. */
+  | 'tag'
+  | 'attribute'
+  | 'after-attribute'
+  | 'before-value'
+  | 'value'
+  /** In an element whose content is no HTML. */
+  | 'raw'
+
+/** Whether what stands in an address already decides that it is harmless. */
+type Address = 'start' | 'undecided' | 'safe'
+
+export interface HtmlState {
+  readonly mode: Mode
+  readonly element: string
+  readonly attribute: string
+  readonly quote: string
+  readonly address: Address
+  /** Beginning of the address, as far as it is undecided. */
+  readonly begun: string
+}
+
+export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', quote: '', address: 'start', begun: '' }
+
+/** What a template must not do there. */
+export class HtmlFault extends Error {
+  override readonly name = 'HtmlFault'
+  readonly rule: SourceRule
+  /** What is at fault, where that is not the placeholder. */
+  readonly near: string | undefined
+
+  constructor(rule: SourceRule, near?: string) {
+    super(rule)
+    this.rule = rule
+    this.near = near
+  }
+}
+
+/** Elements that run code, show other documents, or change what addresses and forms of the document mean. */
+const refusedElements: ReadonlySet<string> = new Set([
+  ...['script', 'iframe', 'frame', 'frameset', 'object', 'embed', 'applet', 'base', 'form'],
+])
+const rawElements: ReadonlySet<string> = new Set(['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes'])
+const addressAttributes: ReadonlySet<string> = new Set([
+  ...['href', 'src', 'srcset', 'action', 'formaction', 'background', 'poster', 'cite', 'data', 'xlink:href'],
+])
+const schemes = /^(?:https?|mailto|tel|cid):/i
+const relative = /^[/#?.]/
+
+/** The state behind a literal text. */
+export function advance(state: HtmlState, text: string): HtmlState {
+  let now = state
+  let at = 0
+  while (at < text.length) {
+    const [next, end] = steps[now.mode](now, text, at)
+    now = next
+    at = end
+  }
+  return now
+}
+
+type Advance = (state: HtmlState, text: string, at: number) => readonly [HtmlState, end: number]
+
+/** Reads up to a mark; the state stays where there is none. */
+function upTo(mark: string, text: string, at: number, state: HtmlState, next: Mode): readonly [HtmlState, number] {
+  const found = text.indexOf(mark, at)
+  return found < 0 ? [state, text.length] : [{ ...state, mode: next }, found + mark.length]
+}
+
+const skipping = (pattern: RegExp, text: string, at: number): number => {
+  pattern.lastIndex = at
+  return at + (pattern.exec(text)?.[0].length ?? 0)
+}
+
+const conditional = /!--\[if[^\]>]*\]>/y
+const emptyComment = /!--(?:-?>)/y
+const nameEnd = /[^\s/>]*/y
+const attributeEnd = /[^\s/>=]*/y
+const blanks = /\s*/y
+const betweenAttributes = /[\s/]*/y
+
+const steps: Readonly<Record<Mode, Advance>> = {
+  text: (state, text, at) => upTo('<', text, at, state, 'open'),
+  open(state, text, at) {
+    // What only some mail programs read is HTML all the same.
+    for (const whole of [conditional, emptyComment]) {
+      const end = skipping(whole, text, at)
+      if (end > at) return [{ ...state, mode: 'text' }, end]
+    }
+    if (text.startsWith('!--', at)) return [{ ...state, mode: 'comment' }, at + 3]
+    const [character = ''] = text.slice(at, at + 1)
+    if (character === '!' || character === '?') return [{ ...state, mode: 'declaration' }, at + 1]
+    if (character === '/') return [{ ...state, mode: 'closing' }, at + 1]
+    return [{ ...state, mode: /[a-z]/i.test(character) ? 'element' : 'text', element: '' }, at]
+  },
+  declaration: (state, text, at) => upTo('>', text, at, state, 'text'),
+  comment: (state, text, at) => upTo('-->', text, at, state, 'text'),
+  closing: (state, text, at) => upTo('>', text, at, { ...state, element: '' }, 'text'),
+  element(state, text, at) {
+    const end = skipping(nameEnd, text, at)
+    const element = state.element + text.slice(at, end).toLowerCase()
+    if (end === text.length) return [{ ...state, element }, end]
+    if (refusedElements.has(element)) throw new HtmlFault('element-refused', `<${element}`)
+    return [{ ...state, element, mode: 'tag' }, end]
+  },
+  tag(state, text, at) {
+    const end = skipping(betweenAttributes, text, at)
+    if (end > at) return [state, end]
+    if (text[at] !== '>') return [{ ...state, mode: 'attribute', attribute: '' }, at]
+    return [rawElements.has(state.element) ? { ...state, mode: 'raw' } : htmlStart, at + 1]
+  },
+  attribute(state, text, at) {
+    // A `=` in front is part of the name (HTML, 13.2.5.32).
+    const end = skipping(attributeEnd, text, state.attribute === '' && text[at] === '=' ? at + 1 : at)
+    const attribute = state.attribute + text.slice(at, end).toLowerCase()
+    if (attribute.startsWith('on')) throw new HtmlFault('element-refused', attribute)
+    return [{ ...state, attribute, mode: end === text.length ? 'attribute' : 'after-attribute' }, end]
+  },
+  'after-attribute'(state, text, at) {
+    const end = skipping(blanks, text, at)
+    if (end > at) return [state, end]
+    return text[at] === '=' ? [{ ...state, mode: 'before-value' }, at + 1] : [inTagOf(state), at]
+  },
+  'before-value'(state, text, at) {
+    const end = skipping(blanks, text, at)
+    if (end > at) return [state, end]
+    const quote = text[at] ?? ''
+    if (quote !== '"' && quote !== "'") throw new HtmlFault('unquoted-attribute', state.attribute)
+    return [{ ...state, mode: 'value', quote, address: 'start', begun: '' }, at + 1]
+  },
+  value(state, text, at) {
+    const found = text.indexOf(state.quote, at)
+    const end = found < 0 ? text.length : found
+    const judged = judgeAddress(state, text.slice(at, end))
+    return found < 0 ? [judged, end] : [inTagOf(state), end + 1]
+  },
+  raw(state, text, at) {
+    const found = text.toLowerCase().indexOf(`</${state.element}`, at)
+    return found < 0 ? [state, text.length] : [{ ...state, mode: 'closing' }, found + 2]
+  },
+}
+
+/** Between attributes it does not matter which came last. */
+const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
+
+const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
+
+/** Browsers drop control characters and blanks at the beginning of an address. */
+function judgeAddress(state: HtmlState, text: string): HtmlState {
+  if (!isAddress(state) || state.address === 'safe') return state
+  const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
+  if (begun === '') return state
+  if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
+  if (/^[^/?#]*:/.test(begun)) throw new HtmlFault('address-unsafe', begun)
+  return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
+}
+
+/**
+ * The state behind a value that is printed.
+ *
+ * @param isSafeUrl whether the helper `safeUrl` made it
+ * @throws HtmlFault where escaping does not hold it
+ */
+export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
+  const { mode, element, attribute } = state
+  if (mode === 'text' || (mode === 'raw' && (element === 'title' || element === 'textarea'))) return state
+  if (mode === 'before-value') throw new HtmlFault('unquoted-attribute', attribute)
+  if (mode !== 'value') throw new HtmlFault(inTag.includes(mode) ? 'attribute-name' : 'no-value-here')
+  if (attribute === 'style') throw new HtmlFault('no-value-here')
+  if (!isAddress(state) || state.address === 'safe') return state
+  if (state.address === 'start' && isSafeUrl) return { ...state, address: 'safe' }
+  throw new HtmlFault('address-unsafe')
+}
+
+const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
+
+/** Where blocks may stand: where a text that may be there or not cannot change what surrounds it. */
+export function assertBlock({ mode, attribute, element }: HtmlState): void {
+  if (mode === 'text' || mode === 'tag' || (mode === 'value' && attribute !== 'style')) return
+  if (mode === 'raw' && element !== 'style') return
+  throw new HtmlFault(mode === 'before-value' ? 'unquoted-attribute' : 'no-value-here')
+}
+
+/**
+ * The state behind a block, of which one branch is taken.
+ *
+ * @throws HtmlFault when the branches leave the document in different places
+ */
+export function joined(one: HtmlState, other: HtmlState): HtmlState {
+  const members = ['mode', 'element', 'attribute', 'quote'] as const
+  if (members.some((name) => one[name] !== other[name])) throw new HtmlFault('branches-differ')
+  const addressIsSame = one.address === other.address && one.begun === other.begun
+  return addressIsSame ? one : { ...one, address: 'undecided', begun: '-' }
+}

@@ -1,0 +1,69 @@
+import { parseSource, treeOf } from './parse.ts'
+import type { Program } from './program.ts'
+import { RefusedSource, type SourceRule, sourceLimits } from './source.ts'
+
+/**
+ * Compiles MJML to HTML and parses that. MJML comes first, so that a value can become neither MJML nor HTML.
+ *
+ * @throws RefusedSource
+ */
+export async function parseMjml(source: string): Promise<Program> {
+  // Faults of the placeholders are told where their author wrote them.
+  const written = placeholdersOf(treeOf(source, 'html'), source)
+  const include = /<mj-include\b/i.exec(source)
+  if (include !== null) throw refusal('mjml-include', include[0], lineAt(source, include.index))
+  const html = await htmlOf(source)
+  if (html.length > sourceLimits.compiledHtml) throw refusal('mjml-too-large', `${html.length}`)
+  const kept = placeholdersOf(treeOf(html, 'html'), html)
+  const lost = [...written].find((placeholder) => !kept.has(placeholder))
+  if (lost !== undefined) throw refusal('mjml-lost', lost, lineAt(source, source.indexOf(lost)))
+  return withoutPlaces(() => parseSource(html, 'html'))
+}
+
+async function htmlOf(source: string): Promise<string> {
+  const { default: mjml2html } = await import('mjml')
+  try {
+    const options = { validationLevel: 'strict', ignoreIncludes: true, keepComments: false, minify: false } as const
+    const { html } = await mjml2html(source, options)
+    return html
+  } catch (error) {
+    const [first] = (error as { errors?: readonly { line: number; message: string }[] }).errors ?? []
+    throw refusal('mjml-refused', first?.message ?? (error as Error).message, first?.line)
+  }
+}
+
+const refusal = (rule: SourceRule, near: string, line?: number) =>
+  new RefusedSource({ field: 'html', rule, near, ...(line === undefined ? {} : { line, column: 1 }) })
+
+const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
+
+/** Lines of the compiled HTML say nothing to the author of the MJML. */
+function withoutPlaces<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof RefusedSource)) throw error
+    const { field, rule, near } = error.fault
+    throw new RefusedSource({ field, rule, near })
+  }
+}
+
+/** Placeholders and openings of blocks, as they are written: MJML drops what stands where it expects none. */
+function placeholdersOf(tree: hbs.AST.Program, source: string): ReadonlySet<string> {
+  const lines = source.split('\n')
+  const found = new Set<string>()
+  const visit = (program: hbs.AST.Program | undefined): void => {
+    for (const node of program?.body ?? []) {
+      if (node.type !== 'MustacheStatement' && node.type !== 'BlockStatement') continue
+      const { start } = node.loc
+      const line = (lines[start.line - 1] ?? '').slice(start.column)
+      found.add(/^\{\{[^}]*\}\}/.exec(line)?.[0] ?? line)
+      if (node.type === 'MustacheStatement') continue
+      const { program: body, inverse } = node as hbs.AST.BlockStatement
+      visit(body)
+      visit(inverse)
+    }
+  }
+  visit(tree)
+  return found
+}

@@ -1,0 +1,39 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+import type { HtmlFormat } from './compile/source.ts'
+
+/** A message template (decision A18). */
+export const MessageTemplate = defineEntity({
+  name: 'MessageTemplate',
+  tableName: 'message_template',
+  uniques: [{ properties: ['code', 'channel', 'locale'] }],
+  indexes: [
+    { properties: ['code', 'id'] },
+    { properties: ['channel', 'id'] },
+    { properties: ['locale', 'id'] },
+    { properties: ['enabled', 'id'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    code: column.text(128),
+    /** A channel, or `all`. */
+    channel: column.text(64),
+    /** BCP 47, in canonical form. */
+    locale: column.text(35),
+    subject: column.text(500),
+    content: column.longText(),
+    html: column.longText().nullable(),
+    htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
+    /** A `CompiledTemplate` as JSON. */
+    compiled: column.longText(),
+    /** Variables that it needs, which lists show without reading what it was compiled to. */
+    variables: column.json<string[]>(),
+    enabled: column.boolean(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+    /** Name of who made or changed it last, as it was then. */
+    updatedBy: column.text(128),
+  },
+})
+export type MessageTemplate = InferEntity<typeof MessageTemplate>

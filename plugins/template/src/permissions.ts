@@ -1,0 +1,16 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin. */
+export const own = {
+  view: 'template:template:view',
+  create: 'template:template:create',
+  update: 'template:template:update',
+  delete: 'template:template:delete',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  { code: own.view, displayName: { en: 'View message templates', 'zh-CN': '查看消息模板' } },
+  { code: own.create, displayName: { en: 'Create message templates', 'zh-CN': '创建消息模板' } },
+  { code: own.update, displayName: { en: 'Change message templates', 'zh-CN': '修改消息模板' } },
+  { code: own.delete, displayName: { en: 'Delete message templates', 'zh-CN': '删除消息模板' } },
+]

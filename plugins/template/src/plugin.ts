@@ -1,0 +1,37 @@
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { Compiler } from './compile/compiler.ts'
+import { config } from './config.ts'
+import { templates } from './contract.ts'
+import { MessageTemplate } from './entities.ts'
+import { messages } from './failures.ts'
+import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
+import { permissions } from './permissions.ts'
+import { templateRoutes } from './routes.ts'
+import { TemplateAdmin } from './template-admin.ts'
+import { TemplateService } from './template-service.ts'
+
+/** Message templates by code, channel and language, which operators edit. */
+export default definePlugin({
+  id: 'template',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
+  provides: [templates],
+  config,
+  permissions,
+  migrations: [createMessageTemplate],
+  entities: [MessageTemplate],
+  messages,
+  setup({ services, config, clock, provide, onStop }) {
+    const { kernel, database: db, http, i18n } = services
+    const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
+    const cacheSize = config.get('platform.template.cache-size')
+    provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
+    const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
+    onStop(() => compiler.stop())
+    http?.addRoutes(templateRoutes, { db, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
+  },
+})

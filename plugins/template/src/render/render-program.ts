@@ -1,0 +1,195 @@
+import type { BlockStep, Expression, Program } from '../compile/program.ts'
+import type { TemplateValue } from '../contract.ts'
+import { type Variables, valueAt } from './values.ts'
+
+/** Together for all programs of one rendering. */
+export const renderLimits = {
+  /** Prints with the items of lists that they print, blocks, and rounds of `each`. */
+  steps: 20_000,
+  characters: 500_000,
+} as const
+
+/** What is left of the limits. */
+export class Budget {
+  #steps: number = renderLimits.steps
+  #characters: number = renderLimits.characters
+
+  /** @throws RenderedTooMuch */
+  step(): void {
+    this.#steps -= 1
+    if (this.#steps < 0) throw new RenderedTooMuch()
+  }
+
+  /** @throws RenderedTooMuch */
+  take(text: string): string {
+    this.#characters -= text.length
+    if (this.#characters < 0) throw new RenderedTooMuch()
+    return text
+  }
+}
+
+/** A template renders more than the limits allow. */
+export class RenderedTooMuch extends Error {
+  override readonly name = 'RenderedTooMuch'
+}
+
+type Value = TemplateValue | undefined
+
+interface Loop {
+  readonly index: number
+  readonly key: string | number
+  readonly first: boolean
+  readonly last: boolean
+}
+
+/** Where the walk stands. */
+interface Frame {
+  readonly item: Value
+  readonly outer: Frame | undefined
+  readonly loop: Loop | undefined
+  /** Values of the names that blocks gave, the innermost block first. */
+  readonly names: readonly (readonly Value[])[]
+}
+
+/**
+ * Renders a program. It means what Handlebars means by the source, of which the tests are the proof; it does no more than
+ * the budget allows.
+ *
+ * @param variables a copy by `plainVariables`
+ * @param encode what a printed value goes through
+ * @throws RenderedTooMuch
+ */
+export function renderProgram(
+  program: Program,
+  variables: Variables,
+  encode: (text: string) => string,
+  budget: Budget,
+): string {
+  const parts: string[] = []
+
+  const run = (steps: Program, frame: Frame): void => {
+    for (const step of steps) {
+      if (typeof step === 'string') {
+        parts.push(budget.take(step))
+        continue
+      }
+      budget.step()
+      if ('print' in step) parts.push(budget.take(encode(textOf(evaluated(step.print, frame), budget))))
+      else runBlock(step, frame)
+    }
+  }
+
+  const runBlock = (step: BlockStep, frame: Frame): void => {
+    const value = evaluated(step.of, frame)
+    const { block, body, otherwise } = step
+    if (block === 'if' || block === 'unless') run(holds(value) === (block === 'if') ? body : otherwise, frame)
+    else if (block === 'each') runEach(step, value, frame)
+    else if (isEmpty(value)) run(otherwise, frame)
+    else run(body, entered(frame, value, step, [value]))
+  }
+
+  const runEach = (step: BlockStep, value: Value, frame: Frame): void => {
+    const keys = keysOf(value)
+    if (keys.length === 0) run(step.otherwise, frame)
+    for (const [index, key] of keys.entries()) {
+      budget.step()
+      const item = valueAt(value, [String(key)])
+      const loop = { index, key, first: index === 0, last: index === keys.length - 1 }
+      run(step.body, { ...entered(frame, item, step, [item, key]), loop })
+    }
+  }
+
+  const evaluated = (expression: Expression, frame: Frame): Value => {
+    if ('value' in expression) return expression.value
+    if ('call' in expression) {
+      const [first, second] = expression.with.map((one) => evaluated(one, frame))
+      return expression.call === 'lookup' ? lookup(first, second) : safeUrl(first)
+    }
+    switch (expression.from) {
+      case 'variables':
+        return valueAt(variables, expression.path)
+      case 'loop':
+        return frame.loop?.[expression.name]
+      case 'name':
+        return valueAt(frame.names[expression.up]?.[expression.at], expression.path)
+      case 'item':
+        return valueAt(outward(frame, expression.up)?.item, expression.path)
+    }
+  }
+
+  run(program, { item: variables, outer: undefined, loop: undefined, names: [] })
+  return parts.join('')
+}
+
+function entered(frame: Frame, item: Value, { names }: BlockStep, given: readonly Value[]): Frame {
+  return {
+    item,
+    outer: frame,
+    loop: frame.loop,
+    names: names === 0 ? frame.names : [given.slice(0, names), ...frame.names],
+  }
+}
+
+function outward(frame: Frame, up: number): Frame | undefined {
+  let found: Frame | undefined = frame
+  for (let left = up; left > 0; left--) found = found?.outer
+  return found
+}
+
+const keysOf = (value: Value): readonly (string | number)[] => {
+  if (typeof value !== 'object' || value === null) return []
+  return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
+}
+
+/** Whether a condition holds: 0 does not, although it is something. */
+const holds = (value: Value) => value !== 0 && !isEmpty(value)
+
+/** As Handlebars sees it: 0 is something, a list without items is nothing. */
+function isEmpty(value: Value): boolean {
+  if (value === 0) return false
+  return !value || (Array.isArray(value) && value.length === 0)
+}
+
+/** Lists print their items, as in JavaScript; objects print nothing, for what would be printed helps nobody. */
+function textOf(value: Value, budget: Budget): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value !== 'object') return String(value)
+  if (!Array.isArray(value)) return ''
+  return value
+    .map((item: TemplateValue) => {
+      budget.step()
+      return textOf(item, budget)
+    })
+    .join(',')
+}
+
+/** As Handlebars does it: what is nothing answers itself. */
+function lookup(from: Value, name: Value): Value {
+  if (!from) return from
+  return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
+}
+
+const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
+
+/** The address if it only leads somewhere, otherwise `#`: `javascript:` and the like would run code where it is opened. */
+function safeUrl(value: Value): string {
+  if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return '#'
+  const { protocol, href } = new URL(value)
+  return safeProtocols.has(protocol) ? href : '#'
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#x27;',
+  '`': '&#x60;',
+  '=': '&#x3D;',
+}
+
+/** For text and quoted values of HTML. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
+
+export const asItIs = (text: string): string => text

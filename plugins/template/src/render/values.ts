@@ -1,0 +1,68 @@
+import type { TemplateValue } from '../contract.ts'
+import { refusal } from '../failures.ts'
+
+export type Variables = Readonly<Record<string, TemplateValue>>
+
+/** Values of all variables together, and characters of their names and texts. */
+export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as const
+
+/**
+ * A copy of the variables: plain values in objects without a prototype, so that nothing of a caller runs while a template is
+ * rendered and no path reaches anything but what was given.
+ *
+ * @throws BusinessError "400" `template.value-refused` for functions, dates and other objects, cycles, numbers that are not
+ *   finite, and what passes the limits
+ */
+export function plainVariables(variables: Variables): Variables {
+  let values = 0
+  let characters = 0
+  let variable = ''
+
+  const measure = (text: string) => {
+    characters += text.length
+    if (characters > valueLimits.characters) throw tooMuch()
+    return text
+  }
+  const tooMuch = () =>
+    refusal('value-refused', { params: { name: variable.slice(0, 64) }, data: { name: variable.slice(0, 64) } })
+
+  const copy = (value: unknown, depth: number): TemplateValue => {
+    values += 1
+    if (values > valueLimits.values || depth > valueLimits.depth) throw tooMuch()
+    if (typeof value === 'string') return measure(value)
+    if (value === null || typeof value === 'boolean' || Number.isFinite(value)) return value as TemplateValue
+    if (Array.isArray(value)) return Array.from(value, (item) => copy(item, depth + 1))
+    if (!isPlain(value)) throw tooMuch()
+    return copyMembers(value, depth)
+  }
+  const copyMembers = (from: object, depth: number): Variables => {
+    const members: Record<string, TemplateValue> = Object.create(null)
+    for (const name in from) {
+      if (!Object.hasOwn(from, name)) continue
+      if (depth === 0) variable = name
+      const value = (from as Readonly<Record<string, unknown>>)[name]
+      // As JSON does.
+      if (value !== undefined) members[measure(name)] = copy(value, depth + 1)
+    }
+    return members
+  }
+  return copyMembers(variables, 0)
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** What lies at the end of a path of own members; undefined where there is none. */
+export function valueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
+  let value = from
+  for (const name of path) {
+    if (value === null || value === undefined) return undefined
+    const members: object = Object(value)
+    if (!Object.hasOwn(members, name)) return undefined
+    value = (members as Readonly<Record<string, TemplateValue>>)[name]
+  }
+  return value
+}

@@ -1,0 +1,182 @@
+import { type Database, findPage } from '@plinth/database'
+import {
+  answerList,
+  currentVersion,
+  id,
+  idParams,
+  instant,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nothing,
+  nullable,
+  routesWith,
+  Type,
+  text,
+  version,
+  versionQuery,
+} from '@plinth/http'
+import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
+import type { Static } from 'typebox'
+import { htmlFormats, sourceLimits } from './compile/source.ts'
+import { MessageTemplate } from './entities.ts'
+import { own } from './permissions.ts'
+import type { Author, TemplateAdmin, TemplateContent } from './template-admin.ts'
+import { canonicalLocale } from './template-match.ts'
+
+interface TemplateRouteParts {
+  readonly db: Database
+  readonly admin: TemplateAdmin
+}
+
+const path = '/api/v1/admin/templates'
+
+const code = Type.String({
+  maxLength: 128,
+  pattern: '^[a-z0-9][a-z0-9._:-]*$',
+  description: 'Under which messages name it.',
+})
+const channel = Type.String({
+  maxLength: 64,
+  pattern: '^[a-z][a-z0-9-]*$',
+  description: 'Code of a channel, or `all` for the channels without a template of their own.',
+})
+const locale = Type.String({ minLength: 2, maxLength: 35, description: 'BCP 47 language tag' })
+const htmlFormat = Type.Enum([...htmlFormats], { description: '`mjml` is compiled to HTML now, in strict mode.' })
+
+/** What no database can store is no text: NUL and halves of characters. */
+const lines = (maxLength: number, description: string) =>
+  Type.String({ maxLength, pattern: '^[^\\0\\p{Cs}]*$', description })
+
+const content = Type.Object({
+  subject: line(sourceLimits.subject, { description: 'Handlebars; values are not escaped. One line.' }),
+  content: lines(sourceLimits.content, 'Plain text, in Handlebars; values are not escaped.'),
+  html: Type.Optional(nullable(lines(sourceLimits.html, 'HTML or MJML, in Handlebars; values are escaped.'))),
+  htmlFormat: Type.Optional(nullable(htmlFormat)),
+  enabled: Type.Optional(Type.Boolean({ default: true })),
+})
+
+const templateItem = Type.Object({
+  id,
+  code: text,
+  channel: text,
+  locale: text,
+  subject: text,
+  htmlFormat: nullable(htmlFormat),
+  variables: Type.Array(text, { description: 'Variables that it needs.' }),
+  enabled: Type.Boolean(),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
+  updatedBy: text,
+})
+const templateView = Type.Object({ ...templateItem.properties, content: text, html: nullable(text) })
+
+const query = Type.Object({
+  ...listQuery.properties,
+  code: Type.Optional(code),
+  channel: Type.Optional(channel),
+  locale: Type.Optional(locale),
+  enabled: Type.Optional(Type.Boolean()),
+  keyword: Type.Optional(line(100, { description: 'Part of the code or subject.' })),
+})
+
+const { route } = routesWith<TemplateRouteParts>()
+
+/** Administration of message templates (decision A18). */
+export const templateRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Message templates, the newest first',
+    access: { permission: own.view },
+    request: { query },
+    response: listPage(templateItem),
+    handler: (request, { db }) => listTemplates(request.query, db),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One message template',
+    access: { permission: own.view },
+    request: { params: idParams },
+    response: templateView,
+    handler: async ({ params }, { admin }) => viewOf(await admin.get(params.id)),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Create a message template',
+    description: 'Compiles it. What breaks a rule is refused with `data.fault`: field, rule, line and column.',
+    access: { permission: own.create },
+    request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
+    response: templateView,
+    handler: async (request, { admin }) =>
+      viewOf(await admin.create(request.body, contentOf(request.body), authorOf(request))),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id`,
+    summary: 'Replace the content of a message template',
+    description: 'Compiles it as creating does. Code, channel and language stay.',
+    access: { permission: own.update },
+    request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
+    response: templateView,
+    handler: async (request, { admin }) => {
+      const { params, body } = request
+      return viewOf(await admin.update(params.id, contentOf(body), body.version, authorOf(request)))
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    summary: 'Delete a message template',
+    access: { permission: own.delete },
+    request: { params: idParams, query: versionQuery },
+    response: nothing,
+    async handler(request, { admin }) {
+      await admin.delete(request.params.id, request.query.version, authorOf(request))
+      return null
+    },
+  }),
+]
+
+function listTemplates(wanted: Static<typeof query>, db: Database) {
+  const { code, channel, locale, enabled } = wanted
+  const tag = locale === undefined ? undefined : (canonicalLocale(locale) ?? locale)
+  const where = Object.fromEntries(
+    Object.entries({ code, channel, locale: tag, enabled }).filter(([, value]) => value !== undefined),
+  )
+  const search = { text: wanted.keyword ?? '', properties: ['code', 'subject'] }
+  const exclude = ['content', 'html', 'compiled'] as const
+  return answerList(wanted, newestFirst, async (window) => {
+    const found = await findPage(db.fork(), MessageTemplate, where, window, { search, exclude })
+    return { ...found, items: found.items.map(itemOf) }
+  })
+}
+
+function itemOf(template: Omit<MessageTemplate, 'content' | 'html' | 'compiled'>): Static<typeof templateItem> {
+  const { id, code, channel, locale, subject, htmlFormat, variables, enabled, version, updatedBy } = template
+  return {
+    ...{ id, code, channel, locale, subject, htmlFormat: htmlFormat ?? null, variables, enabled, version, updatedBy },
+    createdAt: template.createdAt.toISOString(),
+    updatedAt: template.updatedAt.toISOString(),
+  }
+}
+
+const viewOf = (template: MessageTemplate): Static<typeof templateView> => ({
+  ...itemOf(template),
+  content: template.content,
+  html: template.html ?? null,
+})
+
+const contentOf = ({ subject, content: body, html, htmlFormat, enabled }: Static<typeof content>): TemplateContent => ({
+  ...{ subject, content: body, html: html ?? null, htmlFormat: htmlFormat ?? null, enabled: enabled ?? true },
+})
+
+const authorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Author => {
+  const { principal, clientIp, traceId, reason } = request
+  const { username } = requirePrincipal({ principal })
+  return { principal, clientIp, traceId, username, ...(reason === undefined ? {} : { reason }) }
+}

@@ -1,0 +1,138 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { Database } from '@plinth/database'
+import { type AuditedRequest, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
+import type { Compiler } from './compile/compiler.ts'
+import type { TemplateSource } from './compile/source.ts'
+import { MessageTemplate } from './entities.ts'
+import { refusal } from './failures.ts'
+import { canonicalLocale } from './template-match.ts'
+
+/** Which template it is; fixed once it is created. */
+export interface TemplateName {
+  readonly code: string
+  readonly channel: string
+  readonly locale: string
+}
+
+export interface TemplateContent extends TemplateSource {
+  readonly enabled: boolean
+}
+
+/** Who changes something, and from where. */
+export type Author = AuditedRequest & { readonly username: string }
+
+export interface TemplateAdminParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly compiler: Pick<Compiler, 'compile'>
+  /** Whose audit trail the changes go to. */
+  readonly kernel: Pick<Kernel, 'contributions'>
+}
+
+/** Administration of templates. A source is compiled before anything is written, so what is stored can be rendered. */
+export class TemplateAdmin {
+  readonly #parts: TemplateAdminParts
+
+  constructor(parts: TemplateAdminParts) {
+    this.#parts = parts
+  }
+
+  /** @throws BusinessError "404" `template.unknown` */
+  async get(id: number): Promise<MessageTemplate> {
+    const found = await this.#parts.db.fork().findOne(MessageTemplate, { id })
+    if (found === null) throw refusal('unknown')
+    return found
+  }
+
+  /** @throws BusinessError "400" `template.locale-invalid`, "409" `template.taken`, and as `Compiler.compile` does */
+  async create(name: TemplateName, content: TemplateContent, author: Author): Promise<MessageTemplate> {
+    const locale = canonicalLocale(name.locale)
+    if (locale === undefined)
+      throw refusal('locale-invalid', { params: { locale: name.locale }, data: { field: 'locale' } })
+    const compiled = await this.#compiled(content)
+    const { db, clock } = this.#parts
+    const now = new Date(clock.now())
+    const id = db.newId()
+    const row = {
+      id,
+      ...name,
+      locale,
+      ...compiled,
+      version: 1,
+      createdAt: now,
+      updatedAt: now,
+      updatedBy: author.username,
+    }
+    await db
+      .transactional(async (em) => {
+        await em.insert(MessageTemplate, row)
+        await this.#record('create', row, author)
+      })
+      .catch((error: unknown) => {
+        throw error instanceof UniqueConstraintViolationException ? refusal('taken', { cause: error }) : error
+      })
+    return this.get(id)
+  }
+
+  /**
+   * Gives a template new content, on top of exactly the version that the change started from.
+   *
+   * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`, and as `Compiler.compile` does
+   */
+  async update(id: number, content: TemplateContent, version: number, author: Author): Promise<MessageTemplate> {
+    const before = await this.get(id)
+    if (before.version !== version) throw this.#conflict(before)
+    const compiled = await this.#compiled(content)
+    const { db, clock } = this.#parts
+    await db.transactional(async (em) => {
+      const changes = {
+        ...compiled,
+        version: version + 1,
+        updatedAt: new Date(clock.now()),
+        updatedBy: author.username,
+      }
+      const written = await em.nativeUpdate(MessageTemplate, { id, version }, changes)
+      if (written === 0) throw this.#conflict(await this.get(id))
+      await this.#record('update', before, author)
+    })
+    return this.get(id)
+  }
+
+  /** @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict` */
+  async delete(id: number, version: number | undefined, author: Author): Promise<void> {
+    const before = await this.get(id)
+    await this.#parts.db.transactional(async (em) => {
+      const deleted = await em.nativeDelete(MessageTemplate, { id, version: version ?? before.version })
+      if (deleted === 0) throw this.#conflict(await this.get(id))
+      await this.#record('delete', before, author)
+    })
+  }
+
+  async #compiled(content: TemplateContent) {
+    const { subject, html, htmlFormat, enabled } = content
+    if ((html === null) !== (htmlFormat === null)) throw refusal('html-format', { data: { field: 'htmlFormat' } })
+    const compiled = await this.#parts.compiler.compile({ subject, content: content.content, html, htmlFormat })
+    return {
+      ...{ subject, content: content.content, html, htmlFormat, enabled },
+      compiled: JSON.stringify(compiled),
+      variables: [...compiled.variables],
+    }
+  }
+
+  /** What stands there instead of what the change started from (decision E15). */
+  #conflict({ version, updatedBy, updatedAt }: MessageTemplate): BusinessError {
+    const data = { currentVersion: version, updatedBy, updatedAt: updatedAt.toISOString() }
+    return refusal('version-conflict', { data })
+  }
+
+  /** In the transaction around it. */
+  #record(verb: string, { id, code, channel, locale }: TemplateName & { readonly id: number }, author: Author) {
+    const entry = {
+      ...auditCaller(author),
+      action: `template.${verb}`,
+      subject: id,
+      summary: { code, channel, locale },
+    }
+    return audit(this.#parts.kernel, entry)
+  }
+}

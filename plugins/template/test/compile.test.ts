@@ -1,0 +1,209 @@
+/** What a source may hold, and where the rest is refused. */
+import t from 'tap'
+import { compile } from '../src/compile/compile.ts'
+import { type HtmlFormat, type SourceRule, sourceLimits } from '../src/compile/source.ts'
+
+const source = (fields: { subject?: string; content?: string; html?: string; htmlFormat?: HtmlFormat }) => ({
+  subject: fields.subject ?? 's',
+  content: fields.content ?? 'c',
+  html: fields.html ?? null,
+  htmlFormat: fields.html === undefined ? null : (fields.htmlFormat ?? 'html'),
+})
+const faultOf = async (fields: Parameters<typeof source>[0]) => (await compile(source(fields))).fault
+const programOf = async (fields: Parameters<typeof source>[0]) => {
+  const { compiled, fault } = { compiled: undefined, ...(await compile(source(fields))) }
+  if (compiled === undefined) throw new Error(JSON.stringify(fault))
+  return compiled
+}
+
+t.test('output without escaping is refused in every part, with the place', async (t) => {
+  for (const raw of ['{{{x}}}', '{{&x}}', '{{{ lookup a "b" }}}', '{{~{x}~}}']) {
+    t.match(await faultOf({ content: `one\n  two ${raw}` }), {
+      field: 'content',
+      rule: 'raw-output',
+      line: 2,
+      column: 7,
+      near: raw,
+    })
+    t.match(await faultOf({ subject: raw }), { field: 'subject', rule: 'raw-output', line: 1, column: 1 })
+    t.match(await faultOf({ html: `<p>${raw}</p>` }), { field: 'html', rule: 'raw-output', column: 4 })
+  }
+  t.match(await faultOf({ html: `<mjml><mj-body>\n<mj-raw>{{{x}}}</mj-raw></mj-body></mjml>`, htmlFormat: 'mjml' }), {
+    rule: 'raw-output',
+    near: '{{{x}}}',
+  })
+})
+
+t.test('only the listed helpers, with the values that they take', async (t) => {
+  const refused: readonly (readonly [string, SourceRule])[] = [
+    ['{{log x}}', 'helper-unknown'],
+    ['{{#log x}}{{/log}}', 'helper-unknown'],
+    ['{{helperMissing x}}', 'helper-unknown'],
+    ['{{#items}}x{{/items}}', 'helper-unknown'],
+    ['{{^items}}x{{/items}}', 'helper-unknown'],
+    ['{{#blockHelperMissing x}}{{/blockHelperMissing}}', 'helper-unknown'],
+    ['{{{{raw}}}} {{x}} {{{{/raw}}}}', 'helper-unknown'],
+    ['{{x y}}', 'helper-unknown'],
+    ['{{lookup (log x) y}}', 'helper-unknown'],
+    ['{{lookup (x) y}}', 'helper-unknown'],
+    ['{{if x}}', 'helper-unknown'],
+    ['{{#lookup x y}}{{/lookup}}', 'helper-unknown'],
+    ['{{x a=1}}', 'helper-values'],
+    ['{{lookup x}}', 'helper-values'],
+    ['{{safeUrl}}', 'helper-values'],
+    ['{{safeUrl a b}}', 'helper-values'],
+    ['{{#if}}x{{/if}}', 'helper-values'],
+    ['{{#if a b}}x{{/if}}', 'helper-values'],
+    ['{{#if a includeZero=true}}x{{/if}}', 'helper-values'],
+    ['{{#if a as |b|}}x{{/if}}', 'helper-values'],
+    ['{{#each a as |b c d|}}x{{/each}}', 'helper-values'],
+    ['{{> partial}}', 'not-allowed'],
+    ['{{#> layout}}x{{/layout}}', 'not-allowed'],
+    ['{{* decorator}}', 'not-allowed'],
+    ['{{#*inline "a"}}x{{/inline}}', 'not-allowed'],
+    ['{{"text"}}', 'not-allowed'],
+    ['{{@root.x}}{{@level}}', 'not-allowed'],
+    ['{{@index}}', 'not-allowed'],
+    ['{{../x}}', 'not-allowed'],
+    ['{{#each a}}{{../../x}}{{/each}}', 'not-allowed'],
+    ['{{#if a}}{{../x}}{{/if}}', 'not-allowed'],
+    ['{{x', 'syntax'],
+    ['{{#if a}}', 'syntax'],
+    ['{{#if a}}{{/each}}', 'syntax'],
+    ['{{#each a}}x{{else}}y{{else}}z{{/each}}', 'syntax'],
+  ]
+  for (const [text, rule] of refused)
+    t.match(await faultOf({ content: text }), { rule, field: 'content', line: 1 }, text)
+  t.match(
+    await faultOf({ content: 'one\n\n{{#if a}}\n{{/each}}' }),
+    { rule: 'syntax', line: 3 },
+    'the parser says where',
+  )
+})
+
+t.test('size and depth of a source are bounded', async (t) => {
+  const nested = (depth: number) => `${'{{#if a}}'.repeat(depth)}x${'{{/if}}'.repeat(depth)}`
+  t.equal(await faultOf({ content: nested(sourceLimits.depth) }), undefined)
+  t.match(await faultOf({ content: nested(sourceLimits.depth + 1) }), { rule: 'too-deep' })
+  t.match(await faultOf({ content: '{{a}}'.repeat(sourceLimits.placeholders + 1) }), { rule: 'too-many' })
+})
+
+t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t) => {
+  const allowed = [
+    '<p class="{{a}}">{{a}}</p>',
+    '<p title=\'a {{a}} b\' {{#if a}}class="x"{{/if}}>x</p>',
+    '<a href="{{safeUrl a}}">x</a><a href="https://a.b/{{a}}?c={{a}}">x</a><img src="/x/{{a}}">',
+    '<a href="mailto:{{a}}">x</a><a href="{{#if a}}{{safeUrl a}}{{else}}https://a.b{{/if}}">x</a><a href="{{safeUrl a}}?{{b}}">x</a>',
+    '<table>{{#each a}}<tr><td>{{this}}</td></tr>{{else}}<tr><td>-</td></tr>{{/each}}</table>',
+    '<!DOCTYPE html><html><head><title>{{a}}</title><style>p > a { color: red }</style></head><body>a < b {{a}}</body></html>',
+    '<!-- plain --><!--[if mso]><v:rect title="{{a}}"><![endif]-->x<!--[if !mso]><!-->{{a}}<!--<![endif]-->',
+    '<input disabled><br/><p data-x = "{{a}}">x</p>',
+  ]
+  for (const html of allowed) t.equal(await faultOf({ html }), undefined, html)
+  const refused: readonly (readonly [string, SourceRule])[] = [
+    ['<p class={{a}}>x</p>', 'unquoted-attribute'],
+    ['<p class=x{{a}}>x</p>', 'unquoted-attribute'],
+    ['<td width=100>x</td>', 'unquoted-attribute'],
+    ['<p class={{#if a}}"x"{{/if}}>x</p>', 'unquoted-attribute'],
+    ['<p {{a}}>x</p>', 'attribute-name'],
+    ['<p {{a}}="x">x</p>', 'attribute-name'],
+    ['<p da{{a}}="x">x</p>', 'attribute-name'],
+    ['<{{a}}>x', 'no-value-here'],
+    ['<h{{a}}>x', 'attribute-name'],
+    ['</{{a}}>', 'no-value-here'],
+    ['<!-- {{a}} -->', 'no-value-here'],
+    ['<!-- {{#if a}}x{{/if}} -->', 'no-value-here'],
+    ['<!DOCTYPE {{a}}>', 'no-value-here'],
+    ['<style>p{color:{{a}} }</style>', 'no-value-here'],
+    ['<style>{{#if a}}p{}{{/if}}</style>', 'no-value-here'],
+    ['<p style="color:{{a}}">x</p>', 'no-value-here'],
+    ['<p style="{{#if a}}color:red{{/if}}">x</p>', 'no-value-here'],
+    ['<p onclick="{{a}}">x</p>', 'element-refused'],
+    ['<p o{{! }}nclick="x">x</p>', 'element-refused'],
+    ['<script>x</script>', 'element-refused'],
+    ['<SCR{{! }}IPT>x</SCRIPT>', 'element-refused'],
+    ['<iframe src="https://a.b"></iframe>', 'element-refused'],
+    ['<base href="https://a.b">', 'element-refused'],
+    ['<a href="{{a}}">x</a>', 'address-unsafe'],
+    ['<a href=" {{a}}">x</a>', 'address-unsafe'],
+    ['<a href="java{{a}}">x</a>', 'address-unsafe'],
+    ['<a href="javascript:alert(1)">x</a>', 'address-unsafe'],
+    ['<a href=" java\tscript:alert(1)">x</a>', 'address-unsafe'],
+    ['<a href="{{#if a}}java{{/if}}script:x">x</a>', 'address-unsafe'],
+    ['<a href="{{#if a}}java{{else}}https{{/if}}{{a}}">x</a>', 'address-unsafe'],
+    ['<img src="data:text/html,{{a}}">', 'address-unsafe'],
+    ['{{#if a}}<p class="{{/if}}x">', 'branches-differ'],
+    ['<p class="{{#if a}}x">{{else}}y{{/if}}', 'branches-differ'],
+    ['{{#each a}}<p title="{{/each}}', 'branches-differ'],
+    ['<p class="x', 'html-open'],
+    ['<p', 'html-open'],
+    ['<style>p{}', 'html-open'],
+    ['<!-- x', 'html-open'],
+  ]
+  for (const [html, rule] of refused) t.match(await faultOf({ html }), { rule, field: 'html' }, html)
+  t.match(
+    await faultOf({ html: '<p>\n  <a href="{{u}}">x</a>' }),
+    { line: 2, column: 12, near: '{{u}}' },
+    'the place is that of the placeholder',
+  )
+  t.equal(await faultOf({ content: '<a href={{a}}>' }), undefined, 'plain text is no HTML')
+})
+
+const mjml = (body: string, head = '') =>
+  `<mjml>\n<mj-head>${head}</mj-head>\n<mj-body><mj-section><mj-column>\n${body}\n</mj-column></mj-section></mj-body></mjml>`
+
+t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML holds to the same rules', async (t) => {
+  const { html, variables } = await programOf({
+    html: mjml(
+      '<mj-text>Hello {{name}}</mj-text><mj-button href="{{safeUrl link}}">{{#if deal}}{{deal}}{{else}}Go{{/if}}</mj-button>' +
+        '<mj-table>{{#each rows}}<tr><td>{{this.name}}</td></tr>{{/each}}</mj-table>' +
+        '<mj-image src="https://cdn.example.com/{{image}}" alt="{{name}}" />',
+      '<mj-title>{{name}}</mj-title><mj-preview>{{name}}</mj-preview><mj-style>.a { color: red }</mj-style>',
+    ),
+    htmlFormat: 'mjml',
+  })
+  const texts = html?.filter((step) => typeof step === 'string').join('') ?? ''
+  t.match(texts, /^\s*<!doctype html>/i)
+  t.notMatch(texts, /<mj-|\{\{/)
+  t.same(variables.toSorted(), ['image', 'link', 'name', 'rows'])
+
+  const refused: readonly (readonly [string, SourceRule, object?])[] = [
+    [mjml('<mj-foo>x</mj-foo>'), 'mjml-refused', { line: 4, near: /mj-foo/ }],
+    [mjml('<mj-text color="red" colour="x">x</mj-text>'), 'mjml-refused', { line: 4, near: /colour/ }],
+    ['<p>x</p>', 'mjml-refused'],
+    ['', 'mjml-refused'],
+    [mjml('<mj-include path="/etc/hostname" />'), 'mjml-include', { line: 4 }],
+    [mjml('<mj-text>x</mj-text>', '<MJ-Include type="css" path="x.css" />'), 'mjml-include', { line: 2 }],
+    [mjml('{{#each rows}}<mj-text>{{name}}</mj-text>{{/each}}'), 'mjml-lost', { line: 4, near: '{{#each rows}}' }],
+    [mjml('<mj-text>x</mj-text>', '<mj-style>.a { color: {{colour}} }</mj-style>'), 'no-value-here'],
+    [mjml('<mj-text color="{{colour}}">x</mj-text>'), 'mjml-refused', { near: /colour/ }],
+    [mjml('<mj-text font-family="{{font}}">x</mj-text>'), 'no-value-here', { near: /font/ }],
+    [mjml('<mj-button href="{{link}}">x</mj-button>'), 'address-unsafe'],
+    [mjml('<mj-raw><script>x</script></mj-raw>'), 'element-refused'],
+    [mjml('<mj-text>x</mj-text>'.repeat(2500)), 'mjml-too-large'],
+  ]
+  for (const [html, rule, more] of refused) {
+    t.match(await faultOf({ html, htmlFormat: 'mjml' }), { rule, ...more }, html.slice(0, 120))
+  }
+})
+
+t.test('the variables of a template are what it needs: no helpers, items, names or conditions', async (t) => {
+  const variablesOf = async (content: string, html?: string) =>
+    (await programOf({ content, ...(html === undefined ? {} : { html }) })).variables
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['{{b}} {{a}} {{b}} {{a.c}} {{this.d}} {{./e}} {{[odd name]}}', ['b', 'a', 'a.c', 'd', 'e', 'odd name']],
+    [
+      '{{#each items}}{{name}} {{this}} {{@index}} {{@key}} {{../outer}} {{@root.top}}{{/each}}',
+      ['items', 'outer', 'top'],
+    ],
+    ['{{#each items as |item at|}}{{item.name}} {{at}} {{this.item}} {{other}}{{/each}}', ['items']],
+    ['{{#with user as |one|}}{{name}} {{one.name}}{{../city}}{{/with}}', ['user', 'city']],
+    ['{{#if deal}}{{deal}} {{deal.end}} {{shop}}{{else}}{{deal}}{{price}}{{/if}}', ['shop', 'deal', 'price']],
+    ['{{#unless deal}}{{price}}{{else}}{{deal}}{{/unless}}', ['price']],
+    ['{{#if a}}x{{else if b}}{{b}}{{c}}{{/if}}{{b}}', ['c', 'b']],
+    ['{{lookup map key}} {{safeUrl (lookup urls "home")}}', ['map', 'key', 'urls']],
+    ['{{this}} {{.}} plain', []],
+  ]
+  for (const [text, variables] of cases) t.same(await variablesOf(text), variables, text)
+  t.same(await variablesOf('{{b}}', '<p>{{a}}{{b}}</p>'), ['b', 'a'], 'of all parts')
+})

@@ -1,0 +1,82 @@
+/** The thread that compiles: it is one, it can be ended, and the event loop does not wait for it. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { Compiler } from '../src/compile/compiler.ts'
+import type { TemplateSource } from '../src/compile/source.ts'
+
+const source = (content: string, html: string | null = null): TemplateSource => ({
+  ...{ subject: '', content, html },
+  htmlFormat: html === null ? null : 'mjml',
+})
+const heavy = source(
+  '',
+  `<mjml><mj-body>${'<mj-section><mj-column><mj-text>x</mj-text></mj-column></mj-section>'.repeat(2_900)}</mj-body></mjml>`,
+)
+const refusalOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'compiled',
+    (error: unknown) => error,
+  )
+
+t.test('what takes longer than its deadline ends there, and the next one is not held up', async (t) => {
+  const clock = manualClock(0)
+  const compiler = new Compiler(clock, () => 10_000)
+  t.teardown(() => compiler.stop())
+  const late = refusalOf(compiler.compile(heavy))
+  const next = compiler.compile(source('{{name}}'))
+  await clock.advance(10_000)
+  t.match(await late, { code: '400', reason: 'template.compile-timeout', message: /10 s/ })
+  t.match(await next, { variables: ['name'] })
+})
+
+t.test('a large template does not hold the event loop', async (t) => {
+  const compiler = new Compiler(manualClock(0), () => 60_000)
+  t.teardown(() => compiler.stop())
+  await compiler.compile(source('x'))
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  const begun = performance.now()
+  t.match(await refusalOf(compiler.compile(heavy)), {
+    reason: 'template.source-refused',
+    data: { fault: { rule: 'mjml-too-large' } },
+  })
+  const took = performance.now() - begun
+  delay.disable()
+  t.comment(`compiled for ${took.toFixed(0)} ms; the longest delay of the loop was ${(delay.max / 1e6).toFixed(0)} ms`)
+  t.ok(delay.max / 1e6 < took / 2, 'the loop turns while the thread works')
+})
+
+t.test('no more wait than the queue holds, and a refused source leaves the thread to the next', async (t) => {
+  const compiler = new Compiler(manualClock(0), () => 60_000)
+  t.teardown(() => compiler.stop())
+  const waiting = Array.from({ length: 8 }, (_, index) =>
+    refusalOf(compiler.compile(source(index === 0 ? '{{{x}}}' : '{{x}}'))),
+  )
+  t.throws(() => compiler.compile(source('x')), { message: /Too many templates/ })
+  const [first, ...rest] = await Promise.all(waiting)
+  t.match(first, { code: '400', reason: 'template.source-refused', message: /content:1:1/ })
+  t.same(rest, Array(7).fill('compiled'))
+})
+
+t.test('a thread that nobody needs ends, and a stop ends what is under way', async (t) => {
+  let threads = 0
+  const countThread = () => {
+    threads += 1
+  }
+  subscribe('worker_threads', countThread)
+  t.teardown(() => unsubscribe('worker_threads', countThread))
+  const clock = manualClock(0)
+  const compiler = new Compiler(clock, () => 60_000)
+  await compiler.compile(source('x'))
+  await compiler.compile(source('x'))
+  t.equal(threads, 1, 'two compilations share one')
+  await clock.advance(30_000)
+  t.match(await compiler.compile(source('{{y}}')), { variables: ['y'] })
+  t.equal(threads, 2)
+  const cut = refusalOf(compiler.compile(heavy))
+  await new Promise(setImmediate)
+  await compiler.stop()
+  t.match(await cut, { message: /ended without an answer/ })
+})

@@ -1,0 +1,222 @@
+/** A compiled template means what Handlebars means by its source, and does no more than the limits allow. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import Handlebars from 'handlebars'
+import t from 'tap'
+import { parseSource } from '../src/compile/parse.ts'
+import type { TemplateValue } from '../src/contract.ts'
+import { asItIs, Budget, escapeHtml, renderLimits, renderProgram } from '../src/render/render-program.ts'
+import { plainVariables, type Variables, valueLimits } from '../src/render/values.ts'
+
+const render = (source: string, variables: Variables, encode = escapeHtml) =>
+  renderProgram(parseSource(source, 'content'), plainVariables(variables), encode, new Budget())
+
+const engine = Handlebars.create()
+engine.unregisterHelper('log')
+const byHandlebars = (source: string, variables: Variables) =>
+  engine.compile(source)(structuredClone(variables), {
+    allowProtoPropertiesByDefault: false,
+    allowProtoMethodsByDefault: false,
+  })
+
+const names = ['a', 'b', 'items', 'user'] as const
+const text = fc.constantFrom('', 'x', '<b> & "q" \'s\' `t` = z', 'line\nline', '中文 🔑', '{{a}}', '$&')
+const scalar = fc.oneof(text, fc.integer({ min: -2, max: 2 }), fc.boolean(), fc.constant(null))
+const member = fc.letrec<{ value: TemplateValue }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    scalar,
+    // Handlebars prints objects as "[object Object]" and items of lists by JavaScript's rules: left to tests of their own.
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...names), tie('value'), { maxKeys: 3 }),
+  ),
+})).value
+const variables = fc.dictionary(fc.constantFrom(...names), member, { maxKeys: 4 })
+
+const path = fc
+  .tuple(
+    fc.constantFrom('', './', 'this.'),
+    fc.array(fc.constantFrom(...names, 'length', 'constructor', '__proto__'), { minLength: 1, maxLength: 2 }),
+  )
+  .map(([from, parts]) => `${from}${parts.join('.')}`)
+/** Only what is no object is printed: see above. */
+const printed = fc.oneof(
+  path.map((one) => `{{#if (lookup ${one} "a")}}o{{else}}{{lookup ${one} "length"}}{{/if}}`),
+  fc.constantFrom('{{a.length}}', '{{lookup "text" 0}}'),
+)
+const template = fc.letrec<{ part: string }>((tie) => ({
+  part: fc.oneof(
+    { maxDepth: 3 },
+    text.filter((one) => !one.includes('{{')),
+    fc.constant('\n  '),
+    printed,
+    fc
+      .tuple(fc.constantFrom('if', 'unless', 'each', 'with'), path, tie('part'), tie('part'))
+      .map(([block, of, body, otherwise]) => `{{#${block} ${of}}}${body}{{else}}${otherwise}{{/${block}}}`),
+    fc
+      .tuple(path, tie('part'))
+      .map(([of, body]) => `{{#each ${of}}}{{@index}}{{@key}}{{@first}}{{@last}}${body}{{/each}}`),
+    fc
+      .tuple(path, tie('part'))
+      .map(([of, body]) => `\n{{~#each ${of} as |item at|}}{{at}}{{item.length}}{{this.length}}${body}{{~/each~}}\n`),
+    fc.tuple(path, path, tie('part')).map(([one, other, body]) => `{{#if ${one}}}x{{else if ${other}}}${body}{{/if}}`),
+    fc.tuple(tie('part'), tie('part')).map(([one, other]) => `${one}${other}`),
+  ),
+})).part
+
+t.test('what is rendered is what Handlebars renders', async (t) => {
+  fc.assert(
+    fc.property(template, variables, (source, values) => {
+      assert.equal(render(source, values), byHandlebars(source, values))
+    }),
+    { numRuns: 400 },
+  )
+  const cases: readonly (readonly [string, Variables])[] = [
+    ['{{a}}|{{b}}', { a: '<i> & "x" \'y\' `z` =', b: 0 }],
+    ['{{a}}{{b}}{{c}}{{d}}', { a: true, b: false, c: null }],
+    [
+      '{{#each list}}{{#each this}}{{../../name}}{{/each}}{{/each}}',
+      {
+        list: [
+          [1, 2],
+          [3, 4],
+        ],
+        name: 'n',
+      },
+    ],
+    [
+      '{{#each list as |one|}}{{#each one as |two at|}}{{one.length}}{{two}}{{at}}{{/each}}{{/each}}',
+      { list: [['p', 'q']] },
+    ],
+    [
+      '{{#with user as |u|}}{{u.name}} {{name}} {{../title}} {{@root.title}}{{/with}}',
+      { user: { name: 'Ada' }, title: 'T' },
+    ],
+    ['{{#each map}}{{@key}}={{this}};{{/each}}', { map: { x: 1, y: 2 } }],
+    ['{{#each list}}{{this}}{{#unless @last}}, {{/unless}}{{/each}}', { list: ['a', 'b', 'c'] }],
+    ['{{a}},{{list}}', { a: '1', list: [1, 'b', null, [2]] }],
+    ['\\{{a}} {{! comment }}{{!-- {{a}} --}}x', { a: 1 }],
+    ['{{#if a}}\n  yes\n{{else}}\n  no\n{{/if}}\nend', { a: true }],
+    ['a  {{~a~}}  b', { a: 'x' }],
+    ['{{[odd name]}} {{user.[first name]}}', { 'odd name': 1, user: { 'first name': 2 } }],
+    ['{{#with zero}}z{{else}}e{{/with}}{{#if zero}}z{{else}}e{{/if}}', { zero: 0 }],
+    ['{{^if a}}no{{/if}}', { a: false }],
+  ]
+  t.equal(render('{{a}}', { a: '<&>' }, asItIs), '<&>', 'plain text is not escaped')
+  for (const [source, values] of cases) t.equal(render(source, values), byHandlebars(source, values), source)
+})
+
+t.test('no path reaches a prototype, a function or anything that was not given', async (t) => {
+  const reaching = [
+    'constructor.name',
+    '__proto__',
+    '__proto__.a',
+    'a.constructor',
+    'a.toString',
+    'hasOwnProperty',
+    'a.__proto__.x',
+  ]
+  for (const path of reaching) t.equal(render(`[{{${path}}}{{lookup this "constructor"}}]`, { a: 'text' }), '[]', path)
+  t.equal(render('{{lookup a "__proto__"}}{{#each __proto__}}x{{/each}}', { a: {} }), '')
+  t.equal(render('{{__proto__}}', JSON.parse('{"__proto__": "own"}')), 'own', 'an own member of that name is a value')
+  t.equal(render('{{o}}', { o: { a: 1 } }), '', 'an object prints nothing')
+})
+
+function refusalOf(variables: Variables): unknown {
+  try {
+    return plainVariables(variables)
+  } catch (error) {
+    return error
+  }
+}
+
+t.test('only JSON goes in', async (t) => {
+  class Account {
+    name = 'Ada'
+    get secret() {
+      return 'never'
+    }
+  }
+  let called = false
+  const refused: readonly unknown[] = [
+    () => {
+      called = true
+      return 'x'
+    },
+    new Date(0),
+    new Map([['a', 1]]),
+    new Account(),
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    10n,
+    Symbol('s'),
+  ]
+  for (const value of refused) {
+    const variables = { fine: 1, wrong: { deep: [value] } } as unknown as Variables
+    t.match(refusalOf(variables), { code: '400', reason: 'template.value-refused', data: { name: 'wrong' } })
+  }
+  t.notOk(called, 'a function is not called')
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = cycle
+  t.match(refusalOf(cycle as Variables), { reason: 'template.value-refused' })
+  t.match(refusalOf({ a: 'x'.repeat(valueLimits.characters) }), { reason: 'template.value-refused' })
+  t.match(refusalOf({ a: Array(valueLimits.values).fill(1) }), { reason: 'template.value-refused' })
+  t.same(
+    { ...plainVariables({ a: undefined, b: 1 } as unknown as Variables) },
+    { b: 1 },
+    'undefined is left out, as in JSON',
+  )
+})
+
+t.test('safeUrl lets addresses through that only lead somewhere', async (t) => {
+  const cases = [
+    ['https://a.b/c?d=1&e=2', 'https://a.b/c?d=1&e=2'],
+    ['http://a.b', 'http://a.b/'],
+    ['mailto:a@b.c', 'mailto:a@b.c'],
+    ['tel:+8613800000000', 'tel:+8613800000000'],
+    ['HTTPS://A.B', 'https://a.b/'],
+    ['javascript:alert(1)', '#'],
+    [' java\nscript:alert(1)', '#'],
+    ['\u0001javascript:alert(1)', '#'],
+    ['data:text/html,x', '#'],
+    ['vbscript:x', '#'],
+    ['file:///etc/hostname', '#'],
+    ['//a.b', '#'],
+    ['/path', '#'],
+    ['', '#'],
+    [`https://a.b/${'x'.repeat(3000)}`, '#'],
+  ] as const
+  for (const [given, wanted] of cases)
+    t.equal(render('{{safeUrl u}}', { u: given }, asItIs), wanted, given.slice(0, 40))
+  t.equal(
+    render('<a href="{{safeUrl u}}">', { u: 'https://a.b/?x="><script>' }),
+    '<a href="https://a.b/?x&#x3D;%22%3E%3Cscript%3E">',
+  )
+  t.equal(render('{{safeUrl u}}{{safeUrl list}}', {}), '##')
+})
+
+t.test('work and output are bounded, whatever is given', async (t) => {
+  const list = Array.from({ length: 9_000 }, () => 1)
+  const tooMuch = { name: 'RenderedTooMuch' }
+  const slow = (source: string, variables: Variables) => {
+    const begun = performance.now()
+    t.throws(() => render(source, variables), tooMuch, source)
+    return performance.now() - begun
+  }
+  const times = [
+    slow('{{#each l}}{{#each ../l}}x{{/each}}{{/each}}', { l: list }),
+    slow('{{#each l}}{{#each ../l}}{{/each}}{{/each}}', { l: list }),
+    slow('{{#each l}}{{#each @root.l}}{{#each @root.l}}{{#each @root.l}}{{/each}}{{/each}}{{/each}}{{/each}}', {
+      l: list,
+    }),
+    slow('{{#each l}}{{@root.t}}{{/each}}', { l: list, t: 'x'.repeat(120_000) }),
+    slow('{{#each l}}{{@root.l}}{{/each}}', { l: list }),
+    slow('{{#each l}}{{@root.t}}{{/each}}', { l: list, t: '&'.repeat(120_000) }),
+    slow(`{{#each l}}${'y'.repeat(20_000)}{{/each}}`, { l: list }),
+  ]
+  t.comment(`the slowest took ${Math.max(...times).toFixed(1)} ms`)
+  t.equal(render('{{#each l}}x{{/each}}', { l: list }).length, list.length)
+  const fifth = 'x'.repeat(renderLimits.characters / 5)
+  t.equal(render('{{t}}{{t}}{{t}}{{t}}{{t}}', { t: fifth }).length, renderLimits.characters)
+  t.throws(() => render('{{t}}{{t}}{{t}}{{t}}{{t}}!', { t: fifth }), tooMuch)
+})

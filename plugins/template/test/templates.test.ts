@@ -1,0 +1,199 @@
+import { database } from '@plinth/database'
+import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import t, { type Test } from 'tap'
+import { path, startTemplates } from './fixtures/product.ts'
+
+onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t: Test, db) => {
+  const { save, templates, call, running, server } = await startTemplates(t, db)
+
+  await t.test('[N-020 N-021 N-022 partly: the lookup] code, channel and language decide', async (t) => {
+    const make = (channel: string, locale: string) =>
+      save({ code: 'order.paid', channel, locale, content: `${channel} ${locale} {{name}}` })
+    const found = async (channel: string, locale?: string, code = 'order.paid') =>
+      (await templates.render({ code, channel, locale, variables: { name: 'Ada' } }))?.content
+    t.equal(await found('mail', 'en'), undefined, 'nothing is there')
+    await make('all', 'en')
+    t.equal(await found('mail', 'en'), 'all en Ada', 'the one for all channels')
+    await make('mail', 'en')
+    t.equal(await found('mail', 'en'), 'mail en Ada', 'the own one of the channel wins')
+    t.equal(await found('sms', 'en'), 'all en Ada')
+    await make('all', 'zh-Hans-CN')
+    t.equal(await found('mail', 'zh-Hans-CN'), 'all zh-Hans-CN Ada', 'a language that is read comes before a channel')
+    t.equal(await found('mail', 'ZH-hans-cn'), 'all zh-Hans-CN Ada')
+    t.equal(await found('mail', 'zh'), 'all zh-Hans-CN Ada', 'the same language elsewhere')
+    await make('all', 'zh')
+    t.equal(await found('mail', 'zh-TW'), 'all zh Ada', 'the language alone comes before another region')
+    t.equal(await found('mail', 'fr'), 'mail en Ada', 'the default language')
+    t.equal(await found('mail', 'no language'), 'mail en Ada')
+    t.equal(await found('mail'), 'mail en Ada')
+    t.equal(await found('mail', 'en', 'order'), undefined)
+    t.equal(await found('mail', 'en', 'ORDER.PAID'), undefined, 'codes are compared as they are')
+    await save({ code: 'only.french', locale: 'fr' })
+    t.equal(await found('mail', 'en', 'only.french'), undefined, 'no language that nobody asked for')
+    await save({ code: 'off', enabled: false })
+    t.equal(await found('mail', 'en', 'off'), undefined, 'one that is not in use')
+  })
+
+  await t.test(
+    '[N-024 partly: the variables] subject and text are not escaped, HTML is, and what is missing is named',
+    async (t) => {
+      await save({
+        code: 'welcome',
+        subject: 'Hello {{name}}',
+        content: 'Dear {{name}}, {{#if gift}}take {{gift}}{{/if}} {{shop.title}}',
+        html: '<p title="{{name}}">{{name}} <a href="{{safeUrl link}}">x</a></p>',
+        htmlFormat: 'html',
+      })
+      const variables = { name: '<Ada> & "co"\r\nBcc: x@y.z', link: 'javascript:alert(1)' }
+      const rendered = await templates.render({ code: 'welcome', channel: 'mail', variables })
+      t.match(rendered, {
+        template: {
+          code: 'welcome',
+          channel: 'all',
+          locale: 'en',
+          version: 1,
+          variables: ['name', 'shop.title', 'link'],
+        },
+        subject: 'Hello <Ada> & "co" Bcc: x@y.z',
+        content: 'Dear <Ada> & "co"\r\nBcc: x@y.z,  ',
+        missingVariables: ['shop.title'],
+      })
+      t.equal(
+        rendered?.html,
+        '<p title="&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z">&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z <a href="#">x</a></p>',
+      )
+      const given = { name: 'n', link: 'https://a.b', shop: { title: null } }
+      t.same((await templates.render({ code: 'welcome', channel: 'x', variables: given }))?.missingVariables, [])
+      t.same((await templates.find({ code: 'welcome', channel: 'x' }))?.variables, ['name', 'shop.title', 'link'])
+      const refusalOf = (code: string, variables: Parameters<typeof templates.render>[0]['variables']) =>
+        templates.render({ code, channel: 'x', variables }).catch((error: unknown) => error)
+      t.match(await refusalOf('welcome', { name: 'x'.repeat(200_000) }), {
+        code: '400',
+        reason: 'template.value-refused',
+      })
+      await save({ code: 'long', content: '{{#each l}}{{@root.t}}{{/each}}' })
+      t.match(await refusalOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
+        ...{ code: '400', reason: 'template.output-too-large', data: { code: 'long' } },
+      })
+    },
+  )
+
+  await t.test('what a template renders follows each change at once', async (t) => {
+    const { id } = await save({ code: 'news', content: 'one' })
+    const rendered = async () => (await templates.render({ code: 'news', channel: 'mail', variables: {} }))?.content
+    t.equal(await rendered(), 'one')
+    const changed = await call('PUT', `${path}/${id}`, { subject: 's', content: 'two', version: 1 })
+    t.match(changed, {
+      code: '200',
+      data: { id, version: 2, content: 'two', code: 'news', html: null, htmlFormat: null },
+    })
+    t.equal(await rendered(), 'two')
+    // As another instance changes it.
+    await running.service(database).execute(`update message_template set enabled = ? where id = ?`, [false, id])
+    t.equal(await rendered(), undefined)
+  })
+
+  await t.test('E-15: a change says from which version it starts, and a conflict says what stands there', async (t) => {
+    const { id } = await save({ code: 'versions' })
+    const put = (version: number) => call('PUT', `${path}/${id}`, { subject: 's', content: 'c', version })
+    const conflict = {
+      code: '409',
+      data: { reason: 'template.version-conflict', currentVersion: 2, updatedBy: 'admin', updatedAt: String },
+    }
+    t.match(await call('PUT', `${path}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
+    const answers = await Promise.all([put(1), put(1)])
+    t.same(answers.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
+    t.match(
+      answers.find(({ code }) => code === '409'),
+      conflict,
+    )
+    t.match(await put(1), conflict)
+    t.match(await call('DELETE', `${path}/${id}?version=1`), conflict)
+    t.match(await call('DELETE', `${path}/${id}?version=2`), { code: '200', data: null })
+    t.match(await call('DELETE', `${path}/${id}`), { code: '404', data: { reason: 'template.unknown' } })
+    t.match(await put(2), { code: '404' })
+    t.match(await call('GET', `${path}/${id}`), { code: '404' })
+  })
+
+  await t.test('what is refused is not stored', async (t) => {
+    const create = (template: object, locale?: string) =>
+      call('POST', path, { code: 'bad', channel: 'all', locale: 'en', subject: 's', content: 'c', ...template }, locale)
+    t.match(await create({ html: '<a href="{{x}}">', htmlFormat: 'html' }, 'zh-CN'), {
+      code: '400',
+      message: /html:1:10.*safeUrl/,
+      data: {
+        reason: 'template.source-refused',
+        fault: { field: 'html', rule: 'address-unsafe', line: 1, column: 10, near: '{{x}}' },
+      },
+    })
+    t.match(await create({ html: '<mjml><mj-body><mj-raw>{{#each', htmlFormat: 'mjml' }), { code: '400' })
+    t.match(await create({ html: '<p>x</p>' }), { code: '400', data: { reason: 'template.html-format' } })
+    t.match(await create({ htmlFormat: 'html' }), { code: '400', data: { reason: 'template.html-format' } })
+    t.match(await create({ locale: 'x y' }), { code: '400', data: { reason: 'template.locale-invalid' } })
+    for (const bad of [
+      { code: 'UPPER' },
+      { channel: '' },
+      { subject: 'two\nlines' },
+      { content: 'nul\0' },
+      { content: 'x'.repeat(20_001) },
+    ]) {
+      t.match(await create(bad), { code: '400' }, JSON.stringify(bad).slice(0, 40))
+    }
+    t.match((await call('GET', `${path}?code=bad`)).data, { total: 0 })
+    await save({ code: 'taken', locale: 'zh-cn' })
+    t.match(await create({ code: 'taken', locale: 'zh-CN' }), { code: '409', data: { reason: 'template.taken' } })
+  })
+
+  await t.test('the list filters, and has no bodies', async (t) => {
+    const html =
+      '<mjml><mj-body><mj-section><mj-column><mj-text>{{who}}</mj-text></mj-column></mj-section></mj-body></mjml>'
+    const { id } = await save({
+      code: 'listed.one',
+      channel: 'mail',
+      locale: 'de',
+      subject: 'Über {{who}}',
+      html,
+      htmlFormat: 'mjml',
+    })
+    const list = async (query: string) => (await call('GET', `${path}?${query}`)).data
+    const { items, total } = await list('code=listed.one')
+    t.equal(total, 1)
+    t.match(items, [
+      { id, channel: 'mail', locale: 'de', htmlFormat: 'mjml', variables: ['who'], version: 1, updatedBy: 'admin' },
+    ])
+    t.notMatch(Object.keys(items[0]), ['html'])
+    t.notHas(items[0], { content: String, compiled: String, html: String })
+    for (const query of ['channel=mail&locale=de', 'locale=DE', 'keyword=STED.on', 'keyword=BER%20%7B&enabled=true']) {
+      t.match(await list(query), { total: 1, items: [{ id }] }, query)
+    }
+    t.match(await list('locale=de&enabled=false'), { total: 0 })
+    t.match((await call('GET', `${path}/${id}`)).data, { id, html, content: 'c' })
+    const { next } = await list('size=1')
+    t.match(await list(`size=1&cursor=${next}`), { items: [{}], total: null })
+  })
+
+  await t.test('every change is in the audit', async (t) => {
+    const { id } = await save({ code: 'audited' })
+    await call('DELETE', `${path}/${id}`)
+    const audits = (await call('GET', `/api/v1/admin/iam/audits?targetType=template&targetId=${id}`)).data.items
+    t.match(audits, [{ action: 'template.delete' }, { action: 'template.create', summary: { code: 'audited' } }])
+    t.match((await server.inject(path)).json(), { code: '401' }, 'nobody reads them without an account')
+  })
+
+  await t.test('each filter of the list and each lookup is a walk of an index', async (t) => {
+    const sql = running.service(database)
+    const watched = watchStatements(sql, 'message_template')
+    const expected: readonly (readonly [string, string])[] = [
+      ['code=listed.one', 'message_template_code_id_index'],
+      ['channel=mail', 'message_template_channel_id_index'],
+      ['locale=de', 'message_template_locale_id_index'],
+      ['enabled=false', 'message_template_enabled_id_index'],
+    ]
+    for (const [query, index] of expected) {
+      const plans = await watched.plansOf(() => call('GET', `${path}?${query}&count=none`))
+      t.match(plans, [{ indexes: [index], sorts: false, scans: [] }], query)
+    }
+    const plans = await watched.plansOf(() => templates.find({ code: 'listed.one', channel: 'mail', locale: 'de' }))
+    t.match(plans[0], { scans: [], indexes: [/^message_template_code_/] })
+  })
+})
