@@ -108,11 +108,13 @@ t.test(
 
 /** Who cannot do without a plugin; nobody where it is not named. */
 const dependantsOf: Readonly<Record<string, readonly string[]>> = {
+  'async-task': ['notification.rules'],
   database: [
     'async-task',
     'events',
     'iam',
     'install',
+    'notification.rules',
     'open-platform',
     'quickstart-cleanup',
     'scheduler',
@@ -127,12 +129,13 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'idempotency',
     'install',
     'notification.inbox',
+    'notification.rules',
     'open-platform',
     'quickstart-cleanup',
     'social',
     'system-config.admin',
   ],
-  iam: ['install', 'notification.inbox', 'open-platform'],
+  iam: ['install', 'notification.inbox', 'notification.rules', 'open-platform'],
   'notification.inbox': ['notification-channels.database'],
   'system-config': ['iam.verification', 'idempotency', 'install', 'social', 'system-config.admin'],
   'outgoing-http': ['sms', 'social'],
@@ -145,6 +148,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'notification-channels.memory',
     'notification-channels.sms',
     'notification-channels.social',
+    'notification.rules',
   ],
   'notification-channels.log': ['notification'],
   'rate-limit': [
@@ -212,6 +216,7 @@ t.test('calls that create take idempotency keys, and the API description says wh
     'post /api/v1/admin/iam/users',
     'post /api/v1/admin/open-platform/apps',
     'post /api/v1/admin/open-platform/apps/{id}/rotate-secret',
+    'post /api/v1/notification-rules',
     'post /api/v1/notifications/send',
   ]
   t.same(

@@ -11,6 +11,7 @@ import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import notification from '@plinth/notification'
 import inbox from '@plinth/notification/inbox'
+import notificationRules from '@plinth/notification/rules'
 import databaseChannel from '@plinth/notification-channels/database'
 import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
@@ -46,6 +47,7 @@ export default defineProduct({
     install,
     notification,
     inbox,
+    notificationRules,
     databaseChannel,
     logChannel,
     memoryChannel,

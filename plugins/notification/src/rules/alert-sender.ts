@@ -1,0 +1,80 @@
+import type { Identity, Principal } from '@plinth/iam'
+import { isBusinessError, type Logger } from '@plinth/kernel'
+import type { EnqueueOptions, MessageDraft } from '../contract.ts'
+
+/** A due alert on its way (document 2, "Notification rule"): what the rule decided, with the data scope under which it is sent. */
+export interface AlertCommand {
+  readonly channels: readonly string[]
+  readonly recipientUserIds: readonly number[]
+  readonly code: string
+  readonly subject: string
+  readonly content: string
+  readonly locale: string | undefined
+  readonly dedupeKey: string
+  readonly variables: Readonly<Record<string, string | number | boolean | null>>
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly scope: Principal
+}
+
+/**
+ * The data scope of messages that rules send: a named one of the product, which reaches everybody (decision A5). Who may receive
+ * what was decided when an operator saved the rule.
+ */
+export const ruleScope: Principal = {
+  userId: 0,
+  username: 'notification-rules',
+  orgId: null,
+  sessionId: 0,
+  roles: [],
+  isSuperAdmin: false,
+  permissions: new Set(),
+  dataScope: 'all',
+  can: () => false,
+}
+
+export interface SenderParts {
+  /** The facade's. */
+  readonly enqueue: (draft: MessageDraft, options: EnqueueOptions) => Promise<unknown>
+  readonly identity: Pick<Identity, 'assertInScope' | 'isInScope'>
+  readonly log: Logger
+}
+
+/** Checks the recipients of an alert against its data scope and hands it to the facade. */
+export class AlertSender {
+  readonly #parts: SenderParts
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Joins the transaction around it. Recipients out of scope, such as users who are gone, are left out and logged.
+   *
+   * @returns false when nobody is left
+   */
+  async send(command: AlertCommand): Promise<boolean> {
+    const { code, dedupeKey, channels, subject, content, locale, variables, attributes } = command
+    const userIds = await this.#inScope(command)
+    if (userIds.length === 0) return false
+    const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
+    const about = { ...attributes, dedupeKey, ruleCode: code }
+    const draft = { subject, content, variables, recipients, attributes: about }
+    await this.#parts.enqueue(locale === undefined ? draft : { ...draft, locale }, { channels })
+    return true
+  }
+
+  async #inScope({ code, scope, recipientUserIds }: AlertCommand): Promise<readonly number[]> {
+    const { identity, log } = this.#parts
+    try {
+      await identity.assertInScope(scope, recipientUserIds)
+      return recipientUserIds
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+    }
+    const within: number[] = []
+    for (const userId of recipientUserIds) if (await identity.isInScope(scope, userId)) within.push(userId)
+    const skipped = recipientUserIds.filter((userId) => !within.includes(userId))
+    log.warn({ code, scope: scope.username, skipped }, 'recipients of a notification rule are out of scope or gone')
+    return within
+  }
+}

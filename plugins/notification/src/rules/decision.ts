@@ -1,0 +1,59 @@
+import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent, RuleOutcome } from './contract.ts'
+
+/**
+ * Whether an event is sent, and to whom: document 2, "Rule resolution semantics", decisions B37 and B38. Pure: all that is known
+ * is in the arguments.
+ *
+ * - A rule that is switched off, or that nobody receives, sends nothing.
+ * - Threshold: the count must reach `thresholdCount`. Where the rule has a `thresholdWindowMs`, a count that was counted over a
+ *   longer or an unknown time is not believed, and nothing is sent.
+ * - Dedupe: nothing is sent less than `dedupeWindowMs` after the last message.
+ * - Escalation: `afterMs` after the first message that was not escalated the channels and recipients of the escalation are added.
+ *   It breaks the silence, and comes again no earlier than after its own window; without one, than after `afterMs`.
+ * - Silence: nothing else is sent less than `silenceWindowMs` after the last message.
+ */
+export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
+  const { dedupeKey, occurredAt } = event
+  const refuse = (outcome: RuleOutcome): RuleDecision => ({
+    ...{ shouldSend: false, outcome, dedupeKey },
+    channels: [],
+    recipientUserIds: [],
+  })
+  if (!rule.enabled) return refuse('disabled')
+  if (rule.recipientUserIds.length === 0) return refuse('no-recipients')
+  const { thresholdWindowMs, thresholdCount } = rule
+  if (thresholdWindowMs !== undefined && !(event.windowMs !== undefined && event.windowMs <= thresholdWindowMs)) {
+    return refuse('window-untrusted')
+  }
+  if (event.count < thresholdCount) return refuse('below-threshold')
+  if (isWithin(rule.dedupeWindowMs, occurredAt, state.lastSentAt)) return refuse('duplicate')
+  if (isEscalationDue(rule.escalation, occurredAt, state)) {
+    const channels = union(rule.channels, rule.escalation.channels)
+    const recipientUserIds = union(rule.recipientUserIds, rule.escalation.recipientUserIds)
+    return { shouldSend: true, outcome: 'escalated', channels, recipientUserIds, dedupeKey }
+  }
+  if (isWithin(rule.silenceWindowMs, occurredAt, state.lastSentAt)) return refuse('silenced')
+  const { channels, recipientUserIds } = rule
+  return { shouldSend: true, outcome: 'sent', channels, recipientUserIds, dedupeKey }
+}
+
+function isEscalationDue(
+  { enabled, afterMs, dedupeWindowMs = afterMs }: Escalation,
+  occurredAt: number,
+  { lastSentAt, unresolvedSince = lastSentAt, lastEscalatedAt }: AlertState,
+): boolean {
+  if (!enabled || afterMs === undefined || unresolvedSince === undefined) return false
+  return occurredAt - unresolvedSince >= afterMs && !isWithin(dedupeWindowMs, occurredAt, lastEscalatedAt)
+}
+
+const isWithin = (windowMs: number | undefined, moment: number, earlier: number | undefined) =>
+  windowMs !== undefined && earlier !== undefined && moment - earlier < windowMs
+
+const union = <T>(one: readonly T[], other: readonly T[]): readonly T[] => [...new Set([...one, ...other])]
+
+/** What is known of the alert when the decision was carried out. */
+export function stateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
+  if (!decision.shouldSend) return state
+  if (decision.outcome === 'escalated') return { lastSentAt: moment, lastEscalatedAt: moment, unresolvedSince: moment }
+  return { ...state, lastSentAt: moment, unresolvedSince: state.unresolvedSince ?? moment }
+}

@@ -1,0 +1,59 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+/** A rule as operations keep it, normalised. */
+export const StoredRule = defineEntity({
+  name: 'NotificationRule',
+  tableName: 'notification_rule',
+  indexes: [
+    { properties: ['enabled', 'id'] },
+    { properties: ['enabled', 'code', 'id'] },
+    { properties: ['createdAt', 'id'] },
+    { properties: ['enabled', 'createdAt', 'id'] },
+  ],
+  uniques: [{ properties: ['code'] }],
+  properties: {
+    id: column.primaryKey(),
+    code: column.text(128),
+    enabled: column.boolean(),
+    thresholdCount: column.integer(),
+    thresholdWindowMs: column.bigint().nullable(),
+    dedupeWindowMs: column.bigint().nullable(),
+    silenceWindowMs: column.bigint().nullable(),
+    channels: column.json<string[]>(),
+    recipientUserIds: column.json<number[]>(),
+    escalationEnabled: column.boolean(),
+    escalationAfterMs: column.bigint().nullable(),
+    escalationDedupeWindowMs: column.bigint().nullable(),
+    escalationChannels: column.json<string[]>(),
+    escalationRecipientUserIds: column.json<number[]>(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+    /** Name of who changed it last. */
+    updatedBy: column.text(128).nullable(),
+  },
+})
+export type StoredRule = InferEntity<typeof StoredRule>
+
+/** What is known of one alert: see alert-states.ts. Moments are milliseconds since the epoch, of the database. */
+export const StoredAlert = defineEntity({
+  name: 'NotificationRuleState',
+  tableName: 'notification_rule_state',
+  indexes: [{ properties: ['expiresAtMs', 'id'] }],
+  uniques: [{ properties: ['stateKey'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** SHA-256 of code and dedupe key. */
+    stateKey: column.text(64),
+    code: column.text(128),
+    dedupeKey: column.text(200),
+    counted: column.bigint(),
+    windowStartedAtMs: column.bigint(),
+    lastSentAtMs: column.bigint().nullable(),
+    unresolvedSinceMs: column.bigint().nullable(),
+    lastEscalatedAtMs: column.bigint().nullable(),
+    /** From then on the alert counts as over, and the next event begins another. */
+    expiresAtMs: column.bigint(),
+  },
+})

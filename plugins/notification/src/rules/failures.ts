@@ -1,0 +1,15 @@
+import { businessFailures } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+export const refusal = businessFailures('notification-rules', en['notification-rules'], {
+  'channel-unknown': '400',
+  'code-taken': '409',
+  'event-invalid': '400',
+  'ids-invalid': '400',
+  'too-many': '409',
+  unknown: '404',
+  'version-conflict': '409',
+})

@@ -1,0 +1,16 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin (document 2, "Authentication"; decision B41). */
+export const own = {
+  ruleView: 'notification:rule:view',
+  ruleCreate: 'notification:rule:create',
+  ruleUpdate: 'notification:rule:update',
+  ruleDelete: 'notification:rule:delete',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  { code: own.ruleView, displayName: { en: 'View notification rules', 'zh-CN': '查看通知规则' } },
+  { code: own.ruleCreate, displayName: { en: 'Create notification rules', 'zh-CN': '创建通知规则' } },
+  { code: own.ruleUpdate, displayName: { en: 'Change notification rules', 'zh-CN': '修改通知规则' } },
+  { code: own.ruleDelete, displayName: { en: 'Delete notification rules', 'zh-CN': '删除通知规则' } },
+]

@@ -1,0 +1,60 @@
+import { asyncTasks } from '@plinth/async-task'
+import { database } from '@plinth/database'
+import { http, metrics } from '@plinth/http'
+import { i18n } from '@plinth/i18n'
+import { identity } from '@plinth/iam'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { notification } from '../contract.ts'
+import { AlertSender } from './alert-sender.ts'
+import { AlertStates } from './alert-states.ts'
+import { config } from './config.ts'
+import { notificationRules } from './contract.ts'
+import { StoredAlert, StoredRule } from './entities.ts'
+import { messages } from './failures.ts'
+import { createRules } from './migrations/0001-create-rules.ts'
+import { permissions } from './permissions.ts'
+import { purge } from './purge-task.ts'
+import { RaisedEvents } from './raised-events.ts'
+import { RuleCache } from './rule-cache.ts'
+import { ruleExport, ruleExporter } from './rule-export.ts'
+import { ruleMetrics } from './rule-metrics.ts'
+import { ruleRoutes } from './rule-routes.ts'
+import { Rules } from './rules.ts'
+
+/** Rule-based alerts: who is told of which event, and how often (document 2, "Notification rule"). */
+export default definePlugin({
+  id: 'notification.rules',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: {
+    ...{ kernel, database, http, identity, notification, asyncTasks },
+    ...{ i18n: optional(i18n), metrics: optional(metrics) },
+  },
+  provides: [notificationRules],
+  config,
+  permissions,
+  migrations: [createRules],
+  entities: [StoredRule, StoredAlert],
+  scheduledTasks: [purge],
+  messages,
+  setup({ services, config, clock, log, provide, onStop }) {
+    const { kernel, database: db, http, identity, notification, asyncTasks: tasks, i18n, metrics } = services
+    const cache = new RuleCache((code) => rules.findByCode(code), clock)
+    const rules = new Rules({ db, clock, identity, notification, kernel, changed: () => cache.clear() })
+    const judged = metrics && ruleMetrics(metrics)
+    if (judged !== undefined) onStop(judged.stop)
+    const events = new RaisedEvents({
+      ...{ db, rules: cache, notification, log },
+      states: new AlertStates(db, clock),
+      sender: new AlertSender({
+        ...{ identity, log },
+        enqueue: async (draft, options) => db.afterCommit(async () => void (await notification.send(draft, options))),
+      }),
+      quietMs: () => config.get('platform.notification.rules.quiet-period'),
+      count: (outcome) => judged?.count(outcome),
+    })
+    provide(notificationRules, events)
+    tasks.handle(ruleExport, ruleExporter(rules, i18n))
+    http.addRoutes(ruleRoutes, { rules, tasks, i18n })
+  },
+})

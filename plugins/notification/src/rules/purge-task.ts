@@ -1,0 +1,14 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import type { Database } from '@plinth/database'
+import type { ServiceRef } from '@plinth/kernel'
+import type { config } from './config.ts'
+
+type Uses = { requires: { database: ServiceRef<Database> }; config: typeof config }
+
+/** Removes what is known of alerts that are over. */
+export const purge = purgeTask<Uses>('platform.notification.rules', {
+  displayName: { en: 'Remove alerts that are over', 'zh-CN': '清理已结束的告警' },
+  old: ({ clock }) => [
+    { ...olderThan('notification_rule_state', 'expires_at_ms', clock.now()), orderBy: 'expires_at_ms, id' },
+  ],
+})

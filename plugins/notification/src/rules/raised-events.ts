@@ -1,0 +1,134 @@
+import type { Database } from '@plinth/database'
+import type { Logger } from '@plinth/kernel'
+import type { Notification } from '../contract.ts'
+import { type AlertSender, ruleScope } from './alert-sender.ts'
+import type { AlertStates } from './alert-states.ts'
+import type {
+  NotificationRule,
+  NotificationRules,
+  RaisedEvent,
+  RuleDecision,
+  RuleEvent,
+  RuleOutcome,
+} from './contract.ts'
+import { decide, stateAfter } from './decision.ts'
+import { refusal } from './failures.ts'
+import { longestCode, ruleCodePattern } from './normalize.ts'
+import type { RuleCache } from './rule-cache.ts'
+import { alertTexts, categoryOf } from './rule-templates.ts'
+
+const ruleCode = new RegExp(ruleCodePattern)
+const longestKey = 200
+/** Events that a caller may report at a time. */
+const largestCount = 1_000_000
+
+export interface RaisedEventsParts {
+  readonly db: Database
+  readonly rules: RuleCache
+  readonly states: AlertStates
+  readonly sender: AlertSender
+  readonly notification: Pick<Notification, 'channels'>
+  /** Milliseconds without an event after which an alert is over. */
+  readonly quietMs: () => number
+  readonly count: (outcome: RuleOutcome) => void
+  readonly log: Logger
+}
+
+/** Judges events by the rules of their codes. */
+export class RaisedEvents implements NotificationRules {
+  readonly #parts: RaisedEventsParts
+
+  constructor(parts: RaisedEventsParts) {
+    this.#parts = parts
+  }
+
+  async raise(event: RaisedEvent): Promise<RuleDecision> {
+    const { code, dedupeKey = code } = event
+    assertFit(event, dedupeKey)
+    const { db, rules, count, log } = this.#parts
+    const rule = await rules.find(code)
+    const judge = (heard: NotificationRule) => db.transactional(() => this.#judge(heard, event, dedupeKey))
+    const decision = rule === undefined ? refused('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
+    const { outcome } = decision
+    // What is rolled back did not happen.
+    db.afterCommit(() => {
+      count(outcome)
+      log.debug({ code, dedupeKey, outcome }, 'an event was judged by its notification rule')
+    })
+    return decision
+  }
+
+  /** In the transaction, under the lock of the alert. */
+  async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
+    const { states, sender, quietMs } = this.#parts
+    const { stateKey, nowMs, count, state } = await states.count(
+      rule,
+      dedupeKey,
+      raised.count ?? 1,
+      Math.max(quietMs(), longestWindow(rule)),
+    )
+    const event: RuleEvent = {
+      ...{ code: rule.code, dedupeKey, occurredAt: nowMs },
+      // Who counts says over which time; what is counted here is counted over the window of the rule.
+      ...(raised.count === undefined
+        ? { count, windowMs: rule.thresholdWindowMs }
+        : { count: raised.count, windowMs: raised.windowMs }),
+      attributes: raised.attributes ?? {},
+    }
+    const decision = this.#withLoadedChannels(rule, decide(rule, event, state))
+    if (!decision.shouldSend) return decision
+    const texts = alertTexts(rule.code)
+    const occurredAt = new Date(raised.occurredAt ?? nowMs).toISOString()
+    const isSent = await sender.send({
+      channels: decision.channels,
+      recipientUserIds: decision.recipientUserIds,
+      code: rule.code,
+      subject: raised.subject ?? texts.subject,
+      content: raised.content ?? texts.content,
+      locale: raised.locale,
+      dedupeKey,
+      variables: { code: rule.code, count: event.count, occurredAt, ...raised.variables },
+      attributes: { module: categoryOf(rule.code), event: rule.code, ...raised.attributes },
+      scope: ruleScope,
+    })
+    if (!isSent) return refused('no-recipients', dedupeKey)
+    await states.remember(stateKey, stateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)
+    return decision
+  }
+
+  /** A rule may name a channel whose plugin has gone: the others are told all the same. */
+  #withLoadedChannels({ code }: NotificationRule, decision: RuleDecision): RuleDecision {
+    if (!decision.shouldSend) return decision
+    const loaded = new Set(this.#parts.notification.channels().map((channel) => channel.code))
+    const channels = decision.channels.filter((channel) => loaded.has(channel))
+    if (channels.length === decision.channels.length) return decision
+    const missing = decision.channels.filter((channel) => !loaded.has(channel))
+    this.#parts.log.warn({ code, missing }, 'channels of a notification rule are not loaded')
+    return channels.length === 0 ? refused('no-channel', decision.dedupeKey) : { ...decision, channels }
+  }
+}
+
+const refused = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
+  ...{ shouldSend: false, outcome, dedupeKey },
+  ...{ channels: [], recipientUserIds: [] },
+})
+
+/** Nothing is counted for what is sent to nobody. */
+function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
+  if (!enabled) return refused('disabled', dedupeKey)
+  return recipientUserIds.length === 0 ? refused('no-recipients', dedupeKey) : undefined
+}
+
+function assertFit({ code, count = 1, windowMs = 1 }: RaisedEvent, dedupeKey: string): void {
+  const isKey = dedupeKey !== '' && [...dedupeKey].length <= longestKey && !/[\p{Cc}\p{Cs}]/u.test(dedupeKey)
+  const isCode = code.length <= longestCode && ruleCode.test(code)
+  const isCount = Number.isInteger(count) && count >= 1 && count <= largestCount
+  if (!isKey || !isCode || !isCount || !(windowMs > 0)) throw refusal('event-invalid', { data: { code } })
+}
+
+const longestWindow = ({ thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation }: NotificationRule) =>
+  Math.max(
+    ...[thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation.afterMs, escalation.dedupeWindowMs].map(
+      (ms) => ms ?? 0,
+    ),
+  )

@@ -1,0 +1,74 @@
+import { type CsvColumn, type TaskHandler, taskType } from '@plinth/async-task'
+import { line, Type } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
+import type { Static } from 'typebox'
+import type { StoredRule } from './entities.ts'
+import { own } from './permissions.ts'
+import { type RuleView, viewOfRule } from './rule-views.ts'
+import { mostRules, type Rules } from './rules.ts'
+
+/** Which rules; all without a member. */
+export const ruleFilter = {
+  enabled: Type.Optional(Type.Boolean()),
+  keyword: Type.Optional(line(100, { description: 'Part of the code.' })),
+}
+const params = Type.Object(ruleFilter)
+
+/** Export of rules as a private CSV file (document 2, `POST /notification-rules/export`). */
+export const ruleExport = taskType('notification-rule.export', {
+  displayName: { en: 'Export of notification rules', 'zh-CN': '导出通知规则' },
+  params,
+  readPermission: own.ruleView,
+})
+
+const pageSize = 200
+
+/** The rules of the filter in order of their codes, page by page. */
+async function* rulesOf(rules: Rules, filter: Static<typeof params>, signal: AbortSignal): AsyncGenerator<StoredRule> {
+  const orderBy = [{ property: 'code', direction: 'asc' } as const]
+  let after: Awaited<ReturnType<Rules['list']>>['next'] | undefined
+  while (after !== null) {
+    signal.throwIfAborted()
+    const window = { orderBy, size: pageSize, offset: 0, count: 'none' as const, ...(after ? { after } : {}) }
+    const page = await rules.list(filter, window)
+    yield* page.items
+    after = page.next
+  }
+}
+
+/** Members of a rule as columns, by the names that their titles have under `notification-rules.fields`. */
+const values: Readonly<Record<string, (rule: RuleView) => string | number | boolean | null>> = {
+  code: ({ code }) => code,
+  enabled: ({ enabled }) => enabled,
+  thresholdCount: ({ thresholdCount }) => thresholdCount,
+  thresholdWindow: ({ thresholdWindow }) => thresholdWindow,
+  dedupeWindow: ({ dedupeWindow }) => dedupeWindow,
+  silenceWindow: ({ silenceWindow }) => silenceWindow,
+  channels: ({ channels }) => channels.join(', '),
+  recipientUserIds: ({ recipientUserIds }) => recipientUserIds.join(', '),
+  escalationEnabled: ({ escalation }) => escalation.enabled,
+  escalationAfter: ({ escalation }) => escalation.after,
+  escalationDedupeWindow: ({ escalation }) => escalation.dedupeWindow,
+  escalationChannels: ({ escalation }) => escalation.channels.join(', '),
+  escalationRecipientUserIds: ({ escalation }) => escalation.recipientUserIds.join(', '),
+  version: ({ version }) => version,
+  updatedAt: ({ updatedAt }) => updatedAt,
+  updatedBy: ({ updatedBy }) => updatedBy,
+}
+
+export const ruleExporter =
+  (rules: Rules, i18n: Pick<Translator, 'translate'> | undefined): TaskHandler<Static<typeof params>> =>
+  async (filter, { locale, signal, progress, writeCsv }) => {
+    const columns: CsvColumn<RuleView>[] = Object.entries(values).map(([name, value]) => ({
+      title: i18n?.translate(locale, `messages.notification-rules.columns.${name}`) ?? name,
+      value,
+    }))
+    let written = 0
+    const views = async function* () {
+      for await (const rule of rulesOf(rules, filter, signal)) {
+        yield viewOfRule(rule)
+        progress((100 * ++written) / mostRules)
+      }
+    }
+    await writeCsv({ name: 'notification-rules.csv' }, columns, views())
+  }

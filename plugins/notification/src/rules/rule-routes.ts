@@ -1,0 +1,207 @@
+import { type AsyncTasks, taskStates } from '@plinth/async-task'
+import {
+  affected,
+  answerList,
+  bulkLimited,
+  id,
+  idParams,
+  listPage,
+  listQuery,
+  nothing,
+  rateLimited,
+  routesWith,
+  sortQuery,
+  Type,
+  text,
+  version,
+  versionQuery,
+} from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import type { AuditedRequest } from '@plinth/kernel'
+import { refusal } from './failures.ts'
+import { opsSummary } from './ops-summary.ts'
+import { own } from './permissions.ts'
+import { ruleExport, ruleFilter } from './rule-export.ts'
+import {
+  opsSummaryView,
+  ruleCode,
+  ruleMembers,
+  ruleView,
+  templateView,
+  templateViews,
+  viewOfRule,
+} from './rule-views.ts'
+import type { Actor, Rules } from './rules.ts'
+
+export interface RuleRouteParts {
+  readonly rules: Rules
+  readonly tasks: AsyncTasks
+  readonly i18n: Pick<Translator, 'translate'> | undefined
+}
+
+/** Without `/admin/`, as document 2 has it (D.16). */
+const path = '/api/v1/notification-rules'
+const largestBatch = 200
+const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
+const view = { permission: own.ruleView }
+const optionalVersion = Type.Optional(version)
+
+const batchBody = Type.Optional(
+  Type.Object({ ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: largestBatch })) }),
+)
+const batchQuery = Type.Object({
+  ids: Type.Optional(
+    Type.String({
+      maxLength: largestBatch * 17,
+      pattern: '^[1-9][0-9]{0,15}(?:,[1-9][0-9]{0,15})*$',
+      description: `Ids with commas between, at most ${largestBatch}; the same as in the body.`,
+    }),
+  ),
+})
+const taskView = Type.Object({
+  id,
+  type: text,
+  status: Type.Enum(taskStates),
+})
+
+/** A request of an operator. */
+type Caller = AuditedRequest & Parameters<typeof requirePrincipal>[0]
+const actorOf = (request: Caller): Actor => {
+  const { clientIp, traceId, reason } = request
+  return { principal: requirePrincipal(request), clientIp, traceId, ...(reason === undefined ? {} : { reason }) }
+}
+
+const { route } = routesWith<RuleRouteParts>()
+
+/** Rules for operations (document 2, "Notification rules"). */
+export const ruleRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Notification rules',
+    access: view,
+    request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
+    response: listPage(ruleView),
+    handler: ({ query }, { rules }) =>
+      answerList(query, sort.parse(query.sort), async (window) => {
+        const found = await rules.list(query, window)
+        return { ...found, items: found.items.map(viewOfRule) }
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/templates`,
+    summary: 'Built-in templates of rules; creates and changes none',
+    access: view,
+    response: Type.Array(templateView),
+    handler: ({ locale }, { i18n }) => templateViews(i18n, locale),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/ops-summary`,
+    summary: 'What is set up, and what is left to do',
+    access: view,
+    response: opsSummaryView,
+    handler: async (_, { rules }) => opsSummary(await rules.all()),
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/export`,
+    summary: 'Export the rules of a filter as a CSV file; answers the task that writes it',
+    access: view,
+    annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' }), idempotent],
+    request: { body: Type.Optional(Type.Object(ruleFilter)) },
+    response: taskView,
+    async handler(request, { tasks }) {
+      const { body, locale } = request
+      const { userId: ownerId } = requirePrincipal(request)
+      const { id, type, status } = await tasks.submit(ruleExport, body ?? {}, { ownerId, locale })
+      return { id, type, status }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One rule',
+    access: view,
+    request: { params: idParams },
+    response: ruleView,
+    handler: async ({ params }, { rules }) => viewOfRule(await rules.get(params.id)),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Create a rule',
+    access: { permission: own.ruleCreate },
+    annotations: [idempotent],
+    request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
+    response: ruleView,
+    handler: async (request, { rules }) => viewOfRule(await rules.create(request.body, actorOf(request))),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id`,
+    summary: 'Change a rule; what is left out stays',
+    access: { permission: own.ruleUpdate },
+    request: {
+      params: idParams,
+      body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
+    },
+    response: ruleView,
+    async handler(request, { rules }) {
+      const { version, ...change } = request.body
+      return viewOfRule(await rules.update(request.params.id, change, version, actorOf(request)))
+    },
+  }),
+  switchRoute('enable', 'Let a rule send', true),
+  switchRoute('disable', 'Let a rule send nothing', false),
+  route({
+    method: 'DELETE',
+    path: `${path}/:id`,
+    summary: 'Delete a rule',
+    access: { permission: own.ruleDelete },
+    request: { params: idParams, query: versionQuery },
+    response: nothing,
+    async handler(request, { rules }) {
+      await rules.delete(request.params.id, request.query.version, actorOf(request))
+      return null
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path,
+    summary: 'Delete several rules; those that are not there count for nothing',
+    access: { permission: own.ruleDelete },
+    annotations: [bulkLimited],
+    request: { query: batchQuery, body: batchBody },
+    response: affected,
+    handler: async (request, { rules }) => {
+      const ids = idsOf(request.query.ids, request.body?.ids)
+      return { affected: await rules.deleteAll(ids, actorOf(request)) }
+    },
+  }),
+]
+
+function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boolean) {
+  return route({
+    method: 'POST',
+    path: `${path}/:id/${action}`,
+    summary,
+    access: { permission: own.ruleUpdate },
+    request: { params: idParams, body: Type.Optional(versionQuery) },
+    response: ruleView,
+    handler: async (request, { rules }) =>
+      viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, actorOf(request))),
+  })
+}
+
+/** Of the body, of the query, or of both; never none, which could be read as all (decision B33). */
+function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
+  const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
+  if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {
+    throw refusal('ids-invalid', { params: { most: largestBatch }, data: { field: 'ids' } })
+  }
+  return ids
+}

@@ -1,0 +1,87 @@
+/** A recommended rule: everything but who receives it, which only operations know. Windows are seconds. */
+export interface RuleTemplate {
+  readonly code: string
+  readonly thresholdCount: number
+  readonly thresholdWindow: number | null
+  readonly dedupeWindow: number | null
+  readonly silenceWindow: number | null
+  readonly channels: readonly string[]
+  readonly escalation: {
+    readonly enabled: boolean
+    readonly after: number | null
+    readonly dedupeWindow: number | null
+    readonly channels: readonly string[]
+  }
+}
+
+const [minute, hour] = [60, 3600]
+/** Document 2, "Events": the default channel of most, and that of events which are `database` or `mail`. */
+const channels = ['database']
+const databaseOrMail = ['database', 'mail']
+
+const noEscalation = { enabled: false, after: null, dedupeWindow: null, channels: [] }
+/** To the mailboxes of the receivers; operations add who else is to know. */
+const byMail = (after: number) => ({ enabled: true, after, dedupeWindow: 4 * after, channels: ['mail'] })
+
+const base = { channels, thresholdCount: 1, thresholdWindow: null, silenceWindow: null, escalation: noEscalation }
+/** Something stands still until somebody does something. */
+const urgent = { ...base, dedupeWindow: 10 * minute, silenceWindow: 30 * minute, escalation: byMail(hour) }
+/** One time may be chance. */
+const repeated = { ...urgent, thresholdCount: 3, thresholdWindow: 10 * minute }
+/** Harmless one by one. */
+const burst = { ...urgent, thresholdCount: 10, thresholdWindow: 10 * minute, escalation: noEscalation }
+/** Work that lies in a queue for people. */
+const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour) }
+/** Worth knowing, and nothing to do. */
+const notice = { ...base, dedupeWindow: hour }
+const flow = { ...base, dedupeWindow: minute }
+
+/**
+ * Recommended rules: the 24 subjects of document 2 ("Rule-based alerts are served for") and the rule event codes of the forum.
+ * A code is `<module>.<fact>`, its category the module (decision B40). Names and texts are under `notification-rules.alerts`.
+ */
+export const ruleTemplates: readonly RuleTemplate[] = [
+  { code: 'open-platform.balance-low', ...urgent },
+  { code: 'open-platform.package-exhausted', ...urgent },
+  { code: 'open-platform.key-abnormal', ...urgent },
+  { code: 'open-platform.provider-fault', ...repeated },
+  { code: 'open-platform.rate-limited', ...burst },
+  { code: 'queue.job.failed', ...urgent },
+  { code: 'events.outbox.delivery-failed', ...urgent },
+  { code: 'compensation.command.failed', ...urgent },
+  { code: 'web3.settlement.failed', ...urgent },
+  { code: 'scheduler.task.failed', ...repeated },
+  { code: 'async-task.failed', ...repeated },
+  { code: 'content-safety.review.pending', ...queue },
+  { code: 'content-safety.review.rejected', ...notice },
+  { code: 'install.execution.completed', ...flow, channels: databaseOrMail },
+  { code: 'install.execution.failed', ...flow, channels: databaseOrMail },
+  { code: 'mall.virtual-delivery.low-stock', ...urgent },
+  { code: 'mall.virtual-delivery.out-of-stock', ...urgent },
+  { code: 'mall.after-sales.pending-review', ...queue },
+  { code: 'mall.order.pending-fulfilment', ...queue },
+  { code: 'blog.article.published', ...notice },
+  { code: 'cms.review.rejected', ...notice, channels: databaseOrMail },
+  { code: 'forum.reply.created', ...flow },
+  { code: 'short-link.risk-visit', ...burst, channels: databaseOrMail },
+  { code: 'live-code.fallback-used', ...notice, channels: databaseOrMail },
+  { code: 'forum.topic.liked', ...flow },
+  { code: 'forum.topic.favorited', ...flow },
+  { code: 'forum.reply.liked', ...flow },
+  { code: 'forum.report.status-changed', ...notice },
+]
+
+export const categoryOf = (code: string): string => code.slice(0, code.indexOf('.'))
+
+const textRoot = 'messages.notification-rules.alerts'
+const codes = new Set(ruleTemplates.map(({ code }) => code))
+
+/** Message keys of an alert; those of any alert where the code has no template. */
+export function alertTexts(code: string): {
+  readonly name: string
+  readonly subject: string
+  readonly content: string
+} {
+  const root = `${textRoot}.${codes.has(code) ? code : 'other'}`
+  return { name: `${root}.name`, subject: `${root}.subject`, content: `${root}.content` }
+}

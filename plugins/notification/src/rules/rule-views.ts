@@ -1,0 +1,152 @@
+import { count, currentVersion, id, instant, nullable, Type, text } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
+import type { Static } from 'typebox'
+import type { StoredRule } from './entities.ts'
+import { longestCode, ruleCodePattern } from './normalize.ts'
+import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule-templates.ts'
+
+const longestWindow = 31_536_000
+const largestThreshold = 1_000_000
+/** Of a rule, and as many again of its escalation. */
+const mostRecipients = 200
+const mostChannels = 20
+
+/** Whole seconds of an input; 0 or less counts as none (document 2, "Normalisation of stored rule settings"). */
+const window = (description: string) =>
+  Type.Optional(nullable(Type.Integer({ minimum: -longestWindow, maximum: longestWindow }), { description }))
+const channels = (description: string) =>
+  Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: mostChannels, description }))
+const recipients = (description: string) => Type.Optional(Type.Array(id, { maxItems: mostRecipients, description }))
+
+export const ruleCode = Type.String({
+  maxLength: longestCode,
+  pattern: ruleCodePattern,
+  description: 'Code of the event, such as `open-platform.balance-low`.',
+})
+
+/** Members that a body of a rule may have, besides the code. */
+export const ruleMembers = {
+  enabled: Type.Optional(Type.Boolean()),
+  thresholdCount: Type.Optional(
+    Type.Integer({
+      minimum: -largestThreshold,
+      maximum: largestThreshold,
+      description: 'Events that are needed within the counting window; below 1 counts as 1.',
+    }),
+  ),
+  thresholdWindow: window('Seconds. Longest counting window that is believed; 0 or less: none.'),
+  dedupeWindow: window('Seconds within which one dedupe key is sent once; 0 or less: none.'),
+  silenceWindow: window('Seconds within which one dedupe key bothers nobody again; 0 or less: none.'),
+  channels: channels('Channel codes in any case; duplicates count once. Empty: `database`.'),
+  recipientUserIds: recipients('Users who are told; duplicates count once. Empty: nobody is.'),
+  escalation: Type.Optional(
+    Type.Object({
+      enabled: Type.Optional(Type.Boolean()),
+      after: window('Seconds after the first message that nobody escalated; 0 or less: never.'),
+      dedupeWindow: window('Seconds within which one dedupe key is escalated once; 0 or less: those of `after`.'),
+      channels: channels('Channels that are added.'),
+      recipientUserIds: recipients('Users who are told as well.'),
+    }),
+  ),
+}
+
+const seconds = nullable(Type.Integer({ minimum: 1 }), { description: 'Seconds; null: not configured.' })
+const codes = Type.Array(text)
+
+const escalationView = { enabled: Type.Boolean(), after: seconds, dedupeWindow: seconds, channels: codes }
+
+export const ruleView = Type.Object({
+  id,
+  code: text,
+  enabled: Type.Boolean(),
+  thresholdCount: Type.Integer({ minimum: 1 }),
+  thresholdWindow: seconds,
+  dedupeWindow: seconds,
+  silenceWindow: seconds,
+  channels: codes,
+  recipientUserIds: Type.Array(id),
+  escalation: Type.Object({ ...escalationView, recipientUserIds: Type.Array(id) }),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
+  updatedBy: nullable(text),
+})
+export type RuleView = Static<typeof ruleView>
+
+const inSeconds = (ms: number | null | undefined) => (ms == null ? null : ms / 1000)
+
+export const viewOfRule = (rule: StoredRule): RuleView => ({
+  id: rule.id,
+  code: rule.code,
+  enabled: rule.enabled,
+  thresholdCount: rule.thresholdCount,
+  thresholdWindow: inSeconds(rule.thresholdWindowMs),
+  dedupeWindow: inSeconds(rule.dedupeWindowMs),
+  silenceWindow: inSeconds(rule.silenceWindowMs),
+  channels: rule.channels,
+  recipientUserIds: rule.recipientUserIds,
+  escalation: {
+    enabled: rule.escalationEnabled,
+    after: inSeconds(rule.escalationAfterMs),
+    dedupeWindow: inSeconds(rule.escalationDedupeWindowMs),
+    channels: rule.escalationChannels,
+    recipientUserIds: rule.escalationRecipientUserIds,
+  },
+  version: rule.version,
+  createdAt: rule.createdAt.toISOString(),
+  updatedAt: rule.updatedAt.toISOString(),
+  updatedBy: rule.updatedBy ?? null,
+})
+
+export const templateView = Type.Object({
+  code: text,
+  category: Type.String({ description: 'Module of the event.' }),
+  displayName: text,
+  subject: Type.String({ description: 'Of the message, with its variables.' }),
+  content: Type.String({ description: 'Of the message, with its variables.' }),
+  thresholdCount: Type.Integer({ minimum: 1 }),
+  thresholdWindow: seconds,
+  dedupeWindow: seconds,
+  silenceWindow: seconds,
+  channels: codes,
+  escalation: Type.Object(escalationView),
+})
+
+/** Built-in templates in the language of the reader. */
+export const templateViews = (i18n: Pick<Translator, 'translate'> | undefined, locale: string) =>
+  ruleTemplates.map((template) => viewOfTemplate(template, (key) => i18n?.translate(locale, key) ?? template.code))
+
+function viewOfTemplate(
+  { code, channels, escalation, ...thresholds }: RuleTemplate,
+  translate: (key: string) => string,
+): Static<typeof templateView> {
+  const texts = alertTexts(code)
+  return {
+    ...{ code, category: categoryOf(code), displayName: translate(texts.name) },
+    ...{ subject: translate(texts.subject), content: translate(texts.content) },
+    ...{ ...thresholds, channels: [...channels] },
+    escalation: { ...escalation, channels: [...escalation.channels] },
+  }
+}
+
+const coverage = { templates: count, covered: count, missing: count }
+
+export const opsSummaryView = Type.Object({
+  total: count,
+  enabled: count,
+  disabled: count,
+  escalation: Type.Object({
+    enabled: Type.Integer({ minimum: 0, description: 'Enabled rules with escalation.' }),
+    complete: Type.Integer({ minimum: 0, description: 'Of them, those with a channel or a recipient to escalate to.' }),
+    incomplete: count,
+  }),
+  recipients: Type.Object({
+    configured: count,
+    missing: count,
+    enabledMissingCodes: Type.Array(text, { description: 'Codes of enabled rules that nobody receives.' }),
+  }),
+  coverage: Type.Object(coverage),
+  categories: Type.Array(Type.Object({ category: text, ...coverage })),
+  codesToConfigure: Type.Array(text, { description: 'Built-in templates without a rule.' }),
+  escalationIncompleteRuleCodes: Type.Array(text),
+})

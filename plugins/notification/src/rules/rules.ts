@@ -1,0 +1,288 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import type { Identity, Principal } from '@plinth/iam'
+import {
+  type AuditSummary,
+  audit,
+  auditCaller,
+  type BusinessError,
+  type Clock,
+  type Kernel,
+  nearest,
+} from '@plinth/kernel'
+import type { Notification } from '../contract.ts'
+import type { NotificationRule } from './contract.ts'
+import { StoredRule } from './entities.ts'
+import { refusal } from './failures.ts'
+import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
+
+/** The operator who does something, and from where. */
+export interface Actor {
+  readonly principal: Principal
+  readonly clientIp: string
+  readonly traceId: string
+  readonly reason?: string
+}
+
+/** What is to be changed; what is absent stays. */
+export type RuleChange = Partial<RuleInput>
+
+export interface RuleFilter {
+  readonly enabled?: boolean | undefined
+  /** Part of the code, in any case. */
+  readonly keyword?: string | undefined
+}
+
+export interface RulesParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly identity: Pick<Identity, 'assertInScope'>
+  readonly notification: Pick<Notification, 'channels'>
+  /** Whose audit trail the changes go to. */
+  readonly kernel: Pick<Kernel, 'contributions'>
+  /** Called after the commit of a change. */
+  readonly changed: () => void
+}
+
+/** Rules of a product: what reads all of them stays short. */
+export const mostRules = 2000
+
+/** What operations say of rules. Every change leaves an audit record in its transaction. */
+export class Rules {
+  readonly #parts: RulesParts
+
+  constructor(parts: RulesParts) {
+    this.#parts = parts
+  }
+
+  list({ enabled, keyword = '' }: RuleFilter, window: PageWindow) {
+    const where = enabled === undefined ? {} : { enabled }
+    const search = { text: keyword, properties: ['code'] }
+    return findPage<StoredRule>(this.#parts.db.fork(), StoredRule, where, window, { search })
+  }
+
+  /** All of them, in order of their codes. */
+  async all(): Promise<readonly NotificationRule[]> {
+    const found = await this.#parts.db.fork().find(StoredRule, {}, { orderBy: { code: 'asc' } })
+    return found.map(ruleOf)
+  }
+
+  /** @throws BusinessError "404" `notification-rules.unknown` */
+  async get(id: number): Promise<StoredRule> {
+    const rule = await this.#parts.db.fork().findOne(StoredRule, { id })
+    if (rule === null) throw refusal('unknown')
+    return rule
+  }
+
+  async findByCode(code: string): Promise<NotificationRule | undefined> {
+    const rule = await this.#parts.db.fork().findOne(StoredRule, { code })
+    return rule === null ? undefined : ruleOf(rule)
+  }
+
+  /**
+   * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
+   *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient whom the operator does not reach
+   */
+  async create(input: RuleInput, actor: Actor): Promise<StoredRule> {
+    const { db, clock } = this.#parts
+    const rule = normalizeRule(input)
+    await this.#check(rule, undefined, actor)
+    const now = new Date(clock.now())
+    const id = db.newId()
+    await this.#unlessTaken(rule.code, async (em) => {
+      if ((await em.count(StoredRule)) >= mostRules) throw refusal('too-many', { params: { most: mostRules } })
+      const { username: updatedBy } = actor.principal
+      await em.insert(StoredRule, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
+      await this.#record(actor, 'create', { id, code: rule.code }, summaryOf(rule))
+    })
+    this.#parts.changed()
+    return this.get(id)
+  }
+
+  /** Changes what is given. Throws as `create` does, and "404", "409" `notification-rules.version-conflict`. */
+  async update(id: number, change: RuleChange, version: number | undefined, actor: Actor): Promise<StoredRule> {
+    const before = await this.get(id)
+    const old = ruleOf(before)
+    const rule = normalizeRule(merged(old, change))
+    await this.#check(rule, old, actor)
+    return this.#write(before, version, rule, actor, 'update', summaryOf(rule))
+  }
+
+  /** Throws as `update` does. */
+  async setEnabled(id: number, enabled: boolean, version: number | undefined, actor: Actor): Promise<StoredRule> {
+    const before = await this.get(id)
+    const rule = { ...ruleOf(before), enabled }
+    return this.#write(before, version, rule, actor, enabled ? 'enable' : 'disable', {})
+  }
+
+  /** @throws BusinessError "404", "409" `notification-rules.version-conflict` */
+  async delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+    const rule = await this.get(id)
+    await this.#parts.db.transactional(async (em) => {
+      const deleted = await em.nativeDelete(StoredRule, { id, version: version ?? rule.version })
+      if (deleted === 0) throw await this.#conflict(id)
+      await this.#record(actor, 'delete', rule, {})
+    })
+    this.#parts.changed()
+  }
+
+  /** Those that are there; answers how many. */
+  async deleteAll(ids: readonly number[], actor: Actor): Promise<number> {
+    const deleted = await this.#parts.db.transactional(async (em) => {
+      const rules = await em.find(StoredRule, { id: { $in: [...new Set(ids)] } }, { orderBy: { id: 'asc' } })
+      let deleted = 0
+      for (const { id, code } of rules) {
+        if ((await em.nativeDelete(StoredRule, { id })) === 0) continue
+        deleted += 1
+        await this.#record(actor, 'delete', { id, code }, {})
+      }
+      return deleted
+    })
+    this.#parts.changed()
+    return deleted
+  }
+
+  /** Writes on top of exactly the version that the change was decided on. */
+  async #write(
+    before: StoredRule,
+    version: number | undefined,
+    rule: NotificationRule,
+    actor: Actor,
+    verb: string,
+    summary: AuditSummary,
+  ): Promise<StoredRule> {
+    const { clock } = this.#parts
+    const { id } = before
+    if (version !== undefined && version !== before.version) throw await this.#conflict(id)
+    const { username: updatedBy } = actor.principal
+    const data = { ...columnsOf(rule), version: before.version + 1, updatedAt: new Date(clock.now()), updatedBy }
+    await this.#unlessTaken(rule.code, async (em) => {
+      const written = await em.nativeUpdate(StoredRule, { id, version: before.version }, data)
+      if (written === 0) throw await this.#conflict(id)
+      await this.#record(actor, verb, { id, code: rule.code }, summary)
+    })
+    this.#parts.changed()
+    return this.get(id)
+  }
+
+  /** What stands there instead of what the change started from (decision E15). */
+  async #conflict(id: number): Promise<BusinessError> {
+    const { version: currentVersion, updatedBy, updatedAt } = await this.get(id)
+    const data = { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() }
+    return refusal('version-conflict', { data })
+  }
+
+  /** One transaction, in which the unique index judges the code, also of two operators at once. */
+  async #unlessTaken(code: string, work: Parameters<Database['transactional']>[0]): Promise<void> {
+    try {
+      await this.#parts.db.transactional(work)
+    } catch (cause) {
+      if (!(cause instanceof UniqueConstraintViolationException)) throw cause
+      throw refusal('code-taken', { params: { code }, data: { field: 'code' }, cause })
+    }
+  }
+
+  /** In the transaction around it. */
+  #record(actor: Actor, verb: string, { id, code }: Pick<StoredRule, 'id' | 'code'>, summary: AuditSummary) {
+    const entry = {
+      ...auditCaller(actor),
+      action: `notification-rule.${verb}`,
+      subject: id,
+      summary: { code, ...summary },
+    }
+    return audit(this.#parts.kernel, entry)
+  }
+
+  /** A rule keeps channels and recipients that have gone meanwhile; what is new must be there. */
+  async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Actor): Promise<void> {
+    const loaded = this.#parts.notification.channels().map(({ code }) => code)
+    const held = old === undefined ? [] : channelsOf(old)
+    const channel = channelsOf(rule).find(
+      (code) => code !== inboxChannel && !loaded.includes(code) && !held.includes(code),
+    )
+    if (channel !== undefined) {
+      const near = nearest(channel, loaded)
+      const params = { channel, loaded: loaded.join(', '), ...(near === undefined ? {} : { nearest: near }) }
+      throw refusal('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
+    }
+    const known = new Set(old === undefined ? [] : recipientsOf(old))
+    const added = recipientsOf(rule).filter((userId) => !known.has(userId))
+    if (added.length > 0) await this.#parts.identity.assertInScope(principal, added)
+  }
+}
+
+const channelsOf = ({ channels, escalation }: NotificationRule) => [...channels, ...escalation.channels]
+const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
+  ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
+]
+
+/** What the rule is after the change, as somebody would have said it. */
+function merged(rule: NotificationRule, change: RuleChange): RuleInput {
+  const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
+  const said = <T extends object>(members: T) =>
+    Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>
+  const { escalation, ...own } = rule
+  return {
+    ...own,
+    thresholdWindow: seconds(rule.thresholdWindowMs),
+    dedupeWindow: seconds(rule.dedupeWindowMs),
+    silenceWindow: seconds(rule.silenceWindowMs),
+    ...said(change),
+    escalation: {
+      ...escalation,
+      after: seconds(escalation.afterMs),
+      dedupeWindow: seconds(escalation.dedupeWindowMs),
+      ...said(change.escalation ?? {}),
+    },
+  }
+}
+
+function columnsOf({ escalation, ...rule }: NotificationRule) {
+  return {
+    code: rule.code,
+    enabled: rule.enabled,
+    thresholdCount: rule.thresholdCount,
+    thresholdWindowMs: rule.thresholdWindowMs ?? null,
+    dedupeWindowMs: rule.dedupeWindowMs ?? null,
+    silenceWindowMs: rule.silenceWindowMs ?? null,
+    channels: [...rule.channels],
+    recipientUserIds: [...rule.recipientUserIds],
+    escalationEnabled: escalation.enabled,
+    escalationAfterMs: escalation.afterMs ?? null,
+    escalationDedupeWindowMs: escalation.dedupeWindowMs ?? null,
+    escalationChannels: [...escalation.channels],
+    escalationRecipientUserIds: [...escalation.recipientUserIds],
+  }
+}
+
+/** The rule in a row. */
+export function ruleOf(row: StoredRule): NotificationRule {
+  return {
+    code: row.code,
+    enabled: row.enabled,
+    thresholdCount: row.thresholdCount,
+    thresholdWindowMs: row.thresholdWindowMs ?? undefined,
+    dedupeWindowMs: row.dedupeWindowMs ?? undefined,
+    silenceWindowMs: row.silenceWindowMs ?? undefined,
+    channels: row.channels,
+    recipientUserIds: row.recipientUserIds,
+    escalation: {
+      enabled: row.escalationEnabled,
+      afterMs: row.escalationAfterMs ?? undefined,
+      dedupeWindowMs: row.escalationDedupeWindowMs ?? undefined,
+      channels: row.escalationChannels,
+      recipientUserIds: row.escalationRecipientUserIds,
+    },
+  }
+}
+
+const summaryOf = ({
+  enabled,
+  thresholdCount,
+  channels,
+  recipientUserIds,
+  escalation,
+}: NotificationRule): AuditSummary => ({
+  ...{ enabled, thresholdCount, channels, recipientUserIds },
+  escalation: escalation.enabled,
+})

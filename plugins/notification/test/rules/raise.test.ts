@@ -1,0 +1,219 @@
+/** What becomes of events that are raised: counted in the database, decided once, sent by the facade. */
+import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { http } from '@plinth/http'
+import type { RuleDecision } from '@plinth/notification/rules'
+import t from 'tap'
+import { startRules } from '../fixtures/rules-product.ts'
+
+const minute = 60_000
+const code = 'open-platform.balance-low'
+
+onEachDatabase(t, 'N-075 N-077 N-078 N-079 events are counted, and one alert is sent once', async (t, at) => {
+  const { rules, raise, user, inbox, pass, settled, db } = await startRules(t, at)
+  const ann = await user('ann')
+  const rule = { code, thresholdCount: 3, thresholdWindow: 600, dedupeWindow: 1200, recipientUserIds: [ann] }
+  t.match(await rules('POST', '', rule), { code: '200' })
+  const outcomes = async (times: number, dedupeKey = 'app:1') => {
+    const found: string[] = []
+    for (let time = 0; time < times; time++) found.push((await raise({ code, dedupeKey })).outcome)
+    return found
+  }
+  t.same(await outcomes(2), ['below-threshold', 'below-threshold'])
+  await pass(10 * minute)
+  t.same(await outcomes(3), ['below-threshold', 'below-threshold', 'sent'], 'the window began anew')
+  t.same(await outcomes(1), ['duplicate'])
+  t.same(await outcomes(3, 'app:2'), ['below-threshold', 'below-threshold', 'sent'], 'another key, another alert')
+  await settled()
+  t.equal(inbox.sent.length, 2)
+  await pass(20 * minute)
+  t.same(await outcomes(3), ['below-threshold', 'below-threshold', 'sent'])
+
+  await t.test('C-014 no statement about an alert reads the whole table', async (t) => {
+    const { plansOf } = watchStatements(db, 'notification_rule_state')
+    const plans = await plansOf(() => raise({ code, dedupeKey: 'app:3' }))
+    t.ok(plans.length >= 2)
+    const [prefix] = ['notification_rule_state_state_key_unique']
+    for (const { sql, indexes, scans } of plans.filter(({ sql }) => !sql.startsWith('insert'))) {
+      t.same([indexes, scans], [[prefix], []], sql)
+    }
+  })
+})
+
+onEachDatabase(
+  t,
+  'N-083 N-084 an alert that goes on is escalated, and one that was quiet begins anew',
+  async (t, at) => {
+    const { rules, raise, user, inbox, mail, pass, settled } = await startRules(t, at)
+    const [ann, boss] = [await user('ann'), await user('boss')]
+    const escalation = { enabled: true, after: 1800, channels: ['mail'], recipientUserIds: [boss] }
+    await rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann], escalation })
+    const outcomes: string[] = []
+    for (let step = 0; step < 7; step++) {
+      outcomes.push((await raise({ code })).outcome)
+      await pass(10 * minute)
+    }
+    t.same(
+      outcomes,
+      ['sent', 'sent', 'sent', 'escalated', 'sent', 'sent', 'escalated'],
+      'although it is sent all the time',
+    )
+    await settled()
+    t.equal(inbox.sent.length, 7)
+    t.same(
+      mail.sent.map(({ message }) => message.recipients),
+      [1, 2].map(() => [
+        { kind: 'user', userId: ann },
+        { kind: 'user', userId: boss },
+      ]),
+    )
+    await pass(24 * 60 * minute)
+    t.equal((await raise({ code })).outcome, 'sent', 'after a day without an event it is another alert')
+  },
+)
+
+onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends', async (t, at) => {
+  const first = await startRules(t, at)
+  const ann = await first.user('ann')
+  await first.rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
+  const instances = [first]
+  // A file has one writer; two processes on it are two on one server as far as the statements go.
+  if (at.dialect !== 'sqlite') instances.push(await startRules(t, at, { isFirst: false }))
+  const raised = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => {
+      const { raise } = instances[index % instances.length] as typeof first
+      return raise({ code, dedupeKey: 'app:1' })
+    }),
+  )
+  const count = (wanted: RuleDecision['outcome']) => raised.filter(({ outcome }) => outcome === wanted).length
+  t.same([count('sent'), count('duplicate')], [1, 11])
+  for (const { settled } of instances) await settled()
+  t.equal(instances.flatMap(({ inbox }) => inbox.sent).length, 1)
+})
+
+onSqlite(t, 'N-085 N-086 what is sent, to whom and under which scope', async (t, at) => {
+  const { rules, raise, user, inbox, settled, lines, db } = await startRules(t, at)
+  const [ann, bob] = [await user('ann'), await user('bob')]
+  await rules('POST', '', { code, recipientUserIds: [ann, bob] })
+  const variables = { appName: 'Acme', balance: 5 }
+  const attributes = { targetType: 'open-app', targetId: '12', module: 'open-platform' }
+  t.match(await raise({ code, dedupeKey: 'app:12', locale: 'zh-CN', variables, attributes }), {
+    ...{ shouldSend: true, channels: ['database'], recipientUserIds: [ann, bob], dedupeKey: 'app:12' },
+  })
+  await settled()
+  t.match(inbox.last(), {
+    recipients: [ann, bob].map((userId) => ({ kind: 'user', userId })),
+    locale: 'zh-CN',
+    variables: { ...variables, code, count: 1 },
+    attributes: { ...attributes, event: code, dedupeKey: 'app:12', ruleCode: code },
+  })
+  await raise({ code, subject: 'Own words', content: 'Own text' })
+  await settled()
+  t.match(inbox.last(), { subject: 'Own words', content: 'Own text' })
+
+  await db.execute('delete from iam_user where id = ?', [bob])
+  t.equal((await raise({ code, dedupeKey: 'app:13' })).outcome, 'sent')
+  await settled()
+  t.same(inbox.last()?.recipients, [{ kind: 'user', userId: ann }], 'who is gone is left out')
+  t.match(
+    lines.find(({ msg }) => String(msg).includes('out of scope or gone')),
+    { code, scope: 'notification-rules', skipped: [bob] },
+    'and not in silence',
+  )
+  await db.execute('delete from iam_user where id = ?', [ann])
+  t.equal((await raise({ code, dedupeKey: 'app:14' })).outcome, 'no-recipients')
+})
+
+onSqlite(t, 'N-081 D.50 what nobody is told of leaves a line for those who debug, and a number', async (t, at) => {
+  const { rules, raise, user, inbox, lines, running, settled } = await startRules(t, at)
+  t.equal((await raise({ code })).outcome, 'no-rule')
+  const { data } = await rules('POST', '', { code })
+  t.equal((await raise({ code })).outcome, 'no-recipients')
+  const ann = await user('ann')
+  await rules('PUT', `/${data.id}`, { recipientUserIds: [ann], enabled: false })
+  t.equal((await raise({ code })).outcome, 'disabled', 'a change counts at once')
+  await rules('PUT', `/${data.id}`, { enabled: true })
+  t.equal((await raise({ code })).outcome, 'sent')
+  await settled()
+  t.equal(inbox.sent.length, 1)
+  const judged = lines.filter(({ msg }) => String(msg).includes('judged'))
+  t.same(
+    judged.map(({ level, code, outcome }) => [level, code, outcome]),
+    ['no-rule', 'no-recipients', 'disabled', 'sent'].map((outcome) => [20, code, outcome]),
+  )
+  const { body } = await running.service(http).inject('/metrics')
+  for (const outcome of ['no-rule', 'no-recipients', 'disabled', 'sent']) {
+    t.match(body, `platform_notification_rule_events_total{outcome="${outcome}"} 1`)
+  }
+})
+
+onSqlite(t, 'a channel that has gone is left out; the others are told', async (t, at) => {
+  const { rules, raise, user, inbox, db, lines, settled, clock } = await startRules(t, at)
+  const ann = await user('ann')
+  await rules('POST', '', { code, channels: ['database', 'mail'], recipientUserIds: [ann] })
+  const become = (channels: string[]) =>
+    db.execute('update notification_rule set channels = ?', [JSON.stringify(channels)])
+  await become(['database', 'pigeon'])
+  t.same((await raise({ code })).channels, ['database'])
+  await settled()
+  t.equal(inbox.sent.length, 1)
+  t.match(
+    lines.find(({ msg }) => String(msg).includes('not loaded')),
+    { level: 40, code, missing: ['pigeon'] },
+  )
+  await become(['pigeon'])
+  t.same((await raise({ code })).channels, ['database'], 'a rule is remembered for a second')
+  await clock.advance(1000)
+  t.equal((await raise({ code })).outcome, 'no-channel', 'then another instance is heard')
+})
+
+onSqlite(t, 'a count of the caller is judged as it is, and what fits no event is refused', async (t, at) => {
+  const { rules, raise, user } = await startRules(t, at)
+  const ann = await user('ann')
+  await rules('POST', '', { code, thresholdCount: 5, thresholdWindow: 60, recipientUserIds: [ann] })
+  t.equal((await raise({ code, count: 9 })).outcome, 'window-untrusted')
+  t.equal((await raise({ code, count: 9, windowMs: 60_001 })).outcome, 'window-untrusted')
+  t.equal((await raise({ code, count: 4, windowMs: 60_000 })).outcome, 'below-threshold')
+  t.equal((await raise({ code, count: 5, windowMs: 60_000 })).outcome, 'sent')
+  for (const wrong of [
+    ...[{ code: 'Balance' }, { code: 'balance' }, { code: `a.${'b'.repeat(127)}` }],
+    ...[{ dedupeKey: '' }, { dedupeKey: 'k'.repeat(201) }, { dedupeKey: 'a\nb' }],
+    ...[{ count: 0 }, { count: 1.5 }, { count: 1_000_001 }, { windowMs: 0 }, { windowMs: Number.NaN }],
+  ]) {
+    await t.rejects(raise({ code, ...wrong }), { code: '400', reason: 'notification-rules.event-invalid' })
+  }
+})
+
+onEachDatabase(t, 'what was raised in a transaction happens with it or not at all', async (t, at) => {
+  const { rules, raise, user, inbox, db, settled } = await startRules(t, at)
+  const ann = await user('ann')
+  await rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
+  const failing = db.transactional(async () => {
+    t.equal((await raise({ code })).outcome, 'sent')
+    throw new Error('changed my mind')
+  })
+  await t.rejects(failing, { message: 'changed my mind' })
+  await settled()
+  t.equal(inbox.sent.length, 0)
+  t.equal((await raise({ code })).outcome, 'sent', 'the alert was not remembered either')
+  await settled()
+  t.equal(inbox.sent.length, 1)
+})
+
+onEachDatabase(t, 'what is known of alerts that are over is removed, by an index', async (t, at) => {
+  const { rules, raise, user, pass, running, db } = await startRules(t, at)
+  const ann = await user('ann')
+  await rules('POST', '', { code, silenceWindow: 2 * 86_400, recipientUserIds: [ann] })
+  await rules('POST', '', { code: 'async-task.failed', recipientUserIds: [ann] })
+  await raise({ code })
+  await raise({ code: 'async-task.failed' })
+  await pass(86_400_000 + minute)
+  const purge = () =>
+    running.scheduledTasks.find(({ name }) => name === 'notification.rules.purge')?.run(new AbortController().signal)
+  const { plansOf } = watchStatements(db, 'notification_rule_state')
+  const plans = await plansOf(async () => purge())
+  const left = await db.query<{ code: string }>('select code from notification_rule_state')
+  t.same(left, [{ code }], 'as long as a window of its rule')
+  // Of two rows MariaDB would rather read both.
+  if (at.dialect !== 'mariadb') for (const { sql, scans } of plans) t.same(scans, [], sql)
+  t.ok(plans.some(({ indexes }) => indexes.includes('notification_rule_state_expires_at_ms_id_index')))
+})
