@@ -86,9 +86,11 @@ interface Operation {
   readonly 'x-permission'?: string
 }
 
-/** Names of members in what the contract writes, such as `limit:int`; not those in words: `paging: names not shown`. */
+/** Names of members in what the contract writes, such as `limit:int`; not those in words: `paging`. */
 const namesIn = (written: readonly string[]) =>
-  written.flatMap((text) => /^([a-z][A-Za-z.]*)(?=:[a-z]|$)/.exec(text)?.[1] ?? [])
+  written.flatMap((text) =>
+    text === 'paging' ? ['page', 'size'] : (/^([a-z][A-Za-z.]*)(?=:[a-z]|$)/.exec(text)?.[1] ?? []),
+  )
 
 const hasMember = (shape: Shape | undefined, name: string) =>
   name.split('.').reduce<Shape | undefined>((part, member) => part?.properties?.[member], shape) !== undefined
