@@ -1,7 +1,18 @@
-import type { RuleInput } from './normalize.ts'
-
 /** A recommended rule: everything but who receives it, which only operations know. Windows are seconds. */
-export type RuleTemplate = Required<Omit<RuleInput, 'enabled' | 'recipientUserIds'>>
+export interface RuleTemplate {
+  readonly code: string
+  readonly thresholdCount: number
+  readonly thresholdWindow: number | null
+  readonly dedupeWindow: number | null
+  readonly silenceWindow: number | null
+  readonly channels: readonly string[]
+  readonly escalation: {
+    readonly enabled: boolean
+    readonly after: number | null
+    readonly dedupeWindow: number | null
+    readonly channels: readonly string[]
+  }
+}
 
 const [minute, hour] = [60, 3600]
 /** Document 2, "Events": the default channel of most, and that of events which are `database` or `mail`. */
@@ -24,7 +35,6 @@ const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour)
 /** Worth knowing, and nothing to do. */
 const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
-const once = { ...base, dedupeWindow: minute, escalation: noEscalation }
 
 /**
  * Recommended rules: the 24 subjects of document 2 ("Rule-based alerts are served for") and the rule event codes of the forum.
@@ -44,8 +54,8 @@ export const ruleTemplates: readonly RuleTemplate[] = [
   { code: 'async-task.failed', ...repeated },
   { code: 'content-safety.review.pending', ...queue },
   { code: 'content-safety.review.rejected', ...notice },
-  { code: 'install.execution.completed', ...once, channels: databaseOrMail },
-  { code: 'install.execution.failed', ...once, channels: databaseOrMail },
+  { code: 'install.execution.completed', ...flow, channels: databaseOrMail },
+  { code: 'install.execution.failed', ...flow, channels: databaseOrMail },
   { code: 'mall.virtual-delivery.low-stock', ...urgent },
   { code: 'mall.virtual-delivery.out-of-stock', ...urgent },
   { code: 'mall.after-sales.pending-review', ...queue },
