@@ -96,6 +96,11 @@ export interface NotificationChannel {
      * `together`, the default: all recipients of a message, up to 1,000 at a time.
      */
     readonly recipients?: 'together' | 'each'
+    /**
+     * `as-written`: subject and content reach the channel as the sender wrote them, because it translates them when they are
+     * read. `resolved`, the default: keys of the catalogue are replaced by texts in the language of the message.
+     */
+    readonly texts?: 'resolved' | 'as-written'
   }
   /** False while the operator has switched the channel off; absent means always on. Asked before every send. */
   enabled?(): boolean

@@ -5,8 +5,10 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 export const refusal = businessFailures('notification', en.notification, {
+  'attribute-refused': '400',
   'channel-unknown': '400',
   'message-empty': '400',
+  'not-durable': '400',
   'send-log-not-found': '404',
   'send-log-not-failed': '409',
   'send-log-not-restorable': '409',

@@ -4,7 +4,7 @@ import type { Recipient } from '@plinth/kernel'
  * Names of attributes that hold secrets or what leads to a person (decisions D.58 and D.59). `endpoint` is one of them
  * because webhook addresses carry tokens.
  */
-const secretName =
+export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
 const deepest = 8
@@ -16,7 +16,7 @@ export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecretAttributes(item, depth + 1))
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => !secretName.test(name))
+      .filter(([name]) => !secretAttributeName.test(name))
       .map(([name, member]) => [name, withoutSecretAttributes(member, depth + 1)]),
   )
 }
@@ -26,7 +26,7 @@ export function secretAttributeValues(value: unknown, isSecret = false, depth = 
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null || depth > deepest) return []
   return Object.entries(value).flatMap(([name, member]) =>
-    secretAttributeValues(member, isSecret || (!Array.isArray(value) && secretName.test(name)), depth + 1),
+    secretAttributeValues(member, isSecret || (!Array.isArray(value) && secretAttributeName.test(name)), depth + 1),
   )
 }
 

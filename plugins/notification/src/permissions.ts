@@ -2,12 +2,14 @@ import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Codes of the permissions of this plugin (decision B41). */
 export const own = {
+  messageView: 'notification:message:view',
   messageSend: 'notification:message:send',
   sendLogView: 'notification:send-log:view',
   sendLogRetry: 'notification:send-log:retry',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
+  { code: own.messageView, displayName: { en: 'View notifications', 'zh-CN': '查看通知' } },
   { code: own.messageSend, displayName: { en: 'Send notifications', 'zh-CN': '发送通知' } },
   { code: own.sendLogView, displayName: { en: 'View the send log', 'zh-CN': '查看发送记录' } },
   { code: own.sendLogRetry, displayName: { en: 'Send failed notifications again', 'zh-CN': '重发失败的通知' } },

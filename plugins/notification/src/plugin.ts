@@ -1,26 +1,38 @@
 import { database } from '@plinth/database'
+import { events } from '@plinth/events'
 import { http, metrics, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, verificationCodeSender } from '@plinth/iam'
 import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
-import { SendLog, SendLogCount } from './entities.ts'
+import { verdictOn } from './delivery/automatic-retry.ts'
+import { MessageList } from './delivery/message-list.ts'
+import { messagePart, retryDue } from './delivery/message-part.ts'
+import { MessageQueue } from './delivery/message-queue.ts'
+import { messageRoutes } from './delivery/message-routes.ts'
+import { PartDelivery } from './delivery/part-delivery.ts'
+import { entities } from './entities.ts'
+import { ChannelNotification } from './facade/channel-notification.ts'
+import { Outgoing, type Renderer } from './facade/outgoing.ts'
+import { sendRoutes } from './facade/send-routes.ts'
+import { notificationSender } from './facade/verification-code-sender.ts'
 import { messages } from './failures.ts'
+import { notificationPreferences } from './inbox/contract.ts'
+import { localized } from './localized-text.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
 import { countSendLog } from './migrations/0003-count-send-log.ts'
 import { indexRetryable } from './migrations/0004-index-retryable.ts'
+import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
+import { createMessage } from './migrations/0006-create-message.ts'
 import { permissions } from './permissions.ts'
-import { purge } from './purge-task.ts'
-import { sendRoutes } from './routes.ts'
-import { SendLogReader } from './send-log.ts'
-import { sendLogMetrics } from './send-log-metrics.ts'
-import { SendLogRetries } from './send-log-retries.ts'
-import { sendLogRoutes } from './send-log-routes.ts'
-import { SendRecorder } from './send-recorder.ts'
-import { ChannelNotification } from './service.ts'
-import { notificationSender } from './verification-code-sender.ts'
+import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
+import { purge, settle } from './send-log/purge-task.ts'
+import { SendRecorder } from './send-log/recorder.ts'
+import { SendLogRetries } from './send-log/retries.ts'
+import { sendLogRoutes } from './send-log/routes.ts'
+import { SendLogReader } from './send-log/send-log-reader.ts'
 
 /** Sends messages through the channels that other plugins bring; with a database it keeps a send log. */
 export default definePlugin({
@@ -32,6 +44,8 @@ export default definePlugin({
     http: optional(http),
     metrics: optional(metrics),
     database: optional(database),
+    events: optional(events),
+    preferences: optional(notificationPreferences),
     identity: optional(identity),
     i18n: optional(i18n),
     site: optional(site),
@@ -41,36 +55,55 @@ export default definePlugin({
   contributes: [optional(verificationCodeSender)],
   config,
   permissions,
-  migrations: [createSendLog, indexSendLog, countSendLog, indexRetryable],
-  entities: [SendLog, SendLogCount],
-  scheduledTasks: [purge],
+  migrations: [createSendLog, indexSendLog, countSendLog, indexRetryable, recordBeforeSending, createMessage],
+  entities,
+  scheduledTasks: [purge, settle],
   messages,
   setup({ services, config, clock, log, redact, provide, contribute, contributions, onDrain, onStop }) {
-    const { kernel, http, database: db } = services
+    const { kernel, http, database: db, events, preferences } = services
     const settings = {
       enabled: config.get('platform.notification.enabled'),
       defaultChannel: config.get('platform.notification.default-channel'),
       sendDeadlineMs: config.get('platform.notification.send-deadline'),
     }
-    const lost = db && services.metrics && sendLogMetrics(services.metrics)
-    if (lost !== undefined) onStop(lost.stop)
-    const recorder = db && new SendRecorder({ db, clock, log, redact, countLost: lost?.countLost })
-    const facade = new ChannelNotification({
-      channels: contributions(notificationChannel),
-      settings,
-      clock,
-      log,
-      record: (send) => recorder?.record(send),
+    const sendDeadlineMs = () => settings.sendDeadlineMs
+    const retrySettings = () => ({
+      enabled: events !== undefined && config.get('platform.notification.retry.enabled'),
+      maxAttempts: config.get('platform.notification.retry.max-attempts'),
+      firstDelayMs: config.get('platform.notification.retry.first-delay'),
+      factor: config.get('platform.notification.retry.factor'),
+      longestDelayMs: config.get('platform.notification.retry.longest-delay'),
     })
-    if (settings.enabled) facade.checkDefaultChannel(settings.defaultChannel)
+    const channels = contributions(notificationChannel)
+    const lost = db && services.metrics && sendLogMetrics(services.metrics)
+    const meter = services.metrics && sendMetrics(services.metrics)
+    onStop(() => {
+      lost?.stop()
+      meter?.stop()
+    })
+    const recorder =
+      db &&
+      new SendRecorder({
+        ...{ db, clock, log, redact, countLost: lost?.countLost },
+        longestSendMs: () => sendDeadlineMs() + recordSlackMs,
+        judge: (code, result, row) => verdictOn(result, row, channels.get(code), retrySettings(), Math.random),
+        retryLater: async (logId, delayMs) => events?.publish(retryDue, { logId }, { delayMs }),
+      })
+    const { i18n: translator } = services
+    const render: Renderer = async (message, _channel, { texts }) =>
+      translator === undefined || texts === 'as-written' ? message : localized(message, translator)
+    const outgoing = new Outgoing({ channels, settings, preferences, render, meter, clock, log })
+    const queue = db && new MessageQueue({ db, events, outgoing, redact, clock })
+    const facade = new ChannelNotification({ channels, settings, outgoing, recorder, queue })
+    if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
 
     config.onChange('platform.notification.enabled', (enabled) => {
-      if (enabled) facade.checkDefaultChannel(settings.defaultChannel)
+      if (enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
       settings.enabled = enabled
     })
-    config.onVerify('platform.notification.default-channel', (code) => facade.checkDefaultChannel(code))
+    config.onVerify('platform.notification.default-channel', (code) => outgoing.checkDefaultChannel(code))
     config.onChange('platform.notification.default-channel', (code) => {
-      facade.checkDefaultChannel(code)
+      outgoing.checkDefaultChannel(code)
       settings.defaultChannel = code
     })
     config.onChange('platform.notification.send-deadline', (deadlineMs) => {
@@ -78,20 +111,28 @@ export default definePlugin({
     })
 
     provide(notification, facade)
-    contribute(verificationCodeSender, 'notification', notificationSender(facade, services.i18n, services.site))
+    contribute(verificationCodeSender, 'notification', notificationSender(facade, translator, services.site))
     http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
-    if (http && db && recorder) {
-      const sendDeadlineMs = () => settings.sendDeadlineMs
-      const retries = new SendLogRetries({ db, clock, log, kernel, facade, recorder, sendDeadlineMs })
-      http.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
+    if (db && recorder) {
+      const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs })
+      http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
+      http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
+      if (events) {
+        const parts = new PartDelivery({ db, events, outgoing, recorder, preferences, clock })
+        events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) => parts.deliver(payload, signal))
+        events.on(retryDue, 'notification.retry', ({ payload }) => retries.retryByItself(payload.logId))
+      }
     }
     onDrain(async () => {
-      await facade.drain()
+      await outgoing.drain()
       await recorder?.written()
     })
     onStop(async () => {
-      facade.stop()
+      outgoing.stop()
       await recorder?.close()
     })
   },
 })
+
+/** Milliseconds after the deadline of its channel at which a send has come to an end for sure. */
+const recordSlackMs = 30_000

@@ -55,7 +55,14 @@ t.test('N-001 N-004 N-018 without channels the default channel sends', async (t)
   const { messageId } = line ?? {}
   t.match(line, { subject: 'Hello', content: 'World', plugin: 'notification-channels.log' })
   t.same(results, [
-    { channel: 'log', success: true, messageId: String(messageId), errorCode: null, errorMessage: null },
+    {
+      channel: 'log',
+      success: true,
+      outcome: 'accepted',
+      messageId: String(messageId),
+      errorCode: null,
+      errorMessage: null,
+    },
   ])
   t.match(results[0]?.messageId, /^[0-9a-f-]{36}$/)
 })

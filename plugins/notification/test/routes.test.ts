@@ -11,6 +11,7 @@ import memory, { sentNotifications } from '@plinth/notification-channels/memory'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import t, { type Test } from 'tap'
+import { channel } from './fixtures/channel.ts'
 
 const down = definePlugin({
   id: 'test.down',
@@ -34,6 +35,9 @@ const down = definePlugin({
   },
 })
 
+/** In the place of the inbox. */
+const inbox = channel('database', ['user'])
+
 /** Lets everybody in, as an identity plugin would let in who holds the permission. */
 const door = definePlugin({
   id: 'test.door',
@@ -49,7 +53,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
   const running = await startForTest(
     defineProduct({
       name: 'notices',
-      plugins: [http, i18n, rateLimit, memoryStore, notification, log, memory, down, door],
+      plugins: [http, i18n, rateLimit, memoryStore, notification, log, memory, down, door, inbox.plugin],
       config: { 'platform.http.port': 0, 'platform.http.response-check': true },
     }),
     { set },
@@ -104,10 +108,33 @@ t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failur
   t.equal(sent.messages[0]?.recipients.length, 2, 'N-131 duplicates of recipients count once')
 })
 
-t.test('N-004 an empty channel list means the default channel', async (t) => {
+t.test('N-130 B52 an empty channel list means the inbox, the channel `database`', async (t) => {
   const { send } = await start(t)
-  t.match((await send({ content: 'Hi', channels: [] })).data, [{ channel: 'log', success: true }])
-  t.match((await send({ content: 'Hi' })).data, [{ channel: 'log', success: true }])
+  for (const body of [{ content: 'Hi', channels: [] }, { content: 'Hi' }]) {
+    t.match(await send({ ...body, recipientUserIds: [7] }), {
+      code: '200',
+      data: [{ channel: 'database', success: true }],
+    })
+  }
+})
+
+t.test('N-019 N-180 attributes of an administrator are those of a list, without keys and addresses', async (t) => {
+  const { send, sent } = await start(t)
+  const attributes = {
+    module: 'forum',
+    targetRoute: '/forum/topics/7',
+    'webhook.provider': 'slack',
+    'social.to-user': 'oXy',
+  }
+  t.match(await send({ channels: ['memory'], content: 'Hi', attributes }), { code: '200' })
+  t.match(sent.messages[0]?.attributes, { ...attributes, traceId: /./ })
+  for (const name of ['webhook.secret', 'webhook.endpoint', 'webhook.payload', 'webhook.bark.device-key', 'anything']) {
+    t.match(await send({ channels: ['memory'], content: 'Hi', attributes: { [name]: 'x' } }), {
+      code: '400',
+      data: { reason: 'notification.attribute-refused', attribute: name },
+    })
+  }
+  t.equal(sent.messages.length, 1)
 })
 
 t.test('C-020 K-002 N-028 N-063 N-064 N-172 business failures are HTTP 200 with a code and a reason', async (t) => {
@@ -160,20 +187,43 @@ t.test(
     const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
     const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
     t.match(english, { status: 200, code: '200' })
-    t.same(english.data, {
-      channels: [
-        { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'] },
-        { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [] },
-        { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [] },
-      ],
-    })
+    t.same(english.data.channels, [
+      { code: 'database', displayName: 'database', enabled: true, isDefault: false, recipientKinds: ['user'] },
+      { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'] },
+      { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [] },
+      { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [] },
+    ])
     const chinese = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN,zh;q=0.9' })
     t.same(
       chinese.data.channels.map(({ displayName }: { displayName: string }) => displayName),
-      ['故障', '日志', '内存'],
+      ['database', '故障', '日志', '内存'],
     )
   },
 )
+
+t.test('N-044 N-128 send-metadata describes social messages, and says which field is sensitive', async (t) => {
+  const { call } = await start(t)
+  const { data } = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN' })
+  t.same(
+    data.socialMessageTypes.map(({ code }: { code: string }) => code),
+    ['official-template', 'official-kefu-text', 'miniapp-subscribe'],
+  )
+  t.match(data.socialMessageTypes[0], { displayName: '公众号模板消息' })
+  const fields: { name: string; sensitive: boolean; required: boolean }[] = data.socialFields
+  t.same(
+    fields.filter(({ sensitive }) => sensitive).map(({ name }) => name),
+    ['social.to-user'],
+  )
+  t.same(
+    fields.filter(({ required }) => required).map(({ name }) => name),
+    ['social.account-code', 'social.message-type'],
+  )
+  t.equal(fields.length, 10)
+  t.ok(
+    fields.every(({ name }) => data.attributes.includes(name)),
+    'an administrator may give them',
+  )
+})
 
 t.test('N-139 without a database there is no send log, and sends work', async (t) => {
   const { running, send } = await start(t)

@@ -58,7 +58,8 @@ onEachDatabase(t, 'N-143 B26 a failed message is sent again as it was, and each 
     data: { result: { success: true, messageId: 'acme-7' } },
   })
   t.match((await list('size=1')).items, [{ status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' }])
-  t.same(await summary(), { total: 3, success: 1, failed: 0, retryable: 0, retried: 2, failedLast24h: 0 })
+  const none = { retryable: 0, failedLast24h: 0, sending: 0, unknown: 0, dead: 0 }
+  t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
 
   const [original, ...again] = sms.sent
   t.equal(again.length, 2)
@@ -107,6 +108,7 @@ onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', asyn
   t.equal(sms.sent.length + pager.sent.length, 1)
   t.equal(audits.length, 1)
   t.same(await summary(), {
+    ...before,
     total: before.total + 1,
     success: 2,
     failed: 1,
@@ -231,55 +233,73 @@ onSqlite(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays 
   t.same(await summary(), before)
 })
 
-onEachDatabase(t, 'B26 a retry whose process dies is failed again when its claim runs out', async (t, at) => {
+onEachDatabase(t, 'B26 a retry whose process dies is unknown; what it never came to is failed again', async (t, at) => {
   const dying = await startSendLog(t, at)
-  const [id = 0] = await failures(dying, 1)
+  const [id = 0, behind = 0] = await failures(dying, 2)
   let answer = (_: Awaited<ReturnType<typeof accept>>) => {}
-  dying.sms.behave = () =>
-    new Promise((resolve) => {
+  const begun = Promise.withResolvers<void>()
+  dying.sms.behave = () => {
+    begun.resolve()
+    return new Promise((resolve) => {
       answer = resolve
     })
-  const hanging = dying.call('POST', `/${id}/retry`)
-  while (dying.sms.sent.length === 0) await new Promise(setImmediate)
+  }
+  const hanging = dying.call('POST', '/retry-batch', { ids: [id, behind] })
+  await begun.promise
 
   const clock = manualClock(dying.clock.now())
   const other = await startSendLog(t, at, { clock })
-  t.match(await other.summary(), { failed: 0, retried: 1 })
-  await clock.advance(40_000)
+  const run = (name: string) =>
+    other.running.scheduledTasks
+      .find((task) => task.name === `notification.send-log.${name}`)
+      ?.run(new AbortController().signal)
+  t.match(await other.summary(), { failed: 0, retried: 2, sending: 1 })
   t.match(await other.call('POST', `/${id}/retry`), { code: '409' }, 'it may still come to an end')
-  await clock.advance(1)
-  const signal = new AbortController().signal
-  await other.running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)
-  t.match(await other.list('retryableOnly=true'), { total: 1, items: [{ id }] }, 'the clean-up gives it back')
-  t.match(await other.call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
-  t.equal(other.sms.sent[0]?.context.idempotencyKey, dying.sms.sent[0]?.context.idempotencyKey)
-  t.match(await other.summary(), { total: 2, success: 1, failed: 0, retried: 1 })
+  await clock.advance(40_001)
+  await run('settle')
+  const { items } = await other.list('status=unknown')
+  t.match(items, [{ retryOfId: id, status: 'unknown', outcome: 'unknown', errorCode: 'notification.interrupted' }])
+  t.equal(other.sms.sent.length, 0, 'nothing sends it again by itself')
+  t.match(await other.list('retryableOnly=true'), { total: 0 })
 
+  await clock.advance(40_000)
+  await run('purge')
+  t.match(await other.list('retryableOnly=true'), { total: 1, items: [{ id: behind }] }, 'its turn never came')
+  t.match(await other.summary(), { total: 3, failed: 1, retried: 1, unknown: 1 })
+
+  const unknown = items[0].id
+  t.match(await other.call('POST', '/retry-batch', { ids: [behind, unknown] }), {
+    code: '409',
+    data: { reason: 'notification.send-log-not-failed', ids: [unknown] },
+  })
+  t.match(await other.call('POST', `/${unknown}/retry`), { code: '200', data: { result: { success: true } } })
+  t.equal(other.sms.sent[0]?.context.idempotencyKey, dying.sms.sent[0]?.context.idempotencyKey)
+  t.equal(other.sms.sent[0]?.context.attempt, 3)
+  t.match(await other.summary(), { total: 4, success: 1, failed: 1, retried: 2, unknown: 0 })
+
+  dying.sms.behave = accept
   answer({ outcome: 'accepted' })
   t.match(await hanging, { code: '200' })
-  t.match(
-    await other.list('size=50'),
-    { total: 3, items: [{ retryOfId: id }, { retryOfId: id }, { id }] },
-    'all that went out',
-  )
 })
 
-onSqlite(t, 'B26 an outcome that comes after the claim ran out ends the retry all the same', async (t, at) => {
+onEachDatabase(t, 'B26 an outcome that comes after a send was taken for lost is the outcome', async (t, at) => {
   const product = await startSendLog(t, at)
-  const { sms, call, list, running, clock } = product
+  const { sms, call, list, running, clock, facade, summary } = product
   const [id = 0] = await failures(product, 1)
   sms.behave = async () => {
     clock.shiftWallClock(60_000)
     const signal = new AbortController().signal
-    await running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')?.run(signal)
-    t.match(await list(), { items: [{ id, status: 'failed' }] })
+    await running.scheduledTasks.find(({ name }) => name === 'notification.send-log.settle')?.run(signal)
+    t.match(await list('status=unknown'), { total: 1 })
     return { outcome: 'accepted' }
   }
   t.match(await call('POST', `/${id}/retry`), { code: '200', data: { result: { success: true } } })
   t.match((await list('sort=id')).items, [{ id, status: 'retried', retryable: false }, { status: 'success' }])
+  t.match(await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] }), [{ success: true }])
+  t.match(await summary(), { total: 3, success: 2, retried: 1, unknown: 0, sending: 0 })
 })
 
-onSqlite(t, 'N-143 a retry whose outcome cannot be recorded has happened all the same', async (t, at) => {
+onSqlite(t, 'N-143 a retry whose outcome cannot be recorded at once is recorded later', async (t, at) => {
   const product = await startSendLog(t, at)
   const { sms, call, db, lines, clock, list } = product
   const [id = 0] = await failures(product, 1)
@@ -287,14 +307,14 @@ onSqlite(t, 'N-143 a retry whose outcome cannot be recorded has happened all the
     await db.execute('alter table notification_send_log rename to gone')
     return { outcome: 'accepted' }
   }
-  t.match(await call('POST', `/${id}/retry`), { code: '200', data: { id, logId: null, result: { success: true } } })
-  t.match(
-    lines.filter(({ msg }) => msg === 'a send is not in the send log'),
-    [{ channel: 'sms', messageId: /./ }],
-  )
+  const { code, data } = await call('POST', `/${id}/retry`)
+  t.match([code, data], ['200', { id, logId: /\d/, result: { success: true } }])
+  while (!lines.some(({ msg }) => msg === 'the send log cannot be written; trying again')) await clock.advance(1)
   await db.execute('alter table gone rename to notification_send_log')
-  t.match((await list()).items, [{ id, status: 'retried' }])
-  await clock.advance(60_000)
-  sms.behave = accept
-  t.match(await call('POST', `/${id}/retry`), { code: '200', data: { logId: /\d/ } })
+  t.match((await list('status=sending')).items, [{ id: data.logId, retryOfId: id }])
+  while (!lines.some(({ msg }) => msg === 'the send log is written again')) await clock.advance(250)
+  t.match((await list()).items, [
+    { id: data.logId, status: 'success' },
+    { id, status: 'retried' },
+  ])
 })

@@ -38,6 +38,7 @@ onEachDatabase(
           channel: 'pager',
           provider: 'acme',
           status: 'success',
+          outcome: 'accepted',
           messageId: 'acme-1',
           recipients: ['mobile:***8000', 'email:a***@example.com', 'user:7'],
           recipientCount: 3,
@@ -51,6 +52,7 @@ onEachDatabase(
           retryable: false,
           attempt: 1,
           retryOfId: null,
+          notificationId: null,
           traceId: 'trace-0001',
           createdAt: new Date(clock.now()).toISOString(),
         },
@@ -95,7 +97,8 @@ onEachDatabase(
 
 onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
   const { facade, sms, list, summary, clock } = await startSendLog(t, at)
-  const none = { total: 0, success: 0, failed: 0, retryable: 0, retried: 0, failedLast24h: 0 }
+  const states = { success: 0, failed: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  const none = { ...states, total: 0, retryable: 0, failedLast24h: 0 }
   t.same(await summary(), none)
   t.same(await summary('retryableOnly=true'), none)
 
@@ -310,12 +313,16 @@ onEachDatabase(
       ...(db.dialect === 'sqlite'
         ? [['channel=sms&retryableOnly=true&sort=createdAt', 'retryable_of_channel_index'] as const]
         : []),
+      ['status=failed', 'status_id_index'],
+      ['status=failed&sort=createdAt', 'status_created_at_id_index'],
+      ['channel=sms&status=failed', 'status_id_index'],
+      ['notificationId=7', 'notification_id_id_index'],
     ] as const) {
       const plans = await plansOf(async () => {
         const { next } = await list(`${query}&size=1&count=capped`)
         if (next !== null) await list(`${query}&size=1&cursor=${encodeURIComponent(next)}`)
       })
-      t.ok(plans.length >= 2, query)
+      t.ok(plans.length >= 1, query)
       for (const { sql, indexes, sorts } of plans) {
         t.notOk(sorts, `${query} sorts: ${sql}`)
         if (!sql.startsWith('select count'))
@@ -324,7 +331,8 @@ onEachDatabase(
     }
     const [recent, ...others] = await plansOf(() => call('GET', '/summary'))
     t.same(others, [], 'the summary reads no table but for what failed of late')
-    t.same(recent?.indexes, [`${prefix}status_restorable_created_at_index`])
+    const usable = ['status_restorable_created_at_index', 'status_created_at_id_index'].map((name) => prefix + name)
+    t.ok(recent?.indexes.length === 1 && usable.includes(recent.indexes[0] ?? ''), `by ${recent?.indexes}`)
   },
 )
 

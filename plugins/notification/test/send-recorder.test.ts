@@ -3,14 +3,16 @@ import type { Database, Parameter } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
-import { largestBacklog, rowWeight, SendRecorder } from '../src/send-recorder.ts'
+import { verdictOn } from '../src/delivery/automatic-retry.ts'
+import { largestBacklog, rowWeight, SendRecorder } from '../src/send-log/recorder.ts'
+import { target } from '../src/send-log/row.ts'
 
 interface Insert {
   readonly rows: number
   readonly ids: readonly Parameter[]
 }
 
-const columns = 20
+const columns = target.columns.length
 
 /** A recorder on a database that does with inserts what the test says. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {
@@ -25,6 +27,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     },
     // What was tried and failed is not there.
     transactional: (work: (em: unknown) => Promise<unknown>) => work({ find: async () => [] }),
+    fork: () => ({ isInTransaction: () => false }),
     async execute(sql: string, values: readonly Parameter[] = []) {
       if (sql.includes('notification_send_log_count')) return values.length / 2
       const ids = values.filter((_, index) => index % columns === 0)
@@ -39,6 +42,9 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     countLost: (rows) => {
       state.lost += rows
     },
+    longestSendMs: () => 40_000,
+    judge: (_, result, row) => verdictOn(result, row, undefined, { enabled: false } as never, Math.random),
+    retryLater: async () => {},
   })
   let sent = 0
   const record = (count: number, success = true, content = 'Hi') => {
@@ -47,7 +53,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
       const message = { id, subject: '', content, variables: {}, recipients: [], attributes: {} }
       const outcome = success ? ('accepted' as const) : ('rejected' as const)
       const result = { channel: 'pager', success, outcome, messageId: id, errorCode: null, errorMessage: null }
-      recorder.record({ message, result, idempotencyKey: id, attempt: 1 })
+      recorder.record('pager', { message, idempotencyKey: id, attempt: 1 }, message, result)
     }
   }
   const told = (msg: string) => lines.filter((line) => line['msg'] === msg)

@@ -55,6 +55,25 @@ export async function addToRows(
   await insert(db, into, rows, update)
 }
 
+/**
+ * Gives rows that are there new values, and inserts those that are not; many in a statement. No two of the rows may have the
+ * same key.
+ *
+ * @param sets columns that get new values where the row is there
+ * @throws as `Database.execute` does
+ */
+export async function putRows(
+  db: Target,
+  { key, sets, ...into }: RowTarget & { readonly key: string; readonly sets: readonly string[] },
+  rows: readonly Row[],
+): Promise<void> {
+  const given = (value: (column: string) => string) => sets.map((column) => `${column} = ${value(column)}`).join(', ')
+  const update = isMysql(db)
+    ? `on duplicate key update ${given((column) => `values(${column})`)}`
+    : `on conflict (${key}) do update set ${given((column) => `excluded.${column}`)}`
+  await insert(db, into, rows, update)
+}
+
 async function insert(db: Target, { table, columns }: RowTarget, rows: readonly Row[], onConflict: string) {
   const places = `(${columns.map(() => '?').join(', ')})`
   let from = 0

@@ -2,8 +2,8 @@ import type { Site } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
 import type { VerificationChannel, VerificationCodeSender, VerificationMessage } from '@plinth/iam'
 import type { Recipient } from '@plinth/kernel'
-import type { MessageDraft, Notification } from './contract.ts'
-import en from './messages/en.json' with { type: 'json' }
+import type { MessageDraft, Notification } from '../contract.ts'
+import en from '../messages/en.json' with { type: 'json' }
 
 /** Notification channel of each kind of code (document 1, "Verification-code limiter"), and how it names a recipient. */
 const targets: Readonly<Record<VerificationChannel, { channel: string; recipient: (to: string) => Recipient }>> = {

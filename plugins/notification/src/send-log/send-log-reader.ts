@@ -1,13 +1,17 @@
 import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { SendLog } from './entities.ts'
-import { readCounts } from './send-log-counts.ts'
+import { SendLog, type SendLogState } from '../entities.ts'
+import { readCounts } from './counts.ts'
 
 export interface SendLogFilter {
   /** Code, in any case. */
   readonly channel?: string | undefined
   /** Only failed sends that can be sent again. */
   readonly retryableOnly?: boolean | undefined
+  /** Only rows of this state; with `retryableOnly` it has no effect. */
+  readonly status?: SendLogState | undefined
+  /** Only deliveries of this message of the list. */
+  readonly notificationId?: number | undefined
 }
 
 /** Rows of the send log in numbers (decision B28). */
@@ -20,6 +24,12 @@ export interface SendLogSummary {
   readonly retried: number
   /** Of the failed ones. */
   readonly failedLast24h: number
+  /** Under way now. */
+  readonly sending: number
+  /** May or may not have been sent. */
+  readonly unknown: number
+  /** Given up after the last automatic retry. */
+  readonly dead: number
 }
 
 const dayMs = 86_400_000
@@ -40,9 +50,11 @@ export class SendLogReader {
     this.#clock = clock
   }
 
-  async list({ channel, retryableOnly }: SendLogFilter, window: PageWindow) {
+  async list({ channel, retryableOnly, status, notificationId }: SendLogFilter, window: PageWindow) {
     const where = {
       ...(channel === undefined ? {} : { channel: channel.trim().toLowerCase() }),
+      ...(status === undefined ? {} : { status }),
+      ...(notificationId === undefined ? {} : { notificationId }),
       ...(retryableOnly ? retryable : {}),
     }
     const found = await findPage<SendLog>(this.#db.fork(), SendLog, where, window, { exclude: ['payload'] })
@@ -59,9 +71,11 @@ export class SendLogReader {
       [retryableOnly, new Date(this.#clock.now() - dayMs)],
     )
     const failedLast24h = exactInteger(recent?.total)
-    if (retryableOnly) return { total: retryable, success: 0, failed: retryable, retryable, retried: 0, failedLast24h }
-    const { success, retried } = counts
+    const none = { success: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+    if (retryableOnly) return { ...none, total: retryable, failed: retryable, retryable, failedLast24h }
+    const { success, retried, sending, unknown, dead } = counts
     const failed = counts.failed + retryable
-    return { total: success + failed + retried, success, failed, retryable, retried, failedLast24h }
+    const total = success + failed + retried + sending + unknown + dead
+    return { total, success, failed, retryable, retried, failedLast24h, sending, unknown, dead }
   }
 }

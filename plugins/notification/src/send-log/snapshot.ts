@@ -1,5 +1,5 @@
-import type { NotificationMessage } from '@plinth/kernel'
-import { withoutSecretAttributes } from './masking.ts'
+import type { NotificationMessage, Recipient } from '@plinth/kernel'
+import { withoutSecretAttributes } from '../masking.ts'
 
 /** What sends a message again as it was sent: the same message under the same idempotency key. */
 export interface Snapshot {
@@ -18,21 +18,62 @@ const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
  * D.59): it has secret variables or secret attributes, holds a secret of the configuration, or is no plain JSON.
  *
  * @param mask masks what the configuration knows as secrets
+ * @param without leaves the recipients out, which are judged all the same
  */
-export function snapshotText({ message, idempotencyKey }: Snapshot, mask: (text: string) => string): string | null {
-  const { id, subject, content, template, variables, secretVariables = [], recipients, attributes, locale } = message
+export function snapshotText(
+  { message, idempotencyKey }: Snapshot,
+  mask: (text: string) => string,
+  { without }: { readonly without?: 'recipients' } = {},
+): string | null {
+  const {
+    id,
+    subject,
+    content,
+    html,
+    template,
+    variables,
+    secretVariables = [],
+    recipients,
+    attributes,
+    locale,
+  } = message
   if (secretVariables.length > 0 || holdsSecrets(attributes)) return null
   if (recipients.some(({ kind }) => keptNowhere.includes(kind))) return null
-  const optional = { ...(template === undefined ? {} : { template }), ...(locale === undefined ? {} : { locale }) }
+  const given = Object.entries({ html, template, locale }).filter(([, value]) => value !== undefined)
+  const optional: Partial<NotificationMessage> = Object.fromEntries(given)
   const kept: Snapshot = {
-    message: { id, subject, content, variables, recipients, attributes, ...optional },
+    message: {
+      id,
+      subject,
+      content,
+      variables,
+      recipients: without === undefined ? recipients : [],
+      attributes,
+      ...optional,
+    },
     idempotencyKey,
   }
   const text = exactJson(kept)
   return text === undefined || text.length > largest || mask(text) !== text ? null : text
 }
 
-export const restored = (text: string): Snapshot => JSON.parse(text)
+/** What sends a part of an enqueued message again; the message itself lies with the list of messages, once. */
+export interface PartSnapshot {
+  readonly recipients: readonly Recipient[]
+  readonly idempotencyKey: string
+}
+
+/** @param part of a message that `snapshotText` could keep */
+export const partSnapshotText = ({ recipients, idempotencyKey }: PartSnapshot): string =>
+  JSON.stringify({ recipients, idempotencyKey })
+
+/** @param stored payload of the enqueued message that the snapshot is a part of */
+export function restored(text: string, stored?: string | null): Snapshot {
+  const kept: Snapshot | PartSnapshot = JSON.parse(text)
+  if ('message' in kept) return kept
+  const { message }: Snapshot = JSON.parse(stored ?? '')
+  return { message: { ...message, recipients: kept.recipients }, idempotencyKey: kept.idempotencyKey }
+}
 
 /** Also what lies too deep to be looked at counts. */
 const holdsSecrets = (attributes: unknown) => exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)

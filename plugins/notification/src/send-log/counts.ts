@@ -1,5 +1,5 @@
 import { addToRows, type Database, exactInteger } from '@plinth/database'
-import type { SendLogState } from './entities.ts'
+import type { SendLogState } from '../entities.ts'
 
 /** What the summary tells rows by: their state, and of the failed ones those that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
@@ -34,5 +34,6 @@ export async function readCounts(db: Database): Promise<Record<SendLogKind, numb
     'select kind, total from notification_send_log_count',
   )
   const counts = rows.map(({ kind, total }) => [kind, exactInteger(total)])
-  return { success: 0, failed: 0, retryable: 0, retried: 0, ...Object.fromEntries(counts) }
+  const none = { success: 0, failed: 0, retryable: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
+  return { ...none, ...Object.fromEntries(counts) }
 }

@@ -14,13 +14,13 @@ import {
   text,
 } from '@plinth/http'
 import { auditCaller } from '@plinth/kernel'
-import { sendLogStates } from './entities.ts'
-import { own } from './permissions.ts'
-import { sendResult } from './routes.ts'
-import { type ListedSendLog, retryable, type SendLogReader } from './send-log.ts'
-import { largestBatch, type SendLogRetries } from './send-log-retries.ts'
-import type { SendRecorder } from './send-recorder.ts'
-import { requireSuccess } from './service.ts'
+import { sendLogStates } from '../entities.ts'
+import { outcomeName, sendResult } from '../facade/result-view.ts'
+import { requireSuccess } from '../facade/results.ts'
+import { own } from '../permissions.ts'
+import type { SendRecorder } from './recorder.ts'
+import { largestBatch, type SendLogRetries } from './retries.ts'
+import { type ListedSendLog, retryable, type SendLogReader } from './send-log-reader.ts'
 
 interface SendLogRouteParts {
   readonly recorder: Pick<SendRecorder, 'written'>
@@ -40,8 +40,11 @@ const sendLogView = Type.Object({
   channel: text,
   provider: textOrNull,
   status: Type.Enum(sendLogStates, {
-    description: '`retried`: failed, and then sent again; see the row that names it.',
+    description:
+      '`retried`: failed, and then sent again; see the row that names it. `sending`: under way. `unknown`: it may or may not ' +
+      'have been sent. `dead`: given up after the last automatic retry.',
   }),
+  outcome: nullable(outcomeName, { description: 'Null while it is being sent.' }),
   messageId: text,
   recipients: Type.Array(text, { description: 'The first of them, masked, such as `mobile:***0001`.' }),
   recipientCount: count,
@@ -55,6 +58,7 @@ const sendLogView = Type.Object({
   retryable: Type.Boolean({ description: 'Failed, and the message can be restored.' }),
   attempt: Type.Integer({ minimum: 1, description: 'How many times the message has been sent on the channel.' }),
   retryOfId: nullable(id, { description: 'The row whose message was sent again.' }),
+  notificationId: nullable(id, { description: 'The message of the list that it is a delivery of.' }),
   traceId: textOrNull,
   createdAt: instant,
 })
@@ -66,6 +70,9 @@ const summaryView = Type.Object({
   retryable: Type.Integer({ minimum: 0, description: 'Of the failed ones, those that can be sent again.' }),
   retried: count,
   failedLast24h: count,
+  sending: count,
+  unknown: count,
+  dead: count,
 })
 
 const viewOf = (log: ListedSendLog) => ({
@@ -73,6 +80,7 @@ const viewOf = (log: ListedSendLog) => ({
   channel: log.channel,
   provider: log.provider ?? null,
   status: log.status,
+  outcome: log.outcome ?? null,
   messageId: log.messageId,
   recipients: log.recipients,
   recipientCount: log.recipientCount,
@@ -86,6 +94,7 @@ const viewOf = (log: ListedSendLog) => ({
   retryable: log.status === retryable.status && log.restorable,
   attempt: log.attempt,
   retryOfId: log.retryOfId ?? null,
+  notificationId: log.notificationId ?? null,
   traceId: log.traceId ?? null,
   createdAt: log.createdAt.toISOString(),
 })
@@ -114,6 +123,8 @@ export const sendLogRoutes = [
         ...sort.properties,
         channel: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Code, in any case.' })),
         retryableOnly,
+        status: Type.Optional(Type.Enum(sendLogStates)),
+        notificationId: Type.Optional(id),
       }),
     },
     response: listPage(sendLogView),
@@ -140,8 +151,8 @@ export const sendLogRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/retry`,
-    summary: 'Send a failed message again',
-    description: `${once} Answers what became of it; a channel that is switched off is a business failure.`,
+    summary: 'Send a message again that failed, or whose outcome is unknown',
+    description: `${once} A message of unknown outcome may reach its recipients twice. Answers what became of it; a channel that is switched off is a business failure.`,
     access: { permission: own.sendLogRetry },
     request: { params: idParams },
     response: retryView,

@@ -1,0 +1,40 @@
+import { event } from '@plinth/events'
+import { Type } from '@plinth/http'
+import type { Recipient } from '@plinth/kernel'
+import type { TUnsafe } from 'typebox'
+
+const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
+  Type.Object({
+    kind: Type.String(),
+    userId: Type.Optional(Type.Integer()),
+    address: Type.Optional(Type.String()),
+    number: Type.Optional(Type.String()),
+    group: Type.Optional(Type.String()),
+    topic: Type.Optional(Type.String()),
+  }),
+)
+
+/** Recipients of a part for a channel that takes them together. */
+export const largestPart = 1_000
+/**
+ * Recipients of a part for a channel that takes them one by one, `sentTogether` of them at a time: so many that a part ends before
+ * the deadline of event handlers even when each send takes as long as it may.
+ */
+export const largestPartOfEach = 50
+/** When the process dies, what becomes `unknown` of a part on a channel that is not idempotent. */
+export const sentTogether = 10
+
+/** A part of an enqueued message is due (document 2, facade operations; durable). */
+export const messagePart = event(
+  'notification.part',
+  Type.Object({
+    notificationId: Type.Integer(),
+    channel: Type.String(),
+    /** Unique in the message: `channel:number`, with the moment of a delay behind it. */
+    part: Type.String(),
+    recipients: Type.Array(recipient),
+  }),
+)
+
+/** A row of the send log is to be sent again by itself. */
+export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { type Database, insertMissing } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import { type Clock, columnText, type NotificationChannel, type NotificationMessage, secretsOf } from '@plinth/kernel'
+import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
+import { NotificationRow, priorities } from '../entities.ts'
+import type { Outgoing } from '../facade/outgoing.ts'
+import { refusal } from '../failures.ts'
+import { secretAttributeValues } from '../masking.ts'
+import { snapshotText } from '../send-log/snapshot.ts'
+import { largestPart, largestPartOfEach, messagePart } from './message-part.ts'
+
+/** Who sends a message. */
+export interface Sender {
+  readonly userId: number | null
+  readonly name: string | null
+}
+
+export interface QueueParts {
+  readonly db: Database
+  readonly events: Pick<Events, 'publish'> | undefined
+  readonly outgoing: Pick<Outgoing, 'requireChannel'>
+  readonly redact: (text: string, more?: Iterable<unknown>) => string
+  readonly clock: Pick<Clock, 'now'>
+}
+
+const dayMs = 86_400_000
+const longestAheadMs = 366 * dayMs
+const longestKey = 200
+
+interface Plan {
+  readonly channel: string
+  readonly recipients: NotificationMessage['recipients']
+}
+
+/** Keeps messages that are to be sent, and lists those that administrators have sent. */
+export class MessageQueue {
+  readonly #parts: QueueParts
+
+  constructor(parts: QueueParts) {
+    this.#parts = parts
+  }
+
+  /** True where messages can be kept to be sent. */
+  get isDurable(): boolean {
+    return this.#parts.events !== undefined
+  }
+
+  /** See `Notification.enqueue`. */
+  async enqueue(
+    message: NotificationMessage,
+    channels: readonly string[],
+    options: EnqueueOptions,
+    sender?: Sender,
+  ): Promise<EnqueuedMessage> {
+    const { db, events, clock, outgoing, redact } = this.#parts
+    if (events === undefined) throw new Error('The product has no events')
+    checkOptions(options, clock.now())
+    const { idempotencyKey, notBefore, priority = 'normal' } = options
+    const payload = snapshotText({ message, idempotencyKey: message.id }, redact, { without: 'recipients' })
+    if (payload === null) throw refusal('not-durable')
+    const plans = channels.flatMap((code) => partsOf(code, outgoing.requireChannel(code), message))
+    const hash = idempotencyKey === undefined ? null : createHash('sha256').update(idempotencyKey).digest('hex')
+    const moment = notBefore === undefined ? {} : { notBefore }
+    const row = { ...rowOf(message, channels, sender, redact, new Date(clock.now())), priority, payload }
+    const values = {
+      ...row,
+      ...{ idempotencyHash: hash, state: 'queued' as const, parts: plans.length },
+      notBefore: notBefore === undefined ? null : new Date(notBefore),
+    }
+    return db.transactional(async (em) => {
+      const id = await insert(db, values)
+      if (hash !== null) {
+        const kept = await em.findOne(NotificationRow, { idempotencyHash: hash }, { fields: ['id', 'messageId'] })
+        if (kept !== null && kept.id !== id) return { messageId: kept.messageId }
+      }
+      for (const [number, { channel, recipients }] of plans.entries()) {
+        const part = { notificationId: id, channel, part: `${channel}:${number}`, recipients: [...recipients] }
+        await events.publish(messagePart, part, moment)
+      }
+      return { messageId: message.id }
+    })
+  }
+
+  /** Puts a message into the list that is sent at once. */
+  async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
+    const { db, clock, redact } = this.#parts
+    const row = rowOf(message, channels, sender, redact, new Date(clock.now()))
+    return db.transactional(() =>
+      insert(db, {
+        ...row,
+        ...{ priority: 'normal', payload: null, idempotencyHash: null, state: 'sending', parts: 0, notBefore: null },
+      }),
+    )
+  }
+
+  /** @param skipped channels on which nothing was tried */
+  async finish(id: number, skipped: number): Promise<void> {
+    const { db, clock } = this.#parts
+    await db.execute(`update notification_message set state = 'finished', skipped = ?, finished_at = ? where id = ?`, [
+      ...[skipped, new Date(clock.now()), id],
+    ])
+  }
+}
+
+type Row = Pick<
+  NotificationRow,
+  'messageId' | 'subject' | 'channels' | 'recipientCount' | 'priority' | 'state' | 'parts' | 'createdAt'
+> & {
+  readonly template: string | null
+  readonly senderId: number | null
+  readonly senderName: string | null
+  readonly traceId: string | null
+  readonly payload: string | null
+  readonly idempotencyHash: string | null
+  readonly notBefore: Date | null
+}
+
+const table = {
+  table: 'notification_message',
+  unique: 'idempotency_hash',
+  columns: [
+    ...['id', 'message_id', 'idempotency_hash', 'subject', 'template', 'channels', 'recipient_count', 'priority'],
+    ...['state', 'not_before', 'payload', 'sender_id', 'sender_name', 'trace_id', 'parts', 'parts_done'],
+    ...['accepted', 'rejected', 'deferred', 'unknown', 'skipped', 'created_at'],
+  ],
+}
+
+async function insert(db: Database, row: Row): Promise<number> {
+  const id = db.newId()
+  await insertMissing(db, table, [
+    [
+      ...[id, row.messageId, row.idempotencyHash, row.subject, row.template, JSON.stringify(row.channels)],
+      ...[row.recipientCount, row.priority, row.state, row.notBefore, row.payload, row.senderId, row.senderName],
+      ...[row.traceId, row.parts, 0, 0, 0, 0, 0, 0, row.createdAt],
+    ],
+  ])
+  return id
+}
+
+/** No text holds a secret of the message or of the configuration. */
+function rowOf(
+  message: NotificationMessage,
+  channels: readonly string[],
+  sender: Sender | undefined,
+  redact: QueueParts['redact'],
+  createdAt: Date,
+) {
+  const secrets = [...secretsOf(message), ...secretAttributeValues(message.attributes)]
+  const text = (value: string, length: number) => columnText(redact(value, secrets), length)
+  const { traceId } = message.attributes
+  return {
+    messageId: message.id,
+    subject: text(message.subject, 500),
+    template: message.template === undefined ? null : text(message.template, 128),
+    channels: [...channels],
+    recipientCount: message.recipients.length,
+    senderId: sender?.userId ?? null,
+    senderName: sender?.name == null ? null : columnText(sender.name, 64),
+    traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
+    createdAt,
+  }
+}
+
+/** A channel that needs no recipient gets the message once, with the first of its recipients. */
+function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
+  if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
+  const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
+  // Without any, the one part says in the send log that the message reaches nobody.
+  if (reached.length === 0) return [{ channel: code, recipients: [] }]
+  const size = channel.traits.recipients === 'each' ? largestPartOfEach : largestPart
+  return Array.from({ length: Math.ceil(reached.length / size) }, (_, index) => ({
+    channel: code,
+    recipients: reached.slice(index * size, (index + 1) * size),
+  }))
+}
+
+function checkOptions({ idempotencyKey, notBefore, priority }: EnqueueOptions, now: number): void {
+  if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > longestKey)) {
+    throw new RangeError(`idempotencyKey must have 1 to ${longestKey} characters`)
+  }
+  if (notBefore !== undefined && (!Number.isSafeInteger(notBefore) || notBefore > now + longestAheadMs)) {
+    throw new RangeError('notBefore must be whole milliseconds since the epoch, at most 366 days ahead')
+  }
+  if (priority !== undefined && !priorities.includes(priority)) {
+    throw new RangeError(`priority must be ${priorities.join(' or ')}`)
+  }
+}

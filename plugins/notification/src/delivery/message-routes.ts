@@ -1,0 +1,99 @@
+import {
+  answerList,
+  count,
+  id,
+  instant,
+  listPage,
+  listQuery,
+  nullable,
+  routesWith,
+  sortQuery,
+  Type,
+  text,
+} from '@plinth/http'
+import { messageStates, priorities } from '../entities.ts'
+import { own } from '../permissions.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
+import type { ListedMessage, MessageList } from './message-list.ts'
+
+interface MessageRouteParts {
+  readonly recorder: Pick<SendRecorder, 'written'>
+  readonly list: MessageList
+}
+
+const textOrNull = nullable(text)
+const sort = sortQuery({ id: 'id' }, '-id')
+
+const messageView = Type.Object({
+  id,
+  messageId: text,
+  subject: Type.String({ description: 'As it was written: a key of the catalogue stays one.' }),
+  template: textOrNull,
+  channels: Type.Array(text),
+  recipientCount: count,
+  priority: Type.Enum(priorities),
+  state: Type.Enum(messageStates, { description: '`finished`: every part has come to an end, well or not.' }),
+  notBefore: nullable(instant),
+  senderUserId: nullable(id, { description: 'Null when the product itself sent it.' }),
+  senderName: textOrNull,
+  traceId: textOrNull,
+  outcomes: Type.Object(
+    { accepted: count, rejected: count, deferred: count, unknown: count, skipped: count },
+    {
+      description: 'Deliveries by what became of them; each is a row of the send log, but for those that were skipped.',
+    },
+  ),
+  createdAt: instant,
+  finishedAt: nullable(instant),
+})
+
+const viewOf = (message: ListedMessage) => ({
+  id: message.id,
+  messageId: message.messageId,
+  subject: message.subject,
+  template: message.template ?? null,
+  channels: message.channels,
+  recipientCount: message.recipientCount,
+  priority: message.priority,
+  state: message.state,
+  notBefore: message.notBefore?.toISOString() ?? null,
+  senderUserId: message.senderId ?? null,
+  senderName: message.senderName ?? null,
+  traceId: message.traceId ?? null,
+  outcomes: {
+    accepted: message.accepted,
+    rejected: message.rejected,
+    deferred: message.deferred,
+    unknown: message.unknown,
+    skipped: message.skipped,
+  },
+  createdAt: message.createdAt.toISOString(),
+  finishedAt: message.finishedAt?.toISOString() ?? null,
+})
+
+const { route } = routesWith<MessageRouteParts>()
+
+/** Notification management (document 2, "Endpoints"; decision B41). */
+export const messageRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/notifications',
+    summary: 'Messages that were enqueued or sent by administrators, the newest first',
+    access: { permission: own.messageView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        ...sort.properties,
+        state: Type.Optional(Type.Enum(messageStates)),
+      }),
+    },
+    response: listPage(messageView),
+    async handler({ query }, { recorder, list }) {
+      await recorder.written()
+      return answerList(query, sort.parse(query.sort), async (window) => {
+        const found = await list.list(query, window)
+        return { ...found, items: found.items.map(viewOf) }
+      })
+    },
+  }),
+]

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import type { NotificationMessage } from '@plinth/kernel'
+import type {
+  ChannelInfo,
+  EnqueuedMessage,
+  EnqueueOptions,
+  MessageDraft,
+  MultiSendOptions,
+  Notification,
+  SendOptions,
+  SendResult,
+} from '../contract.ts'
+import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
+import { notificationError } from '../errors.ts'
+import { refusal } from '../failures.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
+import type { Sending } from '../send-log/row.ts'
+import { type NotificationSettings, type Outgoing, type OutgoingParts, type Ready, sendingsOf } from './outgoing.ts'
+import { requireSuccess, resultOfAll } from './results.ts'
+
+export interface NotificationParts {
+  readonly channels: OutgoingParts['channels']
+  readonly settings: NotificationSettings
+  readonly outgoing: Outgoing
+  /** Absent where the product has no database. */
+  readonly recorder: SendRecorder | undefined
+  /** Absent where the product has no database. */
+  readonly queue: MessageQueue | undefined
+}
+
+/** Sends to recipients of one message on a channel that takes them one by one, at a time. */
+const atATime = 10
+
+/** The facade: finds the channels, records what leaves and turns whatever happens into a result. */
+export class ChannelNotification implements Notification {
+  readonly #parts: NotificationParts
+
+  constructor(parts: NotificationParts) {
+    this.#parts = parts
+  }
+
+  send(draft: MessageDraft, options: MultiSendOptions = {}): Promise<readonly SendResult[]> {
+    return this.sendAs(draft, options)
+  }
+
+  async sendTo(channel: string, draft: MessageDraft, options: SendOptions = {}): Promise<SendResult> {
+    const [result] = await this.send(draft, { ...options, channels: [channel] })
+    return requireSuccess(result as SendResult)
+  }
+
+  async enqueue(draft: MessageDraft, options: EnqueueOptions = {}): Promise<EnqueuedMessage> {
+    return this.enqueueAs(draft, options)
+  }
+
+  /** As `send`, kept in the list of messages when the product has a database and a sender is named. */
+  async sendAs(draft: MessageDraft, options: MultiSendOptions, sender?: Sender): Promise<readonly SendResult[]> {
+    const codes = this.codesOf(options.channels)
+    const message = compose(draft)
+    const { queue, outgoing } = this.#parts
+    const notificationId = sender && (await queue?.keep(message, codes, sender))
+    const delivery = notificationId === undefined ? undefined : { notificationId, isStored: false }
+    const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery }
+    const results = await outgoing.tracked(
+      Promise.all(codes.map((code) => this.#sendOn(code, sending, options.signal))),
+    )
+    if (notificationId !== undefined) {
+      const skipped = results.filter((result) => result.skipped === true).length
+      await queue?.finish(notificationId, skipped)
+    }
+    return results
+  }
+
+  /** As `enqueue`, with the person who sends. */
+  async enqueueAs(draft: MessageDraft, options: EnqueueOptions, sender?: Sender): Promise<EnqueuedMessage> {
+    const { queue } = this.#parts
+    if (queue === undefined || !queue.isDurable) {
+      const missing = this.#parts.recorder === undefined ? 'no database' : 'no events'
+      throw notificationError('PLINTH_NOTIFICATION_NO_QUEUE', { missing })
+    }
+    const codes = this.codesOf(options.channels)
+    return queue.enqueue(compose(draft), codes, options, sender)
+  }
+
+  get hasQueue(): boolean {
+    return this.#parts.queue?.isDurable === true
+  }
+
+  /** Lower case, each once. Throws `400` with reason `notification.channel-unknown`. */
+  codesOf(channels: readonly string[] | undefined): readonly string[] {
+    const { settings, outgoing } = this.#parts
+    const asked = channels?.length ? channels : [settings.defaultChannel]
+    const codes = [...new Set(asked.map((code) => code.trim().toLowerCase()))]
+    for (const code of codes) outgoing.requireChannel(code)
+    return codes
+  }
+
+  channels(): readonly ChannelInfo[] {
+    const { channels, settings } = this.#parts
+    return [...channels]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([code, channel]) => ({
+        code,
+        displayName: channel.displayName,
+        enabled: channel.enabled?.() ?? true,
+        isDefault: code === settings.defaultChannel,
+        recipientKinds: channel.recipientKinds,
+      }))
+  }
+
+  async #sendOn(code: string, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
+    const { outgoing, recorder } = this.#parts
+    const prepared = await outgoing.prepare(code, sending)
+    if ('result' in prepared) {
+      const { result, shown } = prepared
+      if (result.skipped !== true) recorder?.record(code, sending, shown, result)
+      return result
+    }
+    const single = sendingsOf(prepared.channel, { ...sending, message: prepared.source })
+    const results: SendResult[] = []
+    for (let from = 0; from < single.length; from += atATime) {
+      const together = single.slice(from, from + atATime)
+      results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, signal)))))
+    }
+    return single.length === 1 ? (results[0] as SendResult) : resultOfAll(sending.message.id, results)
+  }
+
+  async #sendOne(prepared: Ready, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
+    const { outgoing, recorder } = this.#parts
+    const message = { ...prepared.message, recipients: sending.message.recipients }
+    const entry = await recorder?.begin(prepared.code, sending, prepared.shown)
+    const result = await outgoing.call({ ...prepared, message }, sending, signal)
+    if (entry !== undefined) recorder?.finish(entry, result)
+    return result
+  }
+}
+
+/** Throws `400` with reason `notification.message-empty`. */
+export function compose(draft: MessageDraft): NotificationMessage {
+  const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
+  if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {
+    throw refusal('message-empty')
+  }
+  const empty = { subject: '', content: '', variables: {}, recipients: [], attributes: {} }
+  return Object.freeze({ ...empty, ...draft, id: randomUUID() })
+}

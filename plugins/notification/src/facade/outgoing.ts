@@ -1,0 +1,240 @@
+import { createHash } from 'node:crypto'
+import {
+  type Clock,
+  didYouMean,
+  type Logger,
+  type NotificationChannel,
+  type NotificationMessage,
+  nearest,
+  type Recipient,
+  reasonOf,
+  redact,
+  secretsOf,
+  withinDeadline,
+} from '@plinth/kernel'
+import type { SendResult } from '../contract.ts'
+import { notificationError } from '../errors.ts'
+import { refusal } from '../failures.ts'
+import type { NotificationPreferences } from '../inbox/contract.ts'
+import { categoryOf } from '../inbox/preferences/categories.ts'
+import type { Sending, Shown } from '../send-log/row.ts'
+import { failure, resultOf, withoutSecrets } from './results.ts'
+
+/** Read at every send, so that a live change counts at once. */
+export interface NotificationSettings {
+  readonly enabled: boolean
+  readonly defaultChannel: string
+  /** Milliseconds. */
+  readonly sendDeadlineMs: number
+}
+
+/** Counts and times sends. Must not throw. */
+export interface SendMeter {
+  /** @returns ends the wait; called once, with what became of it */
+  begin(channel: string): (outcome: SendResult['outcome']) => void
+}
+
+/**
+ * Makes of a message what one channel gets: texts translated, a template filled in. Throws `BusinessError` for one that cannot be:
+ * that is the reason of a rejected result.
+ */
+export type Renderer = (
+  message: NotificationMessage,
+  channel: string,
+  traits: NotificationChannel['traits'],
+) => Promise<NotificationMessage>
+
+export interface OutgoingParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  readonly settings: NotificationSettings
+  readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
+  readonly render: Renderer
+  readonly meter: SendMeter | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** A message as a channel gets it. */
+export interface Ready {
+  readonly code: string
+  readonly channel: NotificationChannel
+  readonly message: NotificationMessage
+  /** What the sender wrote, for those recipients who are left. */
+  readonly source: NotificationMessage
+  readonly shown: Shown
+}
+/** A message that cannot be sent, and why. */
+export interface Refused {
+  readonly result: SendResult
+  readonly shown: Shown
+}
+export type Prepared = Ready | Refused
+
+/** The way of a message to a channel: whether it may go, in which form, under which deadline, and what became of it. */
+export class Outgoing {
+  readonly #parts: OutgoingParts
+  readonly #stopping = new AbortController()
+  readonly #inFlight = new Set<Promise<unknown>>()
+
+  constructor(parts: OutgoingParts) {
+    this.#parts = parts
+  }
+
+  has(code: string): boolean {
+    return this.#parts.channels.has(code)
+  }
+
+  /** Throws `400` with reason `notification.channel-unknown`. */
+  requireChannel(code: string): NotificationChannel {
+    const { channels } = this.#parts
+    const channel = channels.get(code)
+    if (channel !== undefined) return channel
+    const near = nearest(code, channels.keys())
+    const params = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
+    const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
+    throw refusal('channel-unknown', { text, params, data: params })
+  }
+
+  /** Throws `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL`: a default that is not there is the operator's to mend. */
+  checkDefaultChannel(code: string): void {
+    const { channels } = this.#parts
+    if (channels.has(code)) return
+    throw notificationError('PLINTH_NOTIFICATION_UNKNOWN_CHANNEL', {
+      channel: code,
+      loaded: [...channels.keys()].sort().join(', ') || 'none',
+      nearest: didYouMean(code, channels.keys()),
+    })
+  }
+
+  /** What the channel gets, or why it gets nothing. */
+  async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
+    const { settings, render, channels } = this.#parts
+    const channel = channels.get(code)
+    const refused = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
+      const result = failure(code, message, errorCode, text, more)
+      this.#logFailure(result, message)
+      return { result, shown: message }
+    }
+    const skipped = (errorCode: string, text: string) =>
+      refused(errorCode, text, { outcome: 'deferred', skipped: true })
+    if (channel === undefined) return refused('notification.channel-unknown', 'The channel is not loaded')
+    if (!settings.enabled) return skipped('notification.disabled', 'Notifications are switched off')
+    if (channel.enabled?.() === false) return skipped('notification.channel-disabled', 'The channel is switched off')
+    if (!reaches(channel, message.recipients)) {
+      const kinds = channel.recipientKinds.join(', ')
+      return refused('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
+    }
+    try {
+      const recipients = await this.#wanting(code, message)
+      if (recipients.length < message.recipients.length && !reaches(channel, recipients, true)) {
+        return skipped('notification.unwanted', 'No recipient wants such messages on this channel')
+      }
+      const source = recipients.length === message.recipients.length ? message : { ...message, recipients }
+      const rendered = await render(source, code, channel.traits)
+      return { code, channel, message: rendered, source, shown: rendered }
+    } catch (error) {
+      const { reason } = error as { readonly reason?: unknown }
+      if (typeof reason === 'string') return refused(reason, redact(reasonOf(error), secretsOf(message)))
+      this.#logThrown(code, message, error)
+      const text = 'The message could not be prepared; the log says why'
+      return refused('notification.preparation-failed', text, { outcome: 'deferred' })
+    }
+  }
+
+  /** Recipients without the users who have switched the channel or the category off. */
+  async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
+    const { preferences } = this.#parts
+    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
+    if (preferences === undefined || userIds.length === 0) return recipients
+    const wanted = await preferences.wanted(userIds, { channel, category: categoryOf(attributes['module']) })
+    return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
+  }
+
+  /** Hands a message to its channel, under the deadline; whatever happens is a result. */
+  async call(
+    { code, channel, message }: Ready,
+    { idempotencyKey, attempt }: Omit<Sending, 'message'>,
+    signal?: AbortSignal,
+  ): Promise<SendResult> {
+    const { settings, clock, meter } = this.#parts
+    const secrets = secretsOf(message)
+    const overdue = new Error(`No answer within ${settings.sendDeadlineMs} ms`)
+    const end = meter?.begin(code)
+    let result: SendResult
+    try {
+      const work = (deadline: AbortSignal) => {
+        const signals = [deadline, this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
+        return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt })
+      }
+      const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
+      result = withoutSecrets(resultOf(code, message, outcome), secrets)
+    } catch (error) {
+      const unknown = { outcome: 'unknown' } as const
+      if (error === overdue) result = failure(code, message, 'notification.deadline-exceeded', overdue.message, unknown)
+      else {
+        this.#logThrown(code, message, error)
+        const text = 'The channel failed; the log says why'
+        result = failure(code, message, 'notification.channel-failed', text, unknown)
+      }
+    }
+    end?.(result.outcome)
+    this.#logFailure(result, message)
+    return result
+  }
+
+  /** Waits for what is being sent. */
+  async drain(): Promise<void> {
+    await Promise.allSettled(this.#inFlight)
+  }
+
+  /** Makes channels that still send give up. */
+  stop(): void {
+    this.#stopping.abort(new Error('The product stops'))
+  }
+
+  tracked<T>(work: Promise<T>): Promise<T> {
+    this.#inFlight.add(work)
+    return work.finally(() => this.#inFlight.delete(work))
+  }
+
+  #logFailure({ success, skipped, channel, errorCode }: SendResult, { id }: NotificationMessage): void {
+    if (success) return
+    this.#parts.log[skipped === true ? 'debug' : 'warn']({ channel, messageId: id, errorCode }, 'notification not sent')
+  }
+
+  /**
+   * What a channel throws may hold addresses and tokens: it goes to the log, which masks secrets, and no further. The log does
+   * not know those of the message, and they may be in any member of the error.
+   */
+  #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
+    const secrets = secretsOf(message)
+    const why = secrets.length === 0 ? { err: error } : { reason: redact(reasonOf(error), secrets) }
+    this.#parts.log.error({ ...why, channel, messageId: message.id }, 'notification channel threw')
+  }
+}
+
+/** Whether a channel can do something with these recipients. @param needsOne also of a channel that needs none */
+const reaches = (
+  { recipientKinds }: NotificationChannel,
+  recipients: readonly Recipient[],
+  needsOne = false,
+): boolean =>
+  recipientKinds.length === 0
+    ? !needsOne || recipients.length > 0
+    : recipients.some(({ kind }) => recipientKinds.includes(kind))
+
+/** One sending per recipient for a channel that takes them one by one, each with an idempotency key of its own. */
+export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
+  channel: NotificationChannel,
+  sending: S,
+): S[] {
+  const { message, idempotencyKey } = sending
+  if (channel.traits.recipients !== 'each' || message.recipients.length < 2) return [sending]
+  const reached = message.recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
+  if (reached.length === 0) return [sending]
+  return reached.map((recipient) => ({
+    ...sending,
+    message: { ...message, recipients: [recipient] },
+    idempotencyKey: `${idempotencyKey}/${createHash('sha256').update(JSON.stringify(recipient)).digest('hex').slice(0, 16)}`,
+  }))
+}

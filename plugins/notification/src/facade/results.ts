@@ -1,0 +1,67 @@
+import { BusinessError, type DeliveryOutcome, type NotificationMessage, redact } from '@plinth/kernel'
+import type { SendResult } from '../contract.ts'
+
+type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
+
+/** The result of a message that was not sent. */
+export const failure = (
+  channel: string,
+  { id }: Pick<NotificationMessage, 'id'>,
+  errorCode: string,
+  errorMessage: string,
+  more: Failure = { outcome: 'rejected' },
+): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
+
+/** What a channel answered, as a result. */
+export function resultOf(channel: string, message: NotificationMessage, delivery: DeliveryOutcome): SendResult {
+  const { outcome, provider, providerCode, providerMessage, hint } = delivery
+  const said = Object.fromEntries(
+    Object.entries({ provider, providerCode, providerMessage, hint }).filter(([, value]) => value !== undefined),
+  )
+  if (outcome === 'accepted') {
+    const messageId = delivery.messageId ?? message.id
+    return { channel, success: true, outcome, messageId, errorCode: null, errorMessage: null, ...said }
+  }
+  const wait = outcome === 'deferred' ? delivery.retryAfterMs : undefined
+  const again = wait === undefined || !Number.isFinite(wait) ? {} : { retryAfterMs: Math.max(0, Math.ceil(wait)) }
+  return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
+}
+
+/** A provider may repeat what it was to send. Ids and codes are left as they are: they hold a short secret by chance only. */
+export function withoutSecrets(result: SendResult, secrets: readonly string[]): SendResult {
+  const texts = ['errorMessage', 'providerMessage', 'hint']
+  const masked = Object.entries(result).map(([name, value]) => [
+    name,
+    texts.includes(name) && typeof value === 'string' ? redact(value, secrets) : value,
+  ])
+  return Object.fromEntries(masked)
+}
+
+/** One result for a message that went to its recipients one by one: that of the first that failed, when one did. */
+export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
+  const failed = results.filter(({ success }) => !success)
+  const [first] = failed
+  if (first === undefined) return { ...(results[0] as SendResult), messageId }
+  if (results.length === 1) return first
+  return {
+    ...first,
+    messageId,
+    errorMessage: `${failed.length} of ${results.length} recipients: ${first.errorMessage}`,
+  }
+}
+
+/** Answers the result; throws when the message was not sent. */
+export function requireSuccess(result: SendResult): SendResult {
+  if (result.success) return result
+  const reason =
+    result.skipped === true && result.errorCode !== null ? result.errorCode : 'notification.delivery-failed'
+  throw new BusinessError(
+    '503',
+    `The message was not sent through the channel "${result.channel}": ${result.errorMessage}`,
+    {
+      reason,
+      params: { channel: result.channel },
+      data: { result },
+    },
+  )
+}

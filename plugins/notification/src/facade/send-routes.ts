@@ -1,0 +1,161 @@
+import { described, id, instant, rateLimited, routesWith, Type, text } from '@plinth/http'
+import { type Identity, requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { localize } from '@plinth/kernel'
+import type { MessageDraft, SendResult } from '../contract.ts'
+import { priorities } from '../entities.ts'
+import { own } from '../permissions.ts'
+import type { ChannelNotification } from './channel-notification.ts'
+import { sendResult } from './result-view.ts'
+import { requireSuccess } from './results.ts'
+import { requireSentAttributes, sentAttributes } from './sent-attributes.ts'
+import { socialFields, socialMessageTypes } from './social-metadata.ts'
+
+/** Channel of an administrator's message that names none (document 2, "Admin send"; decision D.52). */
+const defaultChannel = 'database'
+
+/** With more recipients a message is enqueued where the product can keep it. */
+const mostAtOnce = 1_000
+
+const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
+
+const sendBody = Type.Object({
+  channels: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
+      maxItems: 20,
+      description: `Channel codes; empty: \`${defaultChannel}\``,
+    }),
+  ),
+  recipientUserIds: Type.Optional(
+    Type.Array(id, {
+      maxItems: 10_000,
+      description: 'Users to reach; duplicates count once',
+    }),
+  ),
+  template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
+  variables: Type.Optional(
+    Type.Record(
+      Type.String({ maxLength: 128 }),
+      Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+    ),
+  ),
+  subject: Type.Optional(Type.String({ maxLength: 500 })),
+  content: Type.Optional(Type.String({ maxLength: 20_000 })),
+  locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
+  attributes: Type.Optional(
+    Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
+      description:
+        'Jump target and choices of channels, by the names of the metadata; no keys, tokens or addresses of robots',
+    }),
+  ),
+  notBefore: Type.Optional(described(instant, 'Not sent before this moment, at most 366 days ahead')),
+  priority: Type.Optional(
+    Type.Enum(priorities, { description: '`critical`: an enqueued message is sent in quiet hours too' }),
+  ),
+})
+
+const sendMetadata = Type.Object({
+  channels: Type.Array(
+    Type.Object({
+      code: text,
+      displayName: text,
+      enabled: Type.Boolean(),
+      isDefault: Type.Boolean(),
+      recipientKinds: Type.Array(text),
+    }),
+  ),
+  socialMessageTypes: Type.Array(Type.Object({ code: text, displayName: text })),
+  socialFields: Type.Array(
+    Type.Object({
+      name: text,
+      displayName: text,
+      required: Type.Boolean(),
+      requiredFor: Type.Array(text, { description: 'Message types that need it.' }),
+      sensitive: Type.Boolean(),
+      messageTypes: Type.Array(text, { description: 'Message types that it has an effect on.' }),
+    }),
+  ),
+  attributes: Type.Array(text, { description: 'Attributes that a message may have.' }),
+})
+
+interface SendRouteParts {
+  readonly notification: ChannelNotification
+  /** Judges the data scope of who sends (decision A5); absent where the product has no users. */
+  readonly identity: Pick<Identity, 'assertInScope'> | undefined
+}
+
+const { route } = routesWith<SendRouteParts>()
+
+/** What a channel answers of a message that is kept: the queue took responsibility. */
+const queuedOn = (messageId: string) => (channel: string) => ({
+  ...{ channel, success: true, outcome: 'accepted' as const, messageId, errorCode: null, errorMessage: null },
+  queued: true,
+})
+
+/** Throws for what is a failure of the whole: the one channel failed, or nothing is sent at all (decision B43). */
+function requireAnything(results: readonly SendResult[]): void {
+  const [first] = results
+  const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')
+  if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
+}
+
+/** Routes of document 2, "Endpoints", with the permission of decision B41. */
+export const sendRoutes = [
+  route({
+    method: 'POST',
+    path: '/api/v1/notifications/send',
+    summary: 'Send a message through one or more channels',
+    description:
+      'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
+      `data scope of the caller refuses the whole before any channel is asked. With more than ${mostAtOnce} recipients, or ` +
+      '`notBefore`, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
+    access: { permission: own.messageSend },
+    annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
+    request: { body: sendBody },
+    response: Type.Array(sendResult),
+    async handler(request, { notification, identity }) {
+      const { body, traceId, principal } = request
+      const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
+      requireSentAttributes(attributes)
+      const userIds = [...new Set(recipientUserIds)]
+      await identity?.assertInScope(requirePrincipal(request), userIds)
+      const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
+      const draft: MessageDraft = { ...texts, recipients, attributes: { ...attributes, traceId } }
+      const options = { channels: channels.length === 0 ? [defaultChannel] : channels }
+      const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
+      if (notBefore !== undefined || (userIds.length > mostAtOnce && notification.hasQueue)) {
+        const at = notBefore === undefined ? {} : { notBefore: Date.parse(notBefore) }
+        const { messageId } = await notification.enqueueAs(draft, { ...options, ...at, priority }, sender)
+        return notification.codesOf(options.channels).map(queuedOn(messageId))
+      }
+      const results = await notification.sendAs(draft, options, sender)
+      requireAnything(results)
+      return [...results]
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/notifications/send-metadata',
+    summary: 'What a page that sends messages has to offer',
+    access: { permission: own.messageSend },
+    response: sendMetadata,
+    handler: ({ locale }, { notification }) => ({
+      channels: notification.channels().map(({ displayName, recipientKinds, ...channel }) => ({
+        ...channel,
+        displayName: localize(displayName, locale),
+        recipientKinds: [...recipientKinds],
+      })),
+      socialMessageTypes: socialMessageTypes.map(({ code, displayName }) => ({
+        code,
+        displayName: localize(displayName, locale),
+      })),
+      socialFields: socialFields.map((field) => ({
+        ...field,
+        displayName: localize(field.displayName, locale),
+        requiredFor: [...field.requiredFor],
+        messageTypes: [...field.messageTypes],
+      })),
+      attributes: [...sentAttributes],
+    }),
+  }),
+]

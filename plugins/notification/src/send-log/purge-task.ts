@@ -1,0 +1,48 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import type { Database, RemovedRows } from '@plinth/database'
+import type { OptionalRef, ScheduledTask } from '@plinth/kernel'
+import type { config } from '../config.ts'
+import { changeCounts, kindOf, tallied } from './counts.ts'
+import { markInterrupted, releaseInterrupted } from './retries.ts'
+
+type Uses = { requires: { database: OptionalRef<Database> }; config: typeof config }
+
+const tally = {
+  columns: ['status', 'restorable'],
+  subtract: (db: Database, groups: readonly RemovedRows[]) =>
+    changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(values), -rows]))),
+}
+
+/** Removes rows past their retention, the oldest first, and gives back those whose retry was cut off. */
+export const purge = purgeTask<Uses>('platform.notification.send-log', {
+  displayName: { en: 'Remove old rows of the send log', 'zh-CN': '清理旧的发送记录' },
+  old({ config, clock }) {
+    const retention = config.get('platform.notification.send-log.retention')
+    if (retention === 0) return []
+    const before = new Date(clock.now() - retention)
+    const orderBy = 'created_at, id'
+    return [
+      { ...olderThan('notification_send_log', 'created_at', before), orderBy, tally },
+      {
+        ...olderThan('notification_message', 'created_at', before),
+        orderBy,
+        dependents: [{ table: 'notification_message_part', column: 'notification_id' }],
+      },
+    ]
+  },
+  also: ({ clock }, db) => releaseInterrupted(db, clock),
+})
+
+/** Finds sends whose process died. */
+export const settle: ScheduledTask<Uses> = {
+  name: 'notification.send-log.settle',
+  displayName: { en: 'Find sends that were cut off', 'zh-CN': '检查中断的发送' },
+  fixedDelay: 'platform.notification.send-log.settle-delay',
+  autoStartup: true,
+  async run({ services, clock, signal }) {
+    const { database: db } = services
+    if (db === undefined) return
+    let found = 1
+    while (found > 0 && !signal.aborted) found = await markInterrupted(db, clock)
+  },
+}

@@ -1,0 +1,256 @@
+import type { Database } from '@plinth/database'
+import { type AuditEntry, audit, type Clock, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
+import type { SendResult } from '../contract.ts'
+import { changeMessageCounts } from '../delivery/message-counts.ts'
+import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
+import type { Outgoing, Prepared } from '../facade/outgoing.ts'
+import { refusal } from '../failures.ts'
+import { changeCounts, kindOf, tallied } from './counts.ts'
+import type { SendEntry } from './entries.ts'
+import type { SendRecorder } from './recorder.ts'
+import type { Sending } from './row.ts'
+import { rowLock } from './row-lock.ts'
+import { restored } from './snapshot.ts'
+
+/** Rows of one batch: they are sent one after the other while the caller waits. */
+export const largestBatch = 50
+
+/** Milliseconds that a retry may take on top of its channel's deadline until it is its turn. */
+const claimSlackMs = 30_000
+
+export interface RetryOutcome {
+  readonly id: number
+  /** The new row; `null` when nothing was tried. */
+  readonly logId: number | null
+  readonly result: SendResult
+}
+
+/** Who asks, as the audit names it. */
+export type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
+
+export interface RetryParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly outgoing: Outgoing
+  readonly recorder: SendRecorder
+  readonly sendDeadlineMs: () => number
+}
+
+interface Claimed {
+  readonly id: number
+  readonly channel: string
+  readonly sending: Sending
+  readonly before: SendLogState
+}
+
+/** States that one retry takes: what may have been sent is sent again when somebody asks for just that row. */
+const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
+
+/**
+ * Sends failed messages again (document 2, "Batch retry rule"). A row is claimed first, to `retried` in one conditional update
+ * together with the audit record, so of several callers one sends. When its turn comes, the claim ends together with the new
+ * row, which says `sending` before anything leaves: when the process dies before that, the claim runs out and the row is as it
+ * was; when it dies after it, the new row becomes `unknown`.
+ */
+export class SendLogRetries {
+  readonly #parts: RetryParts
+
+  constructor(parts: RetryParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Sends one row again, also one of unknown outcome. Throws `BusinessError` `404` `notification.send-log-not-found`, `409`
+   * `notification.send-log-not-failed`, `409` `notification.send-log-not-restorable`, `400` `notification.channel-unknown`.
+   */
+  async retry(id: number, caller: RetryCaller): Promise<RetryOutcome> {
+    const [claimed] = await this.#claim([id], taken, { ...caller, action, subject: id })
+    return this.#sendAgain(claimed as Claimed)
+  }
+
+  /** Sends failed rows again, or none: throws as `retry` does when one of them cannot be. Duplicates count once. */
+  async retryAll(ids: readonly number[], caller: RetryCaller): Promise<readonly RetryOutcome[]> {
+    const wanted = [...new Set(ids)]
+    const outcomes: RetryOutcome[] = []
+    for (const claimed of await this.#claim(wanted, ['failed'], { ...caller, action, summary: { ids: wanted } })) {
+      outcomes.push(await this.#sendAgain(claimed))
+    }
+    return outcomes
+  }
+
+  /** Sends a row again by itself, unless somebody has done so, or it cannot be any more. */
+  async retryByItself(id: number): Promise<void> {
+    const { db, outgoing } = this.#parts
+    const row = await db.fork().findOne(SendLog, { id, status: { $in: ['failed', 'unknown'] }, restorable: true })
+    if (row === null || !outgoing.has(row.channel)) return
+    const [claimed] = await this.#claim([id], ['failed', 'unknown']).catch(() => [])
+    if (claimed !== undefined) await this.#sendAgain(claimed)
+  }
+
+  async #claim(
+    ids: readonly number[],
+    states: readonly SendLogState[],
+    entry?: AuditEntry,
+  ): Promise<readonly Claimed[]> {
+    const { db, clock, kernel, outgoing, sendDeadlineMs } = this.#parts
+    await releaseInterrupted(db, clock)
+    return db.transactional(async (em) => {
+      // In the order of the ids, so that two batches never wait for each other.
+      const rows = await em.find(SendLog, { id: { $in: [...ids] } }, { orderBy: { id: 'asc' } })
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      refuse(
+        'send-log-not-found',
+        ids.filter((id) => !byId.has(id)),
+      )
+      refuse('send-log-not-failed', idsOf(rows.filter(({ status }) => !states.includes(status))))
+      const sources = new Set(rows.flatMap(({ notificationId }) => notificationId ?? []))
+      const stored = await em.find(NotificationRow, { id: { $in: [...sources] } }, { fields: ['id', 'payload'] })
+      const payloads = new Map(stored.map(({ id, payload }) => [id, payload]))
+      const claims = rows.map((row) => ({ row, sending: sendingOf(row, payloads.get(row.notificationId ?? 0)) }))
+      refuse(
+        'send-log-not-restorable',
+        idsOf(claims.filter(({ sending }) => sending === undefined).map(({ row }) => row)),
+      )
+      for (const { channel } of rows) outgoing.requireChannel(channel)
+      const claimedUntil = new Date(clock.now() + ids.length * (sendDeadlineMs() + claimSlackMs))
+      for (const { id, status } of rows) {
+        const claim = { status: 'retried', claimedUntil } as const
+        const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
+        if (claimed === 0) refuse('send-log-not-failed', [id])
+      }
+      await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
+      if (entry !== undefined) await audit(kernel, entry)
+      const claimed = new Map(
+        claims.flatMap(({ row: { id, channel, status }, sending }) =>
+          sending === undefined ? [] : [[id, { id, channel, sending, before: status }] as const],
+        ),
+      )
+      return ids.flatMap((id) => claimed.get(id) ?? [])
+    })
+  }
+
+  async #sendAgain(claimed: Claimed): Promise<RetryOutcome> {
+    const { outgoing } = this.#parts
+    const { id, channel, sending } = claimed
+    const prepared = await outgoing.prepare(channel, sending)
+    if ('result' in prepared && prepared.result.skipped === true) {
+      await this.#release(claimed)
+      return { id, logId: null, result: prepared.result }
+    }
+    return outgoing.tracked(this.#begin(id, channel, sending, prepared))
+  }
+
+  async #begin(id: number, channel: string, sending: Sending, prepared: Prepared): Promise<RetryOutcome> {
+    const { db, outgoing, recorder } = this.#parts
+    const entry = recorder.entryOf(channel, sending, prepared.shown)
+    await db.transactional(async () => {
+      await settle(db, id)
+      await recorder.write([entry])
+    })
+    const result = 'result' in prepared ? prepared.result : await outgoing.call(prepared, sending)
+    recorder.finish(entry, result)
+    return { id, logId: entry.id as NonNullable<SendEntry['id']>, result }
+  }
+
+  /** Of a row that was not sent. What fails here is made good when the claim runs out. */
+  async #release({ id, before }: Claimed): Promise<void> {
+    const { db, log } = this.#parts
+    try {
+      await giveBack(db, { id, status: 'retried', restorable: true }, before)
+    } catch (error) {
+      log.error({ id, reason: reasonOf(error) }, 'a row of the send log stays claimed until its claim runs out')
+    }
+  }
+}
+
+const action = 'notification-send-log.retry'
+
+/** Ends the claim of a row whose message is about to be sent again, whatever the row is meanwhile. */
+async function settle(db: Database, id: number): Promise<void> {
+  await db.transactional(async (em) => {
+    const row = await em.findOne(SendLog, { id }, { exclude: ['payload'], ...rowLock(db) })
+    if (row === null) return
+    const settled = { status: 'retried', restorable: false, payload: null, claimedUntil: null } as const
+    await em.nativeUpdate(SendLog, { id }, settled)
+    const { notificationId, outcome } = row
+    if (notificationId != null && outcome != null) await changeMessageCounts(db, [{ notificationId, outcome, by: -1 }])
+    await changeCounts(
+      db,
+      tallied([
+        [kindOf(row), -1],
+        [kindOf(settled), 1],
+      ]),
+    )
+  })
+}
+
+/** Gives back rows whose turn never came, because their process died. */
+export function releaseInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
+  const interrupted = { status: 'retried' as const, restorable: true, claimedUntil: { $lt: new Date(clock.now()) } }
+  return giveBack(db, interrupted, 'failed')
+}
+
+const giveBack = (db: Database, where: object, status: SendLogState) =>
+  db.transactional(async (em) => {
+    const rows = await em.nativeUpdate(SendLog, where, { status, claimedUntil: null })
+    await changeCounts(
+      db,
+      tallied([
+        ['retried', -rows],
+        [kindOf({ status, restorable: true }), rows],
+      ]),
+    )
+    return rows
+  })
+
+/** Makes `unknown` of what has been under way for longer than anything can be: its process died. */
+export function markInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
+  return markUnknown(db, { claimedUntil: { $lt: new Date(clock.now()) } })
+}
+
+/** Makes `unknown` of rows that say `sending`. */
+export const markUnknown = (db: Database, where: object): Promise<number> =>
+  db.transactional(async (em) => {
+    const condition = { ...where, status: 'sending' as const }
+    const rows = await em.find(SendLog, condition, {
+      ...{ fields: ['id', 'notificationId'], orderBy: { id: 'asc' }, limit: markedTogether },
+      ...rowLock(db),
+    })
+    if (rows.length === 0) return 0
+    const lost = { status: 'unknown', outcome: 'unknown', claimedUntil: null, ...interrupted } as const
+    const changed = await em.nativeUpdate(SendLog, { id: { $in: idsOf(rows) }, status: 'sending' }, lost)
+    const outcomes = rows.flatMap(({ notificationId }) =>
+      notificationId == null ? [] : [{ notificationId, outcome: 'unknown' as const, by: 1 as const }],
+    )
+    await changeMessageCounts(db, outcomes)
+    await changeCounts(db, { sending: -changed, unknown: changed })
+    return changed
+  })
+
+/** Rows of one statement. */
+const markedTogether = 1_000
+const interrupted = {
+  errorCode: 'notification.interrupted',
+  errorMessage: 'The process ended while it was sending: it may or may not have been sent',
+}
+
+const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
+
+function refuse(reason: Parameters<typeof refusal>[0], ids: readonly number[]): void {
+  if (ids.length > 0) throw refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
+}
+
+/** Undefined when the message cannot be restored. */
+function sendingOf(row: SendLog, stored: string | null | undefined): Sending | undefined {
+  const { id, payload, attempt, notificationId, restorable } = row
+  if (!restorable || payload == null) return undefined
+  const isStored = stored != null
+  try {
+    const delivery = notificationId == null ? undefined : { notificationId, isStored }
+    return { ...restored(payload, stored), attempt: attempt + 1, retryOfId: id, delivery }
+  } catch {
+    return undefined
+  }
+}

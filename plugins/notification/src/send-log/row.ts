@@ -1,0 +1,146 @@
+import type { Parameter } from '@plinth/database'
+import { columnText, type NotificationMessage, secretsOf } from '@plinth/kernel'
+import type { SendResult } from '../contract.ts'
+import type { SendLog, SendLogState } from '../entities.ts'
+import { describeRecipient, secretAttributeValues } from '../masking.ts'
+import { partSnapshotText, snapshotText } from './snapshot.ts'
+
+/** A delivery of a message of the list. */
+export interface DeliveryOf {
+  /** Id of the `NotificationRow`. */
+  readonly notificationId: number
+  /** Of the send log; absent where nothing is ever delivered again by itself. */
+  readonly deliveryKey?: string | undefined
+  /** True when the message lies in the `NotificationRow`, so that the row need not keep it. */
+  readonly isStored: boolean
+}
+
+/** One message on its way to one channel. */
+export interface Sending {
+  /** As the sender wrote it: what a retry sends again. */
+  readonly message: NotificationMessage
+  readonly idempotencyKey: string
+  /** 1 for the first send of the message on the channel. */
+  readonly attempt: number
+  readonly delivery?: DeliveryOf | undefined
+  /** The row of the send log that it repeats. */
+  readonly retryOfId?: number | undefined
+}
+
+export type SendLogRow = Omit<SendLog, 'id'> & { readonly payload: string | null }
+
+type Mask = (text: string, more?: Iterable<unknown>) => string
+
+const shownRecipients = 20
+
+/** The subject that recipients get; the text of the row. */
+export type Shown = Pick<NotificationMessage, 'subject'>
+
+/**
+ * The row of a send that has not left yet. No text holds a secret of the message or of the configuration.
+ *
+ * @param until when it will have come to an end
+ */
+export function sendingRow(
+  channel: string,
+  sending: Sending,
+  shown: Shown,
+  mask: Mask,
+  now: Date,
+  until: Date,
+): SendLogRow {
+  const { message, idempotencyKey, attempt, delivery, retryOfId } = sending
+  const { recipients, attributes } = message
+  const text = textOf(message, mask)
+  const payload = delivery?.isStored
+    ? partSnapshotText({ recipients, idempotencyKey })
+    : snapshotText({ message, idempotencyKey }, mask)
+  const { traceId } = attributes
+  return {
+    channel: columnText(channel, 64),
+    provider: null,
+    status: 'sending',
+    outcome: null,
+    messageId: message.id,
+    recipients: recipients.slice(0, shownRecipients).map((recipient) => text(describeRecipient(recipient), 255)),
+    recipientCount: recipients.length,
+    subject: text(shown.subject, 500),
+    template: message.template === undefined ? null : text(message.template, 128),
+    errorCode: null,
+    errorMessage: null,
+    providerCode: null,
+    providerMessage: null,
+    hint: null,
+    restorable: payload !== null,
+    payload,
+    attempt,
+    retryOfId: retryOfId ?? null,
+    claimedUntil: until,
+    deliveryKey: delivery?.deliveryKey ?? null,
+    notificationId: delivery?.notificationId ?? null,
+    traceId: typeof traceId === 'string' ? text(traceId, 128) : null,
+    createdAt: now,
+  }
+}
+
+/** The row of a send that came to an end. No text holds a secret, whatever a provider says. */
+export function finishedRow(
+  row: SendLogRow,
+  message: NotificationMessage,
+  result: SendResult,
+  status: SendLogState,
+  mask: Mask,
+): SendLogRow {
+  const text = textOf(message, mask)
+  const textOrNull = (value: string | null | undefined, length: number) => (value == null ? null : text(value, length))
+  const payload = result.success ? null : row.payload
+  return {
+    ...row,
+    provider: textOrNull(result.provider, 64),
+    status,
+    outcome: result.outcome,
+    messageId: result.messageId === message.id ? message.id : text(result.messageId, 200),
+    errorCode: textOrNull(result.errorCode, 128),
+    errorMessage: textOrNull(result.errorMessage, 500),
+    providerCode: textOrNull(result.providerCode, 128),
+    providerMessage: textOrNull(result.providerMessage, 500),
+    hint: textOrNull(result.hint, 500),
+    restorable: payload !== null,
+    payload,
+    claimedUntil: null,
+  }
+}
+
+function textOf(message: NotificationMessage, mask: Mask) {
+  const secrets = [...secretsOf(message), ...secretAttributeValues(message.attributes)]
+  return (value: string, length: number) => columnText(mask(value, secrets), length)
+}
+
+/** Columns that change when a send comes to an end. */
+const settled = [
+  ...['provider', 'status', 'outcome', 'message_id', 'error_code', 'error_message', 'provider_code'],
+  ...['provider_message', 'hint', 'restorable', 'payload', 'claimed_until'],
+]
+
+export const target = {
+  table: 'notification_send_log',
+  key: 'id',
+  unique: 'id',
+  sets: settled,
+  columns: [
+    ...['id', 'channel', 'recipients', 'recipient_count', 'subject', 'template', 'attempt', 'retry_of_id'],
+    ...['delivery_key', 'notification_id', 'trace_id', 'created_at'],
+    ...settled,
+  ],
+}
+
+/** In the order of the columns. */
+export function valuesOf(id: number, row: SendLogRow): Parameter[] {
+  return [
+    ...[id, row.channel, JSON.stringify(row.recipients), row.recipientCount, row.subject, row.template ?? null],
+    ...[row.attempt, row.retryOfId ?? null, row.deliveryKey ?? null, row.notificationId ?? null, row.traceId ?? null],
+    ...[row.createdAt, row.provider ?? null, row.status, row.outcome ?? null, row.messageId, row.errorCode ?? null],
+    ...[row.errorMessage ?? null, row.providerCode ?? null, row.providerMessage ?? null, row.hint ?? null],
+    ...[row.restorable, row.payload, row.claimedUntil ?? null],
+  ]
+}
