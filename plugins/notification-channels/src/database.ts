@@ -27,7 +27,7 @@ export default definePlugin({
     contribute(notificationChannel, 'database', {
       displayName: { en: 'Inbox', 'zh-CN': '站内信' },
       recipientKinds: ['user'],
-      traits: { idempotent: true },
+      traits: { idempotent: true, texts: 'as-written' },
       enabled: () => config.get('platform.notification.channels.database.enabled'),
       async send(message, { signal, idempotencyKey }): Promise<DeliveryOutcome> {
         if (signal.aborted)
@@ -37,7 +37,8 @@ export default definePlugin({
           return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
         const { subject, content, secretVariables = [], attributes } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
-        const messageId = idempotencyKey
+        // The parts of a message to many are one message, of which everybody has one item.
+        const messageId = idempotencyKey.startsWith(`${message.id}/`) ? message.id : idempotencyKey
         try {
           const variables = Object.fromEntries(open)
           await services.inbox.add({ messageId, subject, content, variables, attributes, userIds }, { signal })

@@ -132,15 +132,28 @@ export class PartDelivery {
       const row = known.get(key)
       return row === undefined || (row.status === 'sending' && isIdempotent)
     })
-    const entries: SendEntry[] = []
-    for (let from = 0; from < open.length; from += sentTogether) {
-      signal.throwIfAborted()
+    let finished: readonly SendEntry[] = []
+    for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
-      entries.push(...begun)
+      // What became of the last ones and what leaves now are one write.
+      await this.#write(finished, [...finished, ...begun.filter(({ tried }) => !tried)])
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
+      finished = begun
     }
-    await settled(entries, signal)
+    await this.#write(finished, finished)
+    signal.throwIfAborted()
+  }
+
+  /** @param finished what must not be forgotten when it cannot be written now */
+  async #write(finished: readonly SendEntry[], entries: readonly SendEntry[]): Promise<void> {
+    const { recorder } = this.#parts
+    try {
+      await recorder.write(entries)
+    } catch (error) {
+      recorder.writeLater(finished)
+      throw error
+    }
   }
 
   /** @param id of a row that says `sending` already */
@@ -157,13 +170,11 @@ export class PartDelivery {
     signal: AbortSignal,
   ): Promise<void> {
     const { recorder, outgoing } = this.#parts
-    const fresh = entries.filter(({ tried }) => !tried)
-    if (fresh.length > 0) await recorder.write(fresh)
     await Promise.all(
       deliveries.map(async ({ sending }, index) => {
         const result = await send(outgoing, prepared, sending, signal)
         const entry = entries[index]
-        if (entry !== undefined) recorder.finish(entry, result)
+        if (entry !== undefined) recorder.conclude(entry, result)
       }),
     )
   }
@@ -222,17 +233,4 @@ function deliveriesOf(prepared: Prepared, { notificationId, part }: Part, messag
   }
   if ('result' in prepared) return prepared.result.skipped === true ? [] : [withKey(base)]
   return sendingsOf(prepared.channel, base).map(withKey)
-}
-
-/** Until the outcomes are in the send log. @throws the reason of the signal */
-async function settled(entries: readonly SendEntry[], signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    for (const { isLost, written } of entries) if (!isLost) await Promise.race([written.promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }

@@ -98,12 +98,17 @@ export class SendRecorder {
 
   /** Records what became of a send that was begun, whether its row is written already or not. */
   finish(entry: SendEntry, result: SendResult): void {
-    const { judge, redact } = this.#parts
     if (entry.isLost) return
+    this.conclude(entry, result)
+    this.#queue(entry)
+  }
+
+  /** Makes the row of a send what became of it, for whoever writes it. */
+  conclude(entry: SendEntry, result: SendResult): void {
+    const { judge, redact } = this.#parts
     const { status, retryInMs } = judge(entry.row.channel, result, entry.row)
     entry.row = finishedRow(entry.row, entry.message, result, status, redact)
     entry.retryInMs = retryInMs
-    this.#queue(entry)
   }
 
   /** A row that nothing is recorded of yet. */
@@ -116,7 +121,12 @@ export class SendRecorder {
 
   /** Writes rows at once, in the transaction around it if there is one. @throws as `Database.transactional` does */
   async write(entries: readonly SendEntry[]): Promise<void> {
-    await writeEntries(this.#parts, entries)
+    if (entries.length > 0) await writeEntries(this.#parts, entries)
+  }
+
+  /** Writes rows as soon as it can, whatever became of earlier tries. */
+  writeLater(entries: readonly SendEntry[]): void {
+    for (const entry of entries) this.#queue(entry)
   }
 
   /** Resolves when everything that was recorded before is in the table, or lost, or when a write of it has failed. */

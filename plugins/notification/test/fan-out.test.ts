@@ -1,0 +1,117 @@
+/** A process is killed in the middle of a fan-out. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import databasePlugin, { type Database, database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import eventsPlugin from '@plinth/events'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import notificationPlugin, { notification } from '@plinth/notification'
+import inboxPlugin from '@plinth/notification/inbox'
+import databaseChannel from '@plinth/notification-channels/database'
+import t from 'tap'
+import { channel } from './fixtures/channel.ts'
+
+const people = 10_000
+const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
+
+/** Resolves after that many messages of the text. */
+function messages(child: ChildProcess, text: string, count = 1): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let seen = 0
+  child.on('message', (message) => {
+    if (message === text && ++seen === count) resolve()
+  })
+  return promise
+}
+
+const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
+
+onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-out', async (t, at) => {
+  if (at.dialect === 'mariadb') {
+    t.pass('two databases are enough for what this costs')
+    return
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'plinth-fan-out-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const log = join(directory, 'sent')
+  const config = {
+    ...at.config,
+    'platform.http.port': 0,
+    'platform.notification.default-channel': 'database',
+    'platform.events.dispatcher.lease': '1s',
+    'platform.events.dispatcher.poll-interval': '50ms',
+    'platform.events.retry.initial-delay': '10ms',
+    'platform.events.retry.max-delay': '50ms',
+  }
+  const plugins = [
+    ...[databasePlugin, eventsPlugin, http, i18n, iam, notificationPlugin, inboxPlugin, databaseChannel],
+    ...[channel('hook', ['user']).plugin, channel('pigeon', ['user'], { recipients: 'each' }).plugin],
+  ]
+  const web = await startForTest(defineProduct({ name: 'fan-out', plugins, config }), { roles: ['web'] })
+  t.teardown(() => web.stop('test ended'))
+  const db = web.service(database)
+  const start = () => {
+    const child = fork(worker, [JSON.stringify({ config, log })])
+    t.teardown(() => child.kill('SIGKILL'))
+    return child
+  }
+
+  const victim = start()
+  const underWay = messages(victim, 'pigeon', 1_003)
+  await messages(victim, 'started')
+  const recipients = Array.from({ length: people }, (_, index) => ({ kind: 'user' as const, userId: index + 1 }))
+  const channels = ['database', 'hook', 'pigeon']
+  const { messageId } = await web.service(notification).enqueue({ content: 'Hi', recipients }, { channels })
+  await underWay
+  victim.kill('SIGKILL')
+  const [, signal] = await once(victim, 'exit')
+  t.equal(signal, 'SIGKILL')
+  t.ok((await number(db, `select count(*) as n from outbox_event where status = 'pending'`)) > 0, 'in the middle')
+  t.ok((await number(db, `select count(*) as n from notification_send_log where status = 'sending'`)) > 0)
+
+  start()
+  const endsBy = Date.now() + 90_000
+  const isFinished = `select count(*) as n from notification_message where state = 'finished'`
+  while ((await number(db, isFinished)) === 0 && Date.now() < endsBy) await pause(100)
+
+  const [row] = await db.query<Record<string, unknown>>(
+    'select message_id, parts, parts_done, accepted, rejected, deferred, unknown, skipped from notification_message',
+  )
+  t.equal(row?.['message_id'], messageId)
+  t.equal(Number(row?.['parts']), 220, 'ten, ten and 200 parts')
+  t.equal(Number(row?.['parts_done']), 220)
+  t.equal(Number(row?.['accepted']) + Number(row?.['unknown']), 10 + 10 + people, 'every delivery has one outcome')
+
+  t.same(
+    await db
+      .query('select count(*) as n, count(distinct user_id) as users from notification_inbox_item')
+      .then((rows) => rows.map((row) => Object.values(row).map(Number))),
+    [[people, people]],
+    'every recipient has one item in the inbox',
+  )
+  const logged = async (code: string, status: string) =>
+    number(db, `select count(*) as n from notification_send_log where channel = '${code}' and status = '${status}'`)
+  t.equal(await logged('database', 'success'), 10)
+  const lines = readFileSync(log, 'utf8').trim().split('\n')
+  for (const code of ['hook', 'pigeon']) {
+    const reached = lines
+      .filter((line) => line.startsWith(`${code} `))
+      .flatMap((line) => line.slice(code.length + 1).split(','))
+    t.equal(new Set(reached).size, reached.length, `${code}: nobody got it twice`)
+    const unknown = await logged(code, 'unknown')
+    const success = await logged(code, 'success')
+    t.equal(success + unknown, code === 'hook' ? 10 : people, `${code}: what is not accepted is unknown`)
+    t.ok(code === 'hook' || reached.length >= success, `${code}: what is accepted went out`)
+  }
+  const unknown = await logged('pigeon', 'unknown')
+  t.ok(unknown > 0 && unknown <= 40, `${unknown} sends were under way when the process died, and an operator sees them`)
+  t.equal(await number(db, `select count(*) as n from notification_send_log where status = 'sending'`), 0)
+})
