@@ -1,20 +1,18 @@
-import { type DeliveryOutcome, service } from '@plinth/kernel'
+import { type DeliveryOutcome, extensionPoint, type LocalizedText, service } from '@plinth/kernel'
 
-/** A mail. Addresses are bare, `someone@example.com`; no address and no subject has a line break or control character. */
+/** A mail. Addresses are bare, `someone@example.com`. No address and no subject has a line break or control character. */
 export interface MailMessage {
   /** 1 to 50 addresses. All of them are named in the mail: who must not see the others gets a mail of his own. */
   readonly to: readonly string[]
-  /** At most 998 characters. */
+  /** At most 998 characters (RFC 5322, 2.1.1). */
   readonly subject: string
-  /** Text part; every mail has one. At most 2,000,000 characters, as the HTML part. */
+  /** Text part; every mail has one. At most 1,000,000 characters, as the HTML part. */
   readonly text: string
   readonly html?: string | undefined
   readonly replyTo?: string | undefined
   /** BCP 47 tag of the text, for `Content-Language`. */
   readonly locale?: string | undefined
-  /**
-   * `https` address that ends the subscription of the recipient by one `POST` (RFC 8058); goes into `List-Unsubscribe`.
-   */
+  /** `https` address that ends the subscription of the recipient by one `POST` (RFC 8058); goes into `List-Unsubscribe`. */
   readonly unsubscribeUrl?: string | undefined
 }
 
@@ -29,37 +27,67 @@ export interface MailOptions {
 export interface MailDelivery {
   readonly address: string
   /**
-   * As `DeliveryOutcome`: `deferred` is a reply 4xx (RFC 5321, 4.2.1) or no connection, `rejected` a reply 5xx or a mail
-   * that breaks a rule of `MailMessage`, `unknown` when the connection ended after the mail had been sent and before the
-   * server answered.
+   * As `DeliveryOutcome`. `deferred`: a reply 4xx (RFC 5321, 4.2.1), no connection, or no driver; `rejected`: a reply 5xx, or a
+   * mail that breaks a rule of `MailMessage`; `unknown`: the server had been sent the mail and did not answer.
    */
   readonly outcome: DeliveryOutcome['outcome']
   /** Stable code of a failure, such as `mail.refused`; absent when it was accepted. */
   readonly errorCode?: string | undefined
-  /** What happened, without credentials. */
+  /** What happened, in words of the product. */
   readonly errorMessage?: string | undefined
-  /** The reply of the server, for example `550`. */
+  /** Code of the server's reply, such as `550`. */
   readonly replyCode?: string | undefined
+  /** The server's reply, at most 300 characters. It may repeat what was sent, but no credentials. */
+  readonly reply?: string | undefined
 }
 
 export interface MailResult {
-  readonly driver: MailDriverName
+  /** Code of the driver; `none` when none is configured. */
+  readonly driver: string
   /** `Message-ID` of the mail, in angle brackets. */
   readonly messageId: string
   /** One for each address of `to`, in its order. */
   readonly deliveries: readonly MailDelivery[]
 }
 
-export type MailDriverName = 'smtp' | 'file' | 'log'
-
-/** Sends mails through the driver that is configured (decision A16). */
+/** Sends mails through the driver of the configuration (decision A16). */
 export interface Mail {
-  /** `undefined` when none is configured: nothing can be sent then. */
-  readonly driver: MailDriverName | undefined
-  /** Sends one mail under one deadline, `platform.mail.send-deadline`. A delivery failure is a result, not an exception. */
+  /** Whether that driver can send. */
+  readonly isReady: boolean
+  /** Sends one mail within `platform.mail.send-deadline`. Never throws for a failed delivery. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
-  /** Proves that the driver can be used: that the server takes the credentials, that the directory can be written. Sends nothing. */
+  /**
+   * Proves that the driver can be used: that the server takes the credentials, that the directory can be written. Sends
+   * nothing. Throws with a reason that holds no credentials.
+   */
   verify(signal: AbortSignal): Promise<void>
 }
 
 export const mail = service<Mail>('mail', { from: '@plinth/mail' })
+
+/** A mail as a driver gets it: checked, with its sender and its `Message-ID`. */
+export interface OutgoingMail {
+  /** Bare address of the sender. */
+  readonly from: string
+  readonly to: readonly string[]
+  readonly subject: string
+  readonly messageId: string
+  /** The mail as it goes over the wire (RFC 5322), signed where DKIM is configured. */
+  raw(): Promise<Buffer>
+}
+
+/** A way to send mails, contributed under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
+export interface MailDriver {
+  readonly displayName: LocalizedText
+  /** False while its keys are not filled in. */
+  isConfigured(): boolean
+  /**
+   * Sends one mail; answers a delivery for each address. When the signal aborts it ends at once, destroys what it waits for,
+   * and says what became of the mail.
+   */
+  send(mail: OutgoingMail, signal: AbortSignal): Promise<readonly MailDelivery[]>
+  /** See `Mail.verify`. */
+  verify(signal: AbortSignal): Promise<void>
+}
+
+export const mailDriver = extensionPoint<MailDriver>('mail.driver', { from: '@plinth/mail' })

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { access, constants, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import type { MailDriver } from '../contract.ts'
+import { acceptedAll, failedAll, givenUp } from './failures.ts'
+
+/** Writes each mail as a file that mail programs open. */
+export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
+  return {
+    displayName: { en: 'Files', 'zh-CN': '文件' },
+    isConfigured: () => true,
+    async send(mail, signal) {
+      const raw = await mail.raw()
+      if (signal.aborted) return givenUp(mail.to)
+      const moment = new Date(clock.now()).toISOString().replace(/[:.]/g, '-')
+      const path = join(directory, `${moment}-${randomUUID()}.eml`)
+      try {
+        await makePrivateDirectory(directory)
+        await writeFile(path, raw, { flag: 'wx', mode: 0o600 })
+        return acceptedAll(mail.to)
+      } catch (error) {
+        log.warn({ err: error }, 'a mail could not be written to a file')
+        return failedAll(mail.to, 'deferred', 'mail.file-failed', 'The file could not be written; the log says why')
+      }
+    },
+    async verify() {
+      await makePrivateDirectory(directory)
+      await access(directory, constants.W_OK)
+    },
+  }
+}
+
+/** Writes a line of the log for each mail, without what it says: it may hold codes to sign in with. */
+export function logged(log: Pick<Logger, 'info'>): MailDriver {
+  return {
+    displayName: { en: 'Log', 'zh-CN': '日志' },
+    isConfigured: () => true,
+    async send({ to, subject, messageId }, signal) {
+      if (signal.aborted) return givenUp(to)
+      log.info({ messageId, to: to.map(masked), subjectLength: subject.length }, 'mail')
+      return acceptedAll(to)
+    },
+    async verify() {},
+  }
+}
+
+const masked = (address: string) => address.replace(/^(.).*@/u, '$1***@')

@@ -1,0 +1,96 @@
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { onTheWire } from '../../address.ts'
+import type { MailDelivery } from '../../contract.ts'
+import { PoolExhausted } from './smtp-pool.ts'
+import { type SmtpError, SmtpFailure } from './smtp-session.ts'
+
+/** Masks credentials. */
+type Mask = (text: string) => string
+
+/** Characters of a reply. */
+const longestReply = 300
+
+/** Replies that say that the product may not send at all (RFC 4954, 6): a matter of the configuration, not of the mail. */
+const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
+
+/** What became of a mail that the server took, wholly or for some addresses. */
+export function deliveriesOf(
+  to: readonly string[],
+  { rejected, rejectedErrors = [] }: Pick<SMTPConnection.SentMessageInfo, 'rejected' | 'rejectedErrors'>,
+  mask: Mask,
+): readonly MailDelivery[] {
+  return to.map((address) => {
+    if (!rejected.includes(address)) return { address, outcome: 'accepted' }
+    return {
+      address,
+      ...refusalOf(
+        rejectedErrors.find(({ recipient }) => recipient === address),
+        mask,
+      ),
+    }
+  })
+}
+
+/** What became of a mail that the server did not take. */
+export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
+  const { cause, begun } = error instanceof SmtpFailure ? error : { cause: error as SmtpError, begun: false }
+  if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
+    return deliveriesOf(to, { rejected: to.map(onTheWire), rejectedErrors: cause.rejectedErrors }, mask)
+  }
+  const failure = failureOf(cause, begun, error instanceof SmtpFailure, mask)
+  return to.map((address) => ({ address, ...failure }))
+}
+
+type Failure = Omit<MailDelivery, 'address'>
+
+/**
+ * @param isOfMail false: the session could not even be opened, which says nothing of the mail
+ */
+function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Mask): Failure {
+  if (cause.code === 'EAUTH' || signInReplies.has(cause.responseCode || 0)) {
+    const said = 'The SMTP server does not accept the sign-in'
+    return { ...deferred('mail.sign-in-refused', said), ...replyOf(cause, mask) }
+  }
+  if (isOfTls(cause)) return deferred('mail.tls-failed', 'The connection could not be encrypted as it must be')
+  if (cause.responseCode) {
+    return isOfMail
+      ? refusalOf(cause, mask)
+      : { ...deferred('mail.server-refused', 'The SMTP server takes no mails now'), ...replyOf(cause, mask) }
+  }
+  if (begun) {
+    const errorMessage = 'The SMTP server was sent the mail and did not answer'
+    return { outcome: 'unknown', errorCode: 'mail.no-answer', errorMessage }
+  }
+  if (cause.code === 'EMESSAGE') {
+    const errorMessage = 'The mail is larger than the SMTP server takes'
+    return { outcome: 'rejected', errorCode: 'mail.too-large', errorMessage }
+  }
+  if (cause instanceof PoolExhausted) return deferred('mail.busy', cause.message)
+  return deferred('mail.unreachable', 'The SMTP server could not be reached, or did not answer in time')
+}
+
+/** What a socket says of certificates and handshakes comes as an error of the socket. */
+const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
+
+/** By the reply code: 4xx may be tried again, 5xx may not (RFC 5321, 4.2.1). */
+function refusalOf(cause: SmtpError | undefined, mask: Mask): Failure {
+  const code = cause?.responseCode || 0
+  const isLasting = code >= 500
+  return {
+    outcome: isLasting ? 'rejected' : 'deferred',
+    errorCode: isLasting ? 'mail.refused' : 'mail.deferred',
+    errorMessage: isLasting ? 'The SMTP server refuses the mail' : 'The SMTP server does not take the mail now',
+    ...(cause === undefined ? {} : replyOf(cause, mask)),
+  }
+}
+
+const deferred = (errorCode: string, errorMessage: string): Failure => ({
+  outcome: 'deferred',
+  errorCode,
+  errorMessage,
+})
+
+function replyOf({ responseCode, response }: SmtpError, mask: Mask): Pick<MailDelivery, 'replyCode' | 'reply'> {
+  const reply = [...mask(response || '').replace(/\p{Cc}+/gu, ' ')].slice(0, longestReply).join('')
+  return { ...(responseCode ? { replyCode: String(responseCode) } : {}), ...(reply === '' ? {} : { reply }) }
+}

@@ -1,0 +1,132 @@
+import { Readable } from 'node:stream'
+import type SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { onTheWire } from '../../address.ts'
+import type { OutgoingMail } from '../../contract.ts'
+import { type SmtpSettings, tlsOf } from './smtp-settings.ts'
+
+export type SmtpError = Error & Partial<SMTPConnection.SMTPError>
+
+/** A session failed. */
+export class SmtpFailure extends Error {
+  override readonly name = 'SmtpFailure'
+  /** True once the server had agreed to take the mail: from then on it may have it. */
+  readonly begun: boolean
+  override readonly cause: SmtpError
+
+  constructor(cause: SmtpError, begun: boolean) {
+    super('The SMTP session failed')
+    this.cause = cause
+    this.begun = begun
+  }
+}
+
+/**
+ * Milliseconds. Ends of what a server keeps waiting; the caller's signal usually comes first. `socket` also ends a session that
+ * nobody uses.
+ */
+const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
+
+/** One session at an SMTP server: signed in, ready for mails one after another. Its end destroys the socket. */
+export class SmtpSession {
+  readonly #connection: SMTPConnection
+  #sent = 0
+
+  private constructor(connection: SMTPConnection) {
+    this.#connection = connection
+  }
+
+  /** @throws SmtpFailure, or the reason of the signal */
+  static async open(settings: SmtpSettings, signal: AbortSignal): Promise<SmtpSession> {
+    const { default: Connection } = await import('nodemailer/lib/smtp-connection')
+    const { host, port, username: user, password: pass, ca } = settings
+    const connection = new Connection({
+      ...{ host, port, ...tlsOf(settings) },
+      connectionTimeout: timeouts.connection,
+      greetingTimeout: timeouts.greeting,
+      dnsTimeout: timeouts.dns,
+      socketTimeout: timeouts.socket,
+      // The socket is destroyed at once: a server that does not close its side keeps nothing here.
+      socketCloseTimeout: 0,
+      tls: { minVersion: 'TLSv1.2', ...(ca === '' ? {} : { ca }) },
+      logger: false,
+    })
+    // Told to whoever waits; between two mails nobody does.
+    connection.on('error', () => {})
+    const session = new SmtpSession(connection)
+    await session.#step(signal, (done) => connection.connect(done))
+    if (user !== '') await session.#step(signal, (done) => connection.login({ user, pass }, done))
+    return session
+  }
+
+  get isOpen(): boolean {
+    return !this.#connection.destroyed
+  }
+
+  /** Mails of this session. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /**
+   * Sends one mail. A session of which a send failed is closed.
+   *
+   * @throws SmtpFailure, also when the signal aborts
+   */
+  async send({ from, to }: OutgoingMail, raw: Buffer, signal: AbortSignal): Promise<SMTPConnection.SentMessageInfo> {
+    let begun = false
+    const body = new Readable({
+      read() {
+        begun = true
+        this.push(raw)
+        this.push(null)
+      },
+    })
+    try {
+      const envelope = { from: onTheWire(from), to: to.map(onTheWire), size: raw.length }
+      const info = await this.#step<SMTPConnection.SentMessageInfo>(signal, (done) =>
+        this.#connection.send(envelope, body, done),
+      )
+      this.#sent += 1
+      return info
+    } catch (error) {
+      throw new SmtpFailure(error as SmtpError, begun)
+    }
+  }
+
+  /** Asks whether the server still listens. @throws what went wrong */
+  async reset(signal: AbortSignal): Promise<void> {
+    await this.#step(signal, (done) => this.#connection.reset(done))
+  }
+
+  /** Destroys the socket. */
+  close(): void {
+    this.#connection.close()
+  }
+
+  /** One exchange with the server; when it fails or the signal aborts the session is over. */
+  async #step<T>(signal: AbortSignal, work: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> {
+    const connection = this.#connection
+    let settle: (() => void) | undefined
+    try {
+      signal.throwIfAborted()
+      return await new Promise<T>((resolve, reject) => {
+        const abort = () => reject(signal.reason)
+        const end = () => reject(Object.assign(new Error('The connection ended'), { code: 'ECONNECTION' }))
+        settle = () => {
+          signal.removeEventListener('abort', abort)
+          connection.removeListener('error', reject)
+          connection.removeListener('end', end)
+        }
+        signal.addEventListener('abort', abort)
+        connection.once('error', reject)
+        connection.once('end', end)
+        work((error, value) => (error ? reject(error) : resolve(value as T)))
+      })
+    } catch (error) {
+      this.close()
+      throw error
+    } finally {
+      settle?.()
+    }
+  }
+}

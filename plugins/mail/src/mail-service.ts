@@ -1,0 +1,158 @@
+import type { Clock, Logger } from '@plinth/kernel'
+import { isAddress, isHeaderText, senderOf } from './address.ts'
+import { compose, type Dkim, messageIdOf } from './compose.ts'
+import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
+import { failedAll } from './drivers/failures.ts'
+
+export interface MailSettings {
+  readonly driver: string
+  /** As configured; see `senderOf`. */
+  readonly from: string
+  /** Milliseconds. */
+  readonly sendDeadlineMs: number
+  readonly dkim: Dkim | undefined
+}
+
+export interface MailParts {
+  readonly drivers: ReadonlyMap<string, MailDriver>
+  /** Asked at every mail. */
+  readonly settings: () => MailSettings
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'error'>
+}
+
+const mostRecipients = 50
+const longestSubject = 998
+const longestText = 1_000_000
+
+/** Checks mails, gives each its deadline and hands it to the driver. */
+export class MailService implements Mail {
+  readonly #parts: MailParts
+  readonly #stopping = new AbortController()
+  readonly #inFlight = new Set<Promise<unknown>>()
+
+  constructor(parts: MailParts) {
+    this.#parts = parts
+  }
+
+  get isReady(): boolean {
+    return this.#ready() !== undefined
+  }
+
+  send(message: MailMessage, options: MailOptions): Promise<MailResult> {
+    const sending = this.#send(message, options)
+    this.#inFlight.add(sending)
+    return sending.finally(() => this.#inFlight.delete(sending))
+  }
+
+  async verify(signal: AbortSignal): Promise<void> {
+    const ready = this.#ready()
+    if (ready === undefined)
+      throw new Error('No mail driver is configured: set platform.mail.driver and platform.mail.from')
+    const { settings, clock } = this.#parts
+    await withSignal(clock, settings().sendDeadlineMs, [signal, this.#stopping.signal], (limit) =>
+      ready.driver.verify(limit),
+    )
+  }
+
+  /** Waits for what is being sent. */
+  async drain(): Promise<void> {
+    await Promise.allSettled(this.#inFlight)
+  }
+
+  /** Makes drivers that still send give up. */
+  stop(): void {
+    this.#stopping.abort(new Error('The product stops'))
+  }
+
+  async #send(message: MailMessage, { idempotencyKey, signal }: MailOptions): Promise<MailResult> {
+    const { settings, clock, log } = this.#parts
+    const ready = this.#ready()
+    if (ready === undefined) {
+      const deliveries = failedAll(message.to, 'deferred', 'mail.not-configured', 'No mail driver is configured')
+      return { driver: 'none', messageId: '', deliveries }
+    }
+    const { code, driver, from } = ready
+    const messageId = messageIdOf(idempotencyKey, from)
+    const answer = (deliveries: readonly MailDelivery[]): MailResult => ({ driver: code, messageId, deliveries })
+    const fault = faultOf(message)
+    if (fault !== undefined) return answer(failedAll(message.to, 'rejected', fault.code, fault.text))
+    const to = message.to.filter(isAddress)
+    if (to.length === 0) return answer(inOrder(message.to, []))
+    const { dkim, sendDeadlineMs } = settings()
+    const raw = () => compose({ ...message, to }, from, messageId, dkim)
+    const mail = { from: from.address, to, subject: message.subject, messageId, raw }
+    const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
+    try {
+      const sent = await withSignal(clock, sendDeadlineMs, signals, (limit) => driver.send(mail, limit))
+      return answer(inOrder(message.to, sent))
+    } catch (error) {
+      log.error({ err: error, driver: code, messageId }, 'a mail driver threw')
+      return answer(
+        inOrder(message.to, failedAll(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why')),
+      )
+    }
+  }
+
+  #ready() {
+    const { drivers, settings } = this.#parts
+    const { driver: code, from } = settings()
+    const driver = drivers.get(code)
+    const sender = senderOf(from)
+    return driver === undefined || sender === undefined || !driver.isConfigured()
+      ? undefined
+      : { code, driver, from: sender }
+  }
+}
+
+/** One delivery for each address, also for those that are none. */
+function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
+  const refused = {
+    outcome: 'rejected',
+    errorCode: 'mail.address-invalid',
+    errorMessage: 'That is no mail address',
+  } as const
+  return to.map((address) => sent.find((delivery) => delivery.address === address) ?? { address, ...refused })
+}
+
+interface Fault {
+  readonly code: string
+  readonly text: string
+}
+
+/** Which rule of `MailMessage` a mail breaks, addresses apart. */
+function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
+  const fault = (code: string, text: string) => ({ code: `mail.${code}`, text })
+  if (to.length > mostRecipients) return fault('too-many-recipients', `A mail has at most ${mostRecipients} recipients`)
+  if (subject.length > longestSubject || !isHeaderText(subject)) {
+    return fault('subject-invalid', 'The subject has a line break or control character, or is too long')
+  }
+  if (replyTo !== undefined && !isAddress(replyTo))
+    return fault('address-invalid', 'The reply address is no mail address')
+  if (locale !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(locale))
+    return fault('locale-invalid', 'The language is no tag')
+  if (unsubscribeUrl !== undefined && !/^https?:\/\/[\x21-\x7e]{1,900}$/.test(unsubscribeUrl)) {
+    return fault('unsubscribe-invalid', 'The address that ends the subscription is none')
+  }
+  if (text.length > longestText || html.length > longestText) return fault('too-large', 'The mail is too large')
+  return text.trim() === '' ? fault('empty', 'The mail has no text') : undefined
+}
+
+/** Runs work under one deadline. Whoever works ends by the signal itself and says what became of it. */
+async function withSignal<T>(
+  clock: Clock,
+  ms: number,
+  signals: readonly AbortSignal[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const finished = new AbortController()
+  const late = new AbortController()
+  clock.sleep(ms, finished.signal).then(() => {
+    if (!finished.signal.aborted) late.abort(new Error(`The mail took more than ${ms} ms`))
+  })
+  try {
+    return await work(AbortSignal.any([late.signal, ...signals]))
+  } finally {
+    finished.abort()
+  }
+}

@@ -1,0 +1,56 @@
+import { resolve } from 'node:path'
+import { definePlugin } from '@plinth/kernel'
+import { checkSender, config } from './config.ts'
+import { mail, mailDriver } from './contract.ts'
+import { file, logged } from './drivers/local.ts'
+import { smtp } from './drivers/smtp/smtp.ts'
+import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-settings.ts'
+import { MailService } from './mail-service.ts'
+
+/** Sends mails through the driver of the configuration: an SMTP server, files, the log, or another plugin's (decision A16). */
+export default definePlugin({
+  id: 'mail',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  provides: [mail],
+  extensionPoints: [mailDriver],
+  contributes: [mailDriver],
+  config,
+  setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
+    const server = smtp({ settings: () => smtpSettings(config), mask: (text) => redact(text) })
+    for (const name of smtpKeys) config.onChange(name, () => server.renew())
+    contribute(mailDriver, 'smtp', server)
+    contribute(mailDriver, 'file', file(resolve(root, config.get('platform.mail.file.directory')), clock, log))
+    contribute(mailDriver, 'log', logged(log))
+    config.onVerify('platform.mail.from', checkSender)
+
+    const drivers = contributions(mailDriver)
+    const service = new MailService({
+      ...{ drivers, clock, log },
+      settings: () => {
+        const domainName = config.get('platform.mail.dkim.domain')
+        const keySelector = config.get('platform.mail.dkim.selector')
+        const privateKey = config.get('platform.mail.dkim.private-key')
+        return {
+          driver: config.get('platform.mail.driver'),
+          from: config.get('platform.mail.from'),
+          sendDeadlineMs: config.get('platform.mail.send-deadline'),
+          dkim: domainName === '' ? undefined : { domainName, keySelector, privateKey },
+        }
+      },
+    })
+    if (config.get('platform.mail.driver') !== '' && !service.isReady) {
+      const driver = config.get('platform.mail.driver')
+      log.warn(
+        { driver, drivers: [...drivers.keys()] },
+        'mails are not sent: the driver or the sender is not configured',
+      )
+    }
+    provide(mail, service)
+    onDrain(() => service.drain())
+    onStop(() => {
+      service.stop()
+      server.close()
+    })
+  },
+})
