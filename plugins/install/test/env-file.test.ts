@@ -4,6 +4,7 @@ import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { manualClock } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import {
   EnvFileError,
@@ -38,6 +39,22 @@ async function place(t: Test, { text, mode = 0o600 }: Entry = {}) {
 const failure = (code: string) => Object.assign(new Error(`${code}: /secret/place/.env`), { code })
 const failing = (code: string) => () => Promise.reject(failure(code))
 
+type Open = typeof fs.open
+
+/** Opens files as ever, but those with such an ending in a way of their own. */
+const opening =
+  (ways: Readonly<Record<string, Open>>): Open =>
+  (path, flags, mode) => {
+    const way = Object.entries(ways).find(([ending]) => String(path).endsWith(ending))?.[1] ?? fs.open
+    return way(path, flags, mode)
+  }
+
+/** A handle of which some functions fail. */
+const spoiled =
+  (functions: object): Open =>
+  async (path, flags, mode) =>
+    Object.assign(await fs.open(path, flags, mode), functions)
+
 async function refusal(work: Promise<unknown>): Promise<EnvFileError> {
   const error = await work.then(
     () => undefined,
@@ -66,7 +83,7 @@ t.test('I-128 a wider mode is narrowed, and said so', async (t) => {
 t.test('E28 I-119 nothing to change: bytes and times stay, whatever the mode', async (t) => {
   const env = await place(t, { text: '\uFEFFA="1"\n', mode: 0o444 })
   const before = await fs.stat(env.path, { bigint: true })
-  const files = { writeFile: failing('EROFS'), open: failing('EROFS'), access: failing('EROFS') }
+  const files = { open: failing('EROFS'), access: failing('EROFS') }
   const result = await writeEnvFile(env.path, { A: '1' }, { allowed, operations: files as never })
   t.same(result, { changed: [], added: [], unchanged: ['A'], warnings: [] })
   const after = await fs.stat(env.path, { bigint: true })
@@ -120,23 +137,15 @@ t.test('E35 a file that cannot be replaced, as in a container, is filled in plac
 
 t.test('I-128 I-129 a fault at any step leaves the file as it was and nothing beside it', async (t) => {
   const steps: [string, Partial<EnvFileOperations>][] = [
-    ['EACCES', { writeFile: failing('EACCES') }],
-    ['EROFS', { writeFile: failing('EROFS') }],
+    ['EACCES', { open: opening({ '.lock': failing('EACCES') }) }],
+    ['EROFS', { open: opening({ '.lock': failing('EROFS') }) }],
+    ['EIO', { open: opening({ '.lock': spoiled({ write: failing('EIO') }) }) }],
     ['EACCES', { readFile: failing('EACCES') as never }],
     ['EACCES', { access: failing('EACCES') }],
     ['EIO', { readdir: failing('EIO') as never }],
-    ['ENOSPC', { open: failing('ENOSPC') }],
+    ['ENOSPC', { open: opening({ '.tmp': failing('ENOSPC') }) }],
     ['EPERM', { rename: failing('EPERM') }],
-    [
-      'EDQUOT',
-      {
-        open: async (path, flags, mode) => {
-          const handle = await fs.open(path, flags, mode)
-          handle.sync = failing('EDQUOT')
-          return handle
-        },
-      },
-    ],
+    ['EDQUOT', { open: opening({ '.tmp': spoiled({ sync: failing('EDQUOT') }) }) }],
   ]
   for (const [code, operations] of steps) {
     const env = await place(t, { text: 'A=1\n' })
@@ -250,11 +259,12 @@ t.test('E37 two writing processes', async (t) => {
 
 t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
-  const open: typeof fs.open = async (path, flags, mode) => {
+  const open: Open = async (path, flags, mode) => {
     await fs.writeFile(env.path, 'A=by hand\n')
     return fs.open(path, flags, mode)
   }
-  const error = await refusal(writeEnvFile(env.path, { B: '2' }, { allowed, operations: { open } }))
+  const operations = { open: opening({ '.tmp': open }) }
+  const error = await refusal(writeEnvFile(env.path, { B: '2' }, { allowed, operations }))
   t.equal(error.code, 'env-changed-concurrently')
   t.equal(await env.text(), 'A=by hand\n')
   t.same(await env.names(), ['.env'])
@@ -263,11 +273,12 @@ t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) =>
 t.test('E37 a lock that was taken over is not written under', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const other = JSON.stringify({ token: '0123456789abcdef', pid: 1, host: 'elsewhere' })
-  const open: typeof fs.open = async (path, flags, mode) => {
+  const open: Open = async (path, flags, mode) => {
     await fs.writeFile(`${env.path}.lock`, other)
     return fs.open(path, flags, mode)
   }
-  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations: { open } }))
+  const operations = { open: opening({ '.tmp': open }) }
+  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
   t.equal(error.code, 'env-changed-concurrently')
   t.equal(await env.text(), 'A=1\n')
   t.equal(await fs.readFile(`${env.path}.lock`, 'utf8'), other, 'the lock of the other stays')
@@ -301,6 +312,59 @@ t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
   now = (await fs.stat(lock)).mtimeMs
   t.equal((await refusal(writeEnvFile(env.path, { A: '4' }, { allowed, operations }))).code, 'env-changed-concurrently')
   t.same(await env.names(), ['.env', '.env.lock'])
+})
+
+t.test('E37 a slow holder keeps its lock, also from other hosts; one that no longer renews it loses it', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const clock = manualClock(Date.now())
+  // Files have the time of the injected clock, as all hosts of a share have that of its server.
+  const timed: Open = async (path, flags, mode) => {
+    const handle = await fs.open(path, flags, mode)
+    const { write } = handle
+    const writeAtThatTime = async (...parts: Parameters<typeof write>) => {
+      const written = await write.apply(handle, parts)
+      await handle.utimes(clock.now() / 1000, clock.now() / 1000)
+      return written
+    }
+    return Object.assign(handle, { write: writeAtThatTime })
+  }
+  let reached = () => {}
+  let goOn = () => {}
+  const begun = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const slowly: Open = async (path, flags, mode) => {
+    reached()
+    await held
+    return fs.open(path, flags, mode)
+  }
+  const age = async () => clock.now() - (await fs.stat(`${env.path}.lock`)).mtimeMs
+  const operations = { now: clock.now, sleep: clock.sleep, open: opening({ '.lock': timed, '.tmp': slowly }) }
+  const slow = writeEnvFile(env.path, { A: '2' }, { allowed, operations })
+  await begun
+  for (let renewals = 0; renewals < 9; renewals++) {
+    t.equal(clock.sleepers, 1)
+    await clock.advance(10_000)
+    while (clock.sleepers === 0) await new Promise((resolve) => setImmediate(resolve))
+    t.ok((await age()) < 1_000, `after ${10 * (renewals + 1)} s it was renewed just now`)
+  }
+  const waiting = refusal(writeEnvFile(env.path, { B: '3' }, { allowed, operations: { ...operations, open: fs.open } }))
+  for (let polls = 0; polls < 101; polls++) {
+    while (clock.sleepers < 2) {
+      if ((await Promise.race([waiting, 'waits'])) !== 'waits') break
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await clock.advance(50)
+  }
+  t.equal((await waiting).code, 'env-changed-concurrently', 'after 90 s of work it is not taken over')
+  goOn()
+  await slow
+  t.equal(await env.text(), 'A=2\n')
+  t.same(await env.names(), ['.env'])
+  t.equal(clock.sleepers, 0, 'nothing is renewed any more')
 })
 
 t.test('I-128 the owner is kept where that is possible', async (t) => {

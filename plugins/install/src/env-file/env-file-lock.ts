@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { codeOf } from '@plinth/kernel'
 import type { EnvFileOperations } from './env-file.ts'
 import { EnvFileError } from './env-file-errors.ts'
 
-/** A writer that lives needs milliseconds; one that nobody can ask for is given up after this time. */
+/** A writer that says nothing for so long, and that nobody can ask for, is given up. */
 const staleAfterMs = 30_000
+/** So often a holder says that it lives: twice it may be late. */
+const renewMs = 10_000
 const waitMs = 5_000
 const pollMs = 50
 
@@ -27,38 +30,79 @@ interface Holder {
 const own = new Set<string>()
 
 /**
- * Lets one writer at a time at a file, over all processes that see its directory. A lock whose process has died is taken
- * over at once when that was on this host, else after 30 s.
+ * Lets one writer at a time at a file, over all processes that see its directory. The holder renews its lock every 10 s as
+ * long as it works. A lock whose process has died is taken over at once when that was on this host, else 30 s after it was
+ * renewed last.
  *
  * @throws EnvFileError `env-changed-concurrently` when another writer holds on for 5 s; errors of the file system
  */
 export async function lockEnvFile(path: string, file: string, files: EnvFileOperations): Promise<EnvFileLock> {
   const holder: Holder = { token: randomBytes(8).toString('hex'), pid: process.pid, host: hostname() }
   const deadline = files.now() + waitMs
-  while (!(await take(path, holder, files))) {
+  let handle = await take(path, holder, files)
+  while (handle === undefined) {
     if (await isStale(path, files)) await files.rm(path, { force: true })
     else if (files.now() >= deadline) throw new EnvFileError('env-changed-concurrently', { file })
     else await files.sleep(pollMs)
+    handle = await take(path, holder, files)
   }
   own.add(holder.token)
+  const stopRenewing = keepRenewing(handle, holder, files)
   const isHeld = async () => (await holderOf(path, files))?.token === holder.token
   return {
     token: holder.token,
     isHeld,
     async release() {
       own.delete(holder.token)
+      await stopRenewing()
       if (await isHeld()) await files.rm(path, { force: true })
     },
   }
 }
 
-async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<boolean> {
+/** The open lock; absent when another holds it. */
+async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<FileHandle | undefined> {
+  let handle: FileHandle
   try {
-    await files.writeFile(path, JSON.stringify(holder), { flag: 'wx', mode: 0o600 })
-    return true
+    handle = await files.open(path, 'wx', 0o600)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false
+    if (codeOf(error) === 'EEXIST') return undefined
     throw error
+  }
+  try {
+    await sign(handle, holder)
+    return handle
+  } catch (error) {
+    await handle.close()
+    await files.rm(path, { force: true })
+    throw error
+  }
+}
+
+/** Writes who holds the lock. Whoever keeps the file sets its time, as for all who look at it. */
+async function sign(handle: FileHandle, holder: Holder): Promise<void> {
+  await handle.write(JSON.stringify(holder), 0)
+  await handle.sync()
+}
+
+/**
+ * Renews the lock until it is stopped. It writes through the handle that made the file: when another has taken the lock over,
+ * that one's file is not touched.
+ */
+function keepRenewing(handle: FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
+  const ended = new AbortController()
+  const renewing = (async () => {
+    for (;;) {
+      await files.sleep(renewMs, ended.signal)
+      if (ended.signal.aborted) return
+      // A lock that cannot be renewed is found lost before the file is replaced.
+      await sign(handle, holder).catch(() => undefined)
+    }
+  })()
+  return async () => {
+    ended.abort()
+    await renewing
+    await handle.close()
   }
 }
 

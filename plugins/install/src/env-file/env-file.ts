@@ -1,7 +1,6 @@
 import * as fs from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { codeOf } from '@plinth/kernel'
+import { type Clock, codeOf, systemClock } from '@plinth/kernel'
 import { EnvFileError } from './env-file-errors.ts'
 import { lockEnvFile } from './env-file-lock.ts'
 import { assertKeys, type EnvChanges, type EnvFileResult, type EnvFileWarning, planEnvFile } from './env-file-text.ts'
@@ -16,14 +15,10 @@ export {
   planEnvFile,
 } from './env-file-text.ts'
 
-type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm' | 'writeFile'
+type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
 
 /** What the writer needs of the outside. */
-export interface EnvFileOperations extends Pick<typeof fs, FileFunctions> {
-  /** Milliseconds since the epoch. */
-  now(): number
-  sleep(ms: number): Promise<unknown>
-}
+export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
 export interface WriteEnvFileOptions {
   /** Names that may be written: those of the example file. */
@@ -32,7 +27,7 @@ export interface WriteEnvFileOptions {
   readonly operations?: Partial<EnvFileOperations>
 }
 
-const realOperations: EnvFileOperations = { ...fs, now: Date.now, sleep }
+const realOperations: EnvFileOperations = { ...fs, now: systemClock.now, sleep: systemClock.sleep }
 
 interface Current {
   readonly bytes: Buffer
