@@ -1,11 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { connect, type Socket } from 'node:net'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
+import { systemClock } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
+import { OverloadValve } from '../src/server/overload.ts'
 import { startHttp } from './start-http.ts'
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -264,4 +267,43 @@ t.test('requests that never leave the event loop let others in between', async (
   t.equal(statuses[200], served)
   t.equal(statuses[200] + statuses[503], most, `${JSON.stringify(statuses)}: everybody has an answer`)
   t.ok(statuses[503] > 0, 'who would have waited too long was refused')
+})
+
+t.test('refusals that come together are spread over turns of the event loop', async (t) => {
+  const most = 200
+  const order: number[] = []
+  let resolveAll = () => {}
+  const all = new Promise<void>((resolve) => {
+    resolveAll = resolve
+  })
+  const arrived = Array.from({ length: most }, () => {
+    const request = new IncomingMessage(new Socket())
+    return { request, response: new ServerResponse(request) }
+  })
+  const valve = new OverloadValve({
+    bounds: { maxRequests: 1, maxWaiting: 0, maxWaitMs: 500 },
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    serve: () => {},
+    refuse: (request, _response, retryAfterSeconds) => {
+      const end = performance.now() + 1
+      while (performance.now() < end);
+      t.ok(retryAfterSeconds >= 1)
+      order.push(arrived.findIndex((each) => each.request === request))
+      if (order.length === most - 2) resolveAll()
+    },
+  })
+  for (const { request, response } of arrived) valve.enter(request, response)
+  const atOnce = order.length
+  t.ok(atOnce >= 1 && atOnce <= 10, `${atOnce} in the turn of their arrival`)
+  arrived[most - 1]?.response.destroy()
+  await turn()
+  await turn()
+  t.ok(order.length < most / 4, `${order.length} when others had their turn twice`)
+  await all
+  t.same(
+    order,
+    Array.from({ length: most - 2 }, (_, index) => index + 1),
+    'in the order of their arrival, all but the first, which is served, and the one that went away',
+  )
 })

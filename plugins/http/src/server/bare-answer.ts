@@ -6,8 +6,10 @@ import { STATUS_CODES } from './node-http.ts'
 
 /** Body and headers of a failure that Fastify never sees. */
 export function bareAnswer({ status, code, message, data }: Failure) {
-  const body = Buffer.from(failureText(code, message, data))
-  const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': body.length }
+  // Text, which Node.js sends together with the headers in one call of the system; bytes would take two parts.
+  const body = failureText(code, message, data)
+  const length = Buffer.byteLength(body)
+  const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': length }
   return { status, headers, body }
 }
 

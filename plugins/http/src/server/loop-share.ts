@@ -2,6 +2,8 @@ import type { Clock } from '@plinth/kernel'
 
 /** Milliseconds of one turn of the event loop in which requests may begin. */
 const turnMs = 20
+/** Milliseconds of one turn in which requests may be refused, from the first one on. */
+const refusingMs = 5
 /** Milliseconds of a turn after which others may wait to be accepted. */
 const longTurnMs = 5
 /** Milliseconds for which connections are accepted and nothing is begun, at most. */
@@ -19,6 +21,8 @@ export class LoopShare {
   readonly #clock: Clock
   /** When this turn began its first request. */
   #turnBegan: number | undefined
+  /** When this turn refused its first request. */
+  #refusingBegan: number | undefined
   #turnsWithoutConnection = quietTurns
   #acceptingSince: number | undefined
   /** Until then connections wait. */
@@ -44,6 +48,14 @@ export class LoopShare {
     return now - this.#turnBegan < turnMs
   }
 
+  /** Whether a request may be refused in this turn. */
+  hasTimeToRefuse(now: number): boolean {
+    if (this.#acceptingSince !== undefined) return false
+    this.#refusingBegan ??= now
+    this.#watchTurn()
+    return now - this.#refusingBegan < refusingMs
+  }
+
   /** The time without what connections were accepted in: nobody's wait for a place is longer for it. */
   workingTime(now: number): number {
     return (this.#acceptingSince ?? now) - this.#acceptedForMs
@@ -61,6 +73,7 @@ export class LoopShare {
   #endTurn(now: number): void {
     const isLong = this.#turnBegan !== undefined && now - this.#turnBegan >= longTurnMs
     this.#turnBegan = undefined
+    this.#refusingBegan = undefined
     const isComing = this.#turnsWithoutConnection++ < quietTurns
     if (this.#acceptingSince === undefined) {
       if (isLong && isComing && now >= this.#workUntil) this.#acceptingSince = now

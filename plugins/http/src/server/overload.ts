@@ -30,6 +30,13 @@ interface Waiting {
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 type Refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
 
+/** One that is refused when the event loop has time for it. */
+interface Refused {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly retryAfterSeconds: number
+}
+
 /** A caller who is told to come back much later does not come back, and not all who were refused do. */
 const longestRetryAfterMs = 30_000
 /** How much the last request says about the pace of all. */
@@ -42,7 +49,8 @@ const shortQueue = 1 / 4
  * gets an answer then gets it soon, whatever comes at once.
  *
  * What waits is begun one after the other: a handler that never leaves the event loop, as with SQLite, then ends before the
- * next one begins, and many such handlers do not make one endless turn of the loop together.
+ * next one begins, and many such handlers do not make one endless turn of the loop together. The same holds for refusals:
+ * thousands that arrive in one turn are answered over several, and who is let in or asks for liveness comes between.
  */
 export class OverloadValve {
   readonly #bounds: OverloadBounds
@@ -52,6 +60,8 @@ export class OverloadValve {
   readonly #refuse: Refuse
   readonly #loop: LoopShare
   readonly #waiting = new Set<Waiting>()
+  /** No more than connections and what each may ask ahead. */
+  readonly #refusals = new Set<Refused>()
   #inWork = 0
   /** Milliseconds from one begin to the next while others wait, whatever they wait for: a place, or the event loop. */
   #pace = 0
@@ -127,6 +137,7 @@ export class OverloadValve {
     setImmediate(() => {
       this.#isPumpDue = false
       this.#pump()
+      this.#refuseSome()
     })
   }
 
@@ -153,7 +164,7 @@ export class OverloadValve {
       }
     }
     if (this.#waiting.size > 0) this.#pumpNextTurn()
-    else if (this.#refused > 0) {
+    else if (this.#refused > 0 && this.#refusals.size === 0) {
       this.#log.info({ refused: this.#refused }, 'no longer overloaded')
       this.#refused = 0
     }
@@ -183,6 +194,23 @@ export class OverloadValve {
     }
     const freeAt = Math.max(this.#freeAt, now + this.#waiting.size * this.#pace) + this.#pace
     this.#freeAt = Math.min(freeAt, now + longestRetryAfterMs)
-    this.#refuse(request, response, Math.max(1, Math.ceil((this.#freeAt - now) / 1000)))
+    const retryAfterSeconds = Math.max(1, Math.ceil((this.#freeAt - now) / 1000))
+    if (this.#refusals.size === 0 && this.#loop.hasTimeToRefuse(now)) this.#refuse(request, response, retryAfterSeconds)
+    else {
+      this.#refusals.add({ request, response, retryAfterSeconds })
+      this.#pumpNextTurn()
+    }
+  }
+
+  /** Answers who could not be refused in the turn of their arrival, as long as this turn has time. */
+  #refuseSome(): void {
+    for (const refused of this.#refusals) {
+      if (!this.#loop.hasTimeToRefuse(this.#clock.monotonic())) break
+      this.#refusals.delete(refused)
+      const { request, response, retryAfterSeconds } = refused
+      // Its caller went away meanwhile.
+      if (!response.destroyed) this.#refuse(request, response, retryAfterSeconds)
+    }
+    if (this.#refusals.size > 0) this.#pumpNextTurn()
   }
 }
