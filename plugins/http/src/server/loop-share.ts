@@ -3,7 +3,7 @@ import type { Clock } from '@plinth/kernel'
 /** Milliseconds of one turn of the event loop in which requests may begin. */
 const turnMs = 20
 /** Milliseconds of one turn in which requests may be refused, from the first one on. */
-const refusingMs = 5
+const refusingMs = 2
 /** Milliseconds of a turn after which others may wait to be accepted. */
 const longTurnMs = 5
 /** Milliseconds for which connections are accepted and nothing is begun, at most. */
