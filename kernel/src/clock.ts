@@ -5,8 +5,13 @@ export interface Clock {
   /** Milliseconds that never go back; only differences mean something. */
   monotonic(): number
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts. Never rejects. Whoever sleeps in a loop passes a
-   * signal and aborts it on stop: a sleeper keeps the process alive. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
+   * signal and aborts it on stop: a sleeper keeps the process alive, unless it says that it need not. */
+  sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>
+}
+
+export interface SleepOptions {
+  /** False for what is not worth waiting for when nothing else is left to do. Default: true. */
+  readonly keepsAlive?: boolean
 }
 
 /** Node.js timers overflow above this and would fire at once. */
@@ -15,7 +20,7 @@ const longestTimer = 2 ** 31 - 1
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms, signal) =>
+  sleep: (ms, signal, { keepsAlive = true } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve()
       const done = () => {
@@ -24,6 +29,7 @@ export const systemClock: Clock = {
         resolve()
       }
       const timer = setTimeout(done, Math.min(ms, longestTimer))
+      if (!keepsAlive) timer.unref()
       signal?.addEventListener('abort', done)
     }),
 }

@@ -37,3 +37,15 @@ t.test('a clock that a test moves is read each time', async (t) => {
   await clock.advance(7)
   t.equal(time(), 7)
 })
+
+t.test('who sleeps in the background is woken as all are, and nobody waits for it', async (t) => {
+  const clock = manualClock()
+  const background = clock.sleep(10, undefined, { keepsAlive: false })
+  const other = clock.sleep(20)
+  t.equal(clock.sleepers, 1)
+  await clock.advance(10)
+  await background
+  t.equal(clock.sleepers, 1)
+  await clock.advance(10)
+  await other
+})

@@ -6,7 +6,7 @@ export interface ManualClock extends Clock {
   advance(ms: number): Promise<void>
   /** Moves the wall clock alone, as a correction of the system time would; sleepers and `monotonic` do not notice. */
   shiftWallClock(ms: number): void
-  /** How many sleep right now. */
+  /** How many sleep right now, but for those that do not keep the process alive: nobody waits for them. */
   readonly sleepers: number
 }
 
@@ -16,11 +16,11 @@ const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve
 export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let wallOffset = startMs
-  const waiting = new Set<{ readonly at: number; readonly wake: () => void }>()
+  const waiting = new Set<{ readonly at: number; readonly wake: () => void; readonly keepsAlive: boolean }>()
   return {
     now: () => wallOffset + elapsed,
     monotonic: () => elapsed,
-    sleep: (ms, signal) =>
+    sleep: (ms, signal, { keepsAlive = true } = {}) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve()
         const wake = () => {
@@ -28,7 +28,7 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
           signal?.removeEventListener('abort', wake)
           resolve()
         }
-        const sleeper = { at: elapsed + ms, wake }
+        const sleeper = { at: elapsed + ms, wake, keepsAlive }
         waiting.add(sleeper)
         signal?.addEventListener('abort', wake)
       }),
@@ -49,7 +49,7 @@ export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
       wallOffset += ms
     },
     get sleepers() {
-      return waiting.size
+      return [...waiting].filter(({ keepsAlive }) => keepsAlive).length
     },
   }
 }

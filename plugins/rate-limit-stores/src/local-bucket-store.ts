@@ -8,6 +8,7 @@ import {
 } from '@plinth/kernel'
 import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
 import { compactKey } from './compact-key.ts'
+import type { Swept } from './idle-sweep.ts'
 import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
 import { untouched } from './untouched.ts'
 
@@ -30,21 +31,24 @@ const stepsWhenFull = 16
  * Token buckets in the memory of this process. The limit is the capacity, the window the time in which an empty bucket
  * refills. Answers synchronously, so every decision is one atomic step; time is monotonic.
  */
-export class LocalBucketStore implements RateLimitStore {
+export class LocalBucketStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'token-bucket' } as const
   readonly #clock: Clock
   readonly #monotonic: () => number
   readonly #pace: PurgePace
   readonly #maxKeys: number
+  readonly #onHeld: ((store: Swept) => void) | undefined
   readonly #buckets = new Map<string, Bucket>()
   /** Where the running purge is; one iterator for all of it, because a new one would start over. */
   #purgeAt: MapIterator<[string, Bucket]> | undefined
+  #isSweeping = false
 
-  constructor({ clock, cleanupInterval, maxKeys }: LocalStoreOptions) {
+  constructor({ clock, cleanupInterval, maxKeys, onHeld }: LocalStoreOptions) {
     this.#clock = clock
     this.#monotonic = turnTime(clock)
     this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
+    this.#onHeld = onHeld
   }
 
   /** Keys held now, including idle ones that no purge has reached. */
@@ -86,6 +90,15 @@ export class LocalBucketStore implements RateLimitStore {
     this.#buckets.delete(key)
   }
 
+  sweep(): boolean {
+    // All of it: a purge that calls have begun may be anywhere.
+    if (!this.#isSweeping) this.#purgeAt = undefined
+    this.#purgeAt ??= this.#buckets.entries()
+    this.#purgeStep(this.#nowMs())
+    this.#isSweeping = this.#purgeAt !== undefined
+    return this.#isSweeping
+  }
+
   /** Whole milliseconds keep sums and differences exact. */
   #nowMs(): number {
     return Math.floor(this.#monotonic())
@@ -106,6 +119,7 @@ export class LocalBucketStore implements RateLimitStore {
     if (others === undefined) this.#makeRoom(1, nowMs)
     const kept = others === undefined ? compactKey(key) : key
     this.#buckets.set(kept, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
+    this.#onHeld?.(this)
   }
 
   #makeRoom(keys: number, nowMs: number): void {

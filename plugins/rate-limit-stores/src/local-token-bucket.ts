@@ -1,4 +1,5 @@
 import { definePlugin, rateLimitStore } from '@plinth/kernel'
+import { IdleSweep, type Swept } from './idle-sweep.ts'
 import { LocalBucketStore } from './local-bucket-store.ts'
 import { cleanupIntervalKey, enabledKey, maxKeysKey, providerKey } from './store-keys.ts'
 
@@ -24,10 +25,13 @@ export default definePlugin({
       'zh-CN': '最多保存的使用中键数。超出后新键会报错。',
     }),
   },
-  setup({ config, clock, contribute }) {
+  setup({ config, clock, contribute, onStop }) {
     if (!config.get('platform.rate-limit.stores.local-token-bucket.enabled')) return
     const cleanupInterval = config.get('platform.rate-limit.stores.local-token-bucket.cleanup-interval')
     const maxKeys = config.get('platform.rate-limit.stores.local-token-bucket.max-keys')
-    contribute(rateLimitStore, name, new LocalBucketStore({ clock, cleanupInterval, maxKeys }))
+    const idle = new IdleSweep(clock)
+    onStop(() => idle.stop())
+    const onHeld = (store: Swept) => idle.held(store)
+    contribute(rateLimitStore, name, new LocalBucketStore({ clock, cleanupInterval, maxKeys, onHeld }))
   },
 })

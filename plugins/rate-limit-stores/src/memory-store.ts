@@ -1,6 +1,7 @@
 import type { Clock, RateLimitDecision, RateLimitRequest, RateLimitStore } from '@plinth/kernel'
 import { checkRateLimitRequest, turnTime } from '@plinth/kernel'
 import { compactKey } from './compact-key.ts'
+import type { Swept } from './idle-sweep.ts'
 import { type LocalStoreOptions, PurgePace } from './purge-pace.ts'
 import { untouched } from './untouched.ts'
 
@@ -9,6 +10,10 @@ const visitsPerStep = 512
 const removalsPerStep = 256
 /** Steps that a new key may cost when the store is full. */
 const stepsWhenFull = 16
+
+/** Slots that the columns have at first, and windows that are moved in one step when most slots are vacant. */
+const fewestSlots = 64
+const movedAtMost = 16_384
 
 /** End of a slot without a window. It never expires, so that a purge passes over it. */
 const vacant = Number.POSITIVE_INFINITY
@@ -22,33 +27,36 @@ const none = -1
  * Windows lie in columns of numbers, found by key through one Map, those of one key one after the other: a million of them
  * give the garbage collector nothing to walk through. Elapsed time is monotonic; the wall clock is read once per window, for display.
  */
-export class MemoryStore implements RateLimitStore {
+export class MemoryStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
   readonly #clock: Clock
   readonly #monotonic: () => number
   readonly #pace: PurgePace
   readonly #maxKeys: number
+  readonly #onHeld: ((store: Swept) => void) | undefined
 
   /** First slot of each key. */
   readonly #slots = new Map<string, number>()
-  readonly #keys: string[] = []
-  #used = new Float64Array(64)
-  #endMs = new Float64Array(64).fill(vacant)
-  #resetAtMs = new Float64Array(64)
+  #keys: string[] = []
+  #used = new Float64Array(fewestSlots)
+  #endMs = new Float64Array(fewestSlots).fill(vacant)
+  #resetAtMs = new Float64Array(fewestSlots)
   /** Length of the window. */
-  #windowMs = new Float64Array(64)
+  #windowMs = new Float64Array(fewestSlots)
   /** Slot of another window of the same key. */
-  #next = new Float64Array(64)
-  readonly #vacated: number[] = []
+  #next = new Float64Array(fewestSlots)
+  #vacated: number[] = []
 
   /** Slot that the running purge visits next; past the last slot it is over. */
   #purgeAt = 0
+  #isSweeping = false
 
-  constructor({ clock, cleanupInterval, maxKeys }: LocalStoreOptions) {
+  constructor({ clock, cleanupInterval, maxKeys, onHeld }: LocalStoreOptions) {
     this.#clock = clock
     this.#monotonic = turnTime(clock)
     this.#pace = new PurgePace(cleanupInterval)
     this.#maxKeys = maxKeys
+    this.#onHeld = onHeld
   }
 
   /** Windows held now, including expired ones that no purge has reached. */
@@ -78,6 +86,16 @@ export class MemoryStore implements RateLimitStore {
 
   reset(key: string): void {
     for (let slot = this.#slots.get(key); slot !== undefined; slot = this.#slots.get(key)) this.#vacate(slot)
+  }
+
+  sweep(): boolean {
+    // All of it: a purge that calls have begun may be anywhere.
+    if (!this.#isSweeping) this.#purgeAt = 0
+    this.#purgeStep(this.#nowMs())
+    this.#isSweeping = this.#purgeAt < this.#keys.length
+    if (this.#isSweeping) return true
+    this.#giveBack()
+    return false
   }
 
   /** Whole milliseconds keep sums and differences exact. */
@@ -143,6 +161,7 @@ export class MemoryStore implements RateLimitStore {
     this.#windowMs[slot] = windowMs
     this.#next[slot] = first ?? none
     this.#slots.set(kept, slot)
+    this.#onHeld?.(this)
     return slot
   }
 
@@ -172,6 +191,36 @@ export class MemoryStore implements RateLimitStore {
     this.#resetAtMs = enlarged(this.#resetAtMs)
     this.#windowMs = enlarged(this.#windowMs)
     this.#next = enlarged(this.#next)
+  }
+
+  /** Makes the columns shorter when hardly any of their slots has a window. */
+  #giveBack(): void {
+    const { size } = this
+    if (size > movedAtMost || 4 * Math.max(size, fewestSlots) >= this.#endMs.length) return
+    const from = [...this.#slots.values()].flatMap((first) => this.#chain(first))
+    const moved = new Map(from.map((slot, to) => [slot, to]))
+    const length = Math.max(fewestSlots, 2 ** Math.ceil(Math.log2(size + 1)))
+    const shortened = (column: Float64Array<ArrayBuffer>) => {
+      const shorter = new Float64Array(length).fill(vacant)
+      for (const [to, slot] of from.entries()) shorter[to] = column[slot] as number
+      return shorter
+    }
+    this.#keys = from.map((slot) => this.#keys[slot] as string)
+    this.#used = shortened(this.#used)
+    this.#endMs = shortened(this.#endMs)
+    this.#resetAtMs = shortened(this.#resetAtMs)
+    this.#windowMs = shortened(this.#windowMs)
+    this.#next = shortened(this.#next).map((next) => moved.get(next) ?? none)
+    this.#vacated = []
+    for (const [key, first] of this.#slots) this.#slots.set(key, moved.get(first) as number)
+    this.#purgeAt = this.#keys.length
+  }
+
+  /** A slot and those after it. */
+  #chain(first: number): number[] {
+    const slots: number[] = []
+    for (let slot = first; slot !== none; slot = this.#next[slot] as number) slots.push(slot)
+    return slots
   }
 
   #purge(nowMs: number): void {

@@ -1,4 +1,5 @@
 import { definePlugin, rateLimitStore } from '@plinth/kernel'
+import { IdleSweep, type Swept } from './idle-sweep.ts'
 import { MemoryStore } from './memory-store.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
 
@@ -23,9 +24,12 @@ export default definePlugin({
       'zh-CN': '最多保存的运行中窗口数，每个约 150 字节。超出后新键会报错。',
     }),
   },
-  setup({ config, clock, contribute }) {
+  setup({ config, clock, contribute, onStop }) {
     const cleanupInterval = config.get('platform.rate-limit.stores.memory.cleanup-interval')
     const maxKeys = config.get('platform.rate-limit.stores.memory.max-keys')
-    contribute(rateLimitStore, name, new MemoryStore({ clock, cleanupInterval, maxKeys }))
+    const idle = new IdleSweep(clock)
+    onStop(() => idle.stop())
+    const onHeld = (store: Swept) => idle.held(store)
+    contribute(rateLimitStore, name, new MemoryStore({ clock, cleanupInterval, maxKeys, onHeld }))
   },
 })

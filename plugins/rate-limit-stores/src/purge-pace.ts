@@ -1,4 +1,5 @@
 import type { Clock } from '@plinth/kernel'
+import type { Swept } from './idle-sweep.ts'
 
 /** What a store in the memory of this process needs. */
 export interface LocalStoreOptions {
@@ -7,6 +8,8 @@ export interface LocalStoreOptions {
   readonly cleanupInterval: number
   /** Held at most, from 1 to 2^24 - 1, which is all that a Map takes. */
   readonly maxKeys: number
+  /** Called when a key is held that was not. */
+  readonly onHeld?: (store: Swept) => void
 }
 
 /** A running purge does one step every so many calls, and a step only so much: no call ever pays for a whole purge. */
