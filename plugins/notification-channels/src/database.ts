@@ -8,6 +8,11 @@ import {
 } from '@plinth/kernel'
 import { inbox } from '@plinth/notification/inbox'
 
+/**
+ * Same key, same message. The parts of a message to many have keys that begin with its id; their recipients share its content.
+ */
+const messageIdOf = (id: string, idempotencyKey: string) => (idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey)
+
 /** Channel `database`: puts messages into the inboxes of users. A message that was put there once is not put there again. */
 export default definePlugin({
   id: 'notification-channels.database',
@@ -37,8 +42,7 @@ export default definePlugin({
           return { outcome: 'rejected', errorCode: 'recipient-missing', errorMessage: 'The message is for no user' }
         const { subject, content, secretVariables = [], attributes } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
-        // The parts of a message to many are one message, of which everybody has one item.
-        const messageId = idempotencyKey.startsWith(`${message.id}/`) ? message.id : idempotencyKey
+        const messageId = messageIdOf(message.id, idempotencyKey)
         try {
           const variables = Object.fromEntries(open)
           await services.inbox.add({ messageId, subject, content, variables, attributes, userIds }, { signal })

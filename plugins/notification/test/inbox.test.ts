@@ -33,7 +33,7 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
     t.match(await eve.inbox(), { items: [], total: 0 })
     t.equal(await rows('notification_inbox_content'), 1, 'the content is stored once')
     await settled()
-    t.match(created, [{ content: { subject: 'Maintenance' }, recipients: [{ userId: ada.id }, { userId: bob.id }] }])
+    t.match(created, [{ content: { subject: 'Maintenance' }, userIds: [ada.id, bob.id] }])
   })
 
   await t.test('[N-015] what is offline finds it later: it lies in the table, not in a push', async (t) => {

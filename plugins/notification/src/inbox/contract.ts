@@ -96,8 +96,10 @@ export type InboxItemView = Static<typeof inboxItemView>
 /** What of it is the same for all recipients who read one language. */
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
-/** Recipients of one event, at most. */
+/** Recipients of one event, and of one transaction, at most. */
 export const largestCreatedEvent = 1_000
+
+const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
 
 /**
  * Items were written and committed. Emitted (not durable: the inbox is the history) in the process that wrote them, once per
@@ -108,7 +110,9 @@ export const notificationCreated = event(
   'notification.created',
   Type.Object({
     content: inboxContent,
-    recipients: Type.Array(Type.Object({ userId: id, itemId: id }), { minItems: 1, maxItems: largestCreatedEvent }),
+    userIds: recipients,
+    /** The item of each user, in the same order. */
+    itemIds: recipients,
   }),
 )
 

@@ -2,14 +2,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, exactInteger, insertMissing } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, Logger } from '@plinth/kernel'
-import { type AddedItems, type InboxMessage, type NotificationPreferences, notificationCreated } from '../contract.ts'
+import {
+  type AddedItems,
+  type InboxMessage,
+  largestCreatedEvent,
+  type NotificationPreferences,
+  notificationCreated,
+} from '../contract.ts'
 import type { InboxMetrics, SkipReason } from '../metrics.ts'
 import { categoryOf } from '../preferences/categories.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
-
-/** Recipients of one transaction, and of one event. SQLite writes without leaving the event loop. */
-const chunkOf = { sqlite: 500, server: 1_000 } as const
 
 const itemColumns = ['id', 'content_id', 'user_id', 'owner_id', 'module', 'unread']
 const contentColumns = ['id', 'message_id', 'subject', 'content', 'variables', 'jump', 'attachments', 'created_at']
@@ -44,12 +47,11 @@ export class ItemWriter {
     const checked = checkMessage(message)
     const { userIds } = checked
     if (checked.isMuted) return { added: 0, skipped: this.#skip(checked, 'muted', userIds) }
-    const size = db.dialect === 'sqlite' ? chunkOf.sqlite : chunkOf.server
     const sum = { added: 0, skipped: 0 }
-    for (let from = 0; from < userIds.length; from += size) {
+    for (let from = 0; from < userIds.length; from += largestCreatedEvent) {
       if (from > 0) await nextTurn()
       signal?.throwIfAborted()
-      const chunk = userIds.slice(from, from + size)
+      const chunk = userIds.slice(from, from + largestCreatedEvent)
       const work = () => this.#addChunk(checked, chunk)
       const { added, skipped } = await db.transactional(work, signal === undefined ? {} : { signal })
       sum.added += added
@@ -89,15 +91,20 @@ export class ItemWriter {
     const written = isNew ? items : await this.#written(items, contentId)
     if (written.length === 0) return 0
     db.afterCommit(() => metrics.added(written.length))
-    events.emit(notificationCreated, { content, recipients: written })
+    events.emit(notificationCreated, {
+      content,
+      userIds: written.map(({ userId }) => userId),
+      itemIds: written.map(({ itemId }) => itemId),
+    })
     return written.length
   }
 
   /** Those of the rows that were not there already. Ids of one process grow, so they lie together. */
   async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
     const { db } = this.#parts
-    const own = [contentId, rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0]
-    const where = 'content_id = ? and id between ? and ?'
+    const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
+    // The sum keeps SQLite from walking all items of the content.
+    const where = 'id between ? and ? and content_id + 0 = ?'
     const [row] = await db.query<{ total: unknown }>(
       `select count(*) as total from notification_inbox_item where ${where}`,
       own,
