@@ -117,7 +117,7 @@ function sizeOf(value: unknown): number {
 }
 
 function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
-  const errors = all.slice(0, mostFaults)
+  const errors = withoutNull(all.slice(0, mostFaults))
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   const faults = errors
     .filter((error) => !unions.some((union) => error !== union && error.schemaPath.startsWith(`${union.schemaPath}/`)))
@@ -129,6 +129,22 @@ function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
       return faultOf(unions.includes(error) ? (describeUnion(error, branches) ?? error) : error, part)
     })
   return [...new Map(faults.map((fault) => [`${fault.field} ${fault.rule}`, fault])).values()]
+}
+
+/** Of what may be null and is something else, only what is wrong with that counts: not that it is not null. */
+function withoutNull(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const dropped = new Set<ErrorObject>()
+  for (const union of errors.filter(({ keyword }) => keyword === 'anyOf')) {
+    const { schema: alternatives, schemaPath, instancePath } = union
+    if (!Array.isArray(alternatives) || alternatives.length !== 2) continue
+    const index = alternatives.findIndex(({ type }) => type === 'null')
+    const other = errors.filter((error) => error.schemaPath.startsWith(`${schemaPath}/${1 - index}/`))
+    const isOfType = !other.some((error) => error.keyword === 'type' && error.instancePath === instancePath)
+    if (index < 0 || other.length === 0 || !isOfType) continue
+    const isNull = (error: ErrorObject) => error.schemaPath === `${schemaPath}/${index}/type`
+    for (const error of [union, ...errors.filter(isNull)]) dropped.add(error)
+  }
+  return errors.filter((error) => !dropped.has(error))
 }
 
 /** A union of plain types or of constants reads like one rule. */
