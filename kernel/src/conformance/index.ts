@@ -9,6 +9,8 @@ export {
   type ConformanceLimits,
   casesOver,
   expectEqual,
+  expectNamed,
+  expectNoSecret,
   expectThat,
   patience,
 } from './conformance-case.ts'

@@ -87,9 +87,13 @@ export class Attempt {
       return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })
     }
     let [answer, verdict] = await this.#exchange(route, request, signal)
+    let hint: WebhookHint | 'truncated' | undefined = truncated ? 'truncated' : undefined
     if (!verdict.delivered && verdict.outcome !== 'unknown') {
       const better = provider.corrected?.(answer, request)
-      if (better !== undefined) [answer, verdict] = await this.#exchange(route, better, signal)
+      if (better !== undefined) {
+        hint = better.hint
+        ;[answer, verdict] = await this.#exchange(route, better.request, signal)
+      }
     }
     if (!verdict.delivered) return this.#refused(route, answer, verdict)
     const messageId = this.#masked(verdict.messageId ?? '')
@@ -97,7 +101,7 @@ export class Attempt {
       outcome: 'accepted',
       provider: route.name,
       ...(messageId === verdict.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
-      ...(truncated ? { hint: this.#parts.hintText('truncated') } : {}),
+      ...(hint === undefined ? {} : { hint: this.#parts.hintText(hint) }),
     }
   }
 

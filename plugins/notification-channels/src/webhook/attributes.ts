@@ -138,8 +138,10 @@ function readAttribute(attribute: string, written: unknown, rule: WebhookAttribu
   if (values !== undefined && !values.includes(String(value))) {
     throw new WebhookInputError(attribute, `be one of ${values.join(', ')}`)
   }
-  if (typeof value === 'number' && (value < minimum || value > maximum)) {
-    throw new WebhookInputError(attribute, `be from ${minimum} to ${maximum}`)
+  const size = Array.isArray(value) ? value.length : value
+  if (typeof size === 'number' && (size < minimum || size > maximum)) {
+    const bounds = Array.isArray(value) ? `have at most ${maximum} items` : `be from ${minimum} to ${maximum}`
+    throw new WebhookInputError(attribute, bounds)
   }
   return value
 }

@@ -1,7 +1,5 @@
 import { extensionPoint, type JsonValue, type LocalizedText } from '@plinth/kernel'
 
-export type JsonObject = { readonly [member: string]: JsonValue | undefined }
-
 /** What an operator can do about a failure; each has a text in `messages/`, key `messages.webhook.hint.<name>`. */
 export type WebhookHint =
   | 'keyword-missing'
@@ -31,7 +29,7 @@ export interface WebhookAttribute {
   readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
   /** The only values that are allowed. */
   readonly values?: readonly string[]
-  /** Of an integer, inclusive. */
+  /** Inclusive; of an integer its value, of a list the number of its items. */
   readonly minimum?: number
   readonly maximum?: number
   /** True: holds a token or leads to a person; forms and records do not show it. */
@@ -41,12 +39,12 @@ export interface WebhookAttribute {
 }
 
 /** How much text a provider takes. Longer contents are cut between characters as people see them (graphemes), with an ellipsis. */
-export interface WebhookTextLimit<Body extends JsonObject = JsonObject> {
+export interface WebhookTextLimit {
   readonly max: number
   /** Bytes of UTF-8, UTF-16 units, or Unicode code points. */
   readonly unit: 'bytes' | 'utf16' | 'characters'
-  /** The text that is measured; absent: the whole payload as JSON. */
-  of?(body: Body): string
+  /** Member of the payload that is measured, dots lead inwards (`text.content`); absent: the whole payload as JSON. */
+  readonly member?: string
 }
 
 /** A message as a provider sees it. */
@@ -69,17 +67,17 @@ export interface WebhookMessage {
 }
 
 /** One form in which a provider shows a message. */
-export interface WebhookMessageType<Body extends JsonObject = JsonObject> {
-  /** The payload. Pure: called again with shorter texts when the message is too long. */
-  body(message: WebhookMessage): Body
-  readonly limit?: WebhookTextLimit<Body>
+export interface WebhookMessageType {
+  /** The payload, for JSON. Pure: called again with shorter texts when the message is too long. */
+  body(message: WebhookMessage): object
+  readonly limit?: WebhookTextLimit
 }
 
 export interface WebhookRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   /** A text is sent as it is, everything else as JSON. */
-  readonly body: JsonValue | JsonObject
+  readonly body: JsonValue | object
 }
 
 export interface WebhookSigningKey {
@@ -138,7 +136,7 @@ export type WebhookSecret = {
  * A robot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel"; decision
  * B29). Mostly data; its functions are pure. The channel sends, signs, cuts, limits, masks and tries again.
  */
-export interface WebhookProvider<Body extends JsonObject = JsonObject> {
+export interface WebhookProvider {
   /** Lower-case words joined by `-`. */
   readonly code: string
   /** Other codes of the same service; their configuration and attributes go before those of the code. */
@@ -151,7 +149,7 @@ export interface WebhookProvider<Body extends JsonObject = JsonObject> {
   readonly secret: WebhookSecret
   readonly attributes?: Readonly<Record<string, WebhookAttribute>>
   /** By name, `text` among them; the first is used when the configured default is none of them. */
-  readonly messageTypes: Readonly<Record<string, WebhookMessageType<Body>>>
+  readonly messageTypes: Readonly<Record<string, WebhookMessageType>>
   /** Most characters (code points) of a subject. */
   readonly subjectLimit?: number
   /** Requests to one endpoint (with `rateLimitBy`: and one value of that attribute) in each window. */
@@ -167,8 +165,11 @@ export interface WebhookProvider<Body extends JsonObject = JsonObject> {
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
   /** Whether an answer means success. Never throws. */
   judge(answer: WebhookAnswer): WebhookVerdict
-  /** A request to send instead, once, after an answer that delivered nothing. */
-  corrected?(answer: WebhookAnswer, request: WebhookRequest): WebhookRequest | undefined
+  /** What to send instead, once, after an answer that delivered nothing; the hint goes with a success. */
+  corrected?(
+    answer: WebhookAnswer,
+    request: WebhookRequest,
+  ): { readonly request: WebhookRequest; readonly hint: WebhookHint } | undefined
 }
 
 /** A message that a provider cannot send as it is. The text names the attribute and the rule, never the value. */

@@ -1,5 +1,13 @@
 export * from './contract.ts'
-export { type CodeMeaning, type JudgementRules, judgement, memberAt, memberIs } from './judgement.ts'
+export {
+  type CodeMeaning,
+  isMembers,
+  type JudgementRules,
+  judgement,
+  type Members,
+  memberAt,
+  memberIs,
+} from './judgement.ts'
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'

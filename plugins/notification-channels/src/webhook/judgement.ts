@@ -15,8 +15,10 @@ export interface JudgementRules {
   /** Members of the answer, dots lead inwards (`error.message`); several: the first that is there. */
   readonly code?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
   readonly message?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
-  /** The provider's id of the message. */
+  /** Member with the provider's id of the message. */
   readonly id?: string
+  /** Member with the seconds to wait, where there is no `Retry-After`. */
+  readonly retryAfter?: string
   /** By code. */
   readonly codes?: Readonly<Record<string, CodeMeaning>>
   /** By what the message contains, in any case; goes before the codes. */
@@ -41,6 +43,13 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   502: { outcome: 'unknown', hint: 'provider-busy' },
   504: { outcome: 'unknown', hint: 'timeout' },
 }
+
+/** Members of a JSON object. */
+export type Members = { readonly [name: string]: unknown }
+
+/** Whether a value is an object with members, and no list. */
+export const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Member of a JSON value by its path, such as `error.message`; `undefined` where there is none. */
 export function memberAt(value: unknown, path: string): unknown {
@@ -86,9 +95,15 @@ export function judgement(rules: JudgementRules): (answer: WebhookAnswer) => Web
     const byCode = code !== undefined && Object.hasOwn(codes, code) ? codes[code] : undefined
     const meaning = byText ?? byCode ?? (isSuccess ? unexplained(code ?? message) : byStatus(status))
     const { outcome = 'rejected', hint, retryAfterMs } = meaning
-    const wait = outcome === 'deferred' ? (answer.retryAfterMs ?? retryAfterMs) : undefined
+    const waits = [answer.retryAfterMs, secondsAt(answer, rules.retryAfter), retryAfterMs]
+    const wait = outcome === 'deferred' ? waits.find((ms) => ms !== undefined) : undefined
     return { delivered: false, outcome, code, message, hint, retryAfterMs: wait }
   }
+}
+
+function secondsAt({ json }: WebhookAnswer, path: string | undefined): number | undefined {
+  const seconds = path === undefined ? undefined : memberAt(json, path)
+  return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
 const unexplained = (said: string | undefined): CodeMeaning =>

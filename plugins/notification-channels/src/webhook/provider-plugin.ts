@@ -1,5 +1,5 @@
 import { definePlugin, inBothLocales, type KeyDeclaration, key, type Plugin } from '@plinth/kernel'
-import { type JsonObject, type WebhookProvider, type WebhookProviderSettings, webhookProvider } from './contract.ts'
+import { type WebhookProvider, type WebhookProviderSettings, webhookProvider } from './contract.ts'
 
 type Setting = KeyDeclaration<string | undefined> | KeyDeclaration<boolean | undefined>
 type Settings = {
@@ -50,9 +50,9 @@ function keysOf({ displayName, secret, messageTypes }: WebhookProvider, name: st
  *   judge: judgement({ delivered: ({ json }) => memberAt(json, 'ok') === true, message: 'error' }),
  * })
  */
-export function webhookProviderPlugin<Body extends JsonObject>(
+export function webhookProviderPlugin(
   { id, version }: { readonly id: string; readonly version: string },
-  provider: WebhookProvider<Body>,
+  provider: WebhookProvider,
 ): Plugin {
   const names = [provider.code, ...(provider.aliases ?? [])]
   return definePlugin({

@@ -1,6 +1,5 @@
 import type { JsonValue, NotificationMessage } from '@plinth/kernel'
 import {
-  type JsonObject,
   WebhookInputError,
   type WebhookMessage,
   type WebhookRequest,
@@ -42,7 +41,7 @@ function withToken({ url, headers }: Address, secret: WebhookSecret, token: stri
 }
 
 /** Members that the configuration and the attributes put beside what the message type builds. */
-function membersOf({ provider, attributes }: Route, token: string | undefined): JsonObject {
+function membersOf({ provider, attributes }: Route, token: string | undefined): object {
   const { secret, attributes: rules = {} } = provider
   const into = secret.use === 'token' ? secret.into : undefined
   const own = Object.entries(rules).flatMap(([name, { member }]): [string, JsonValue | undefined][] =>
@@ -78,7 +77,7 @@ export function buildRequest(
   const address = provider.address?.(message) ?? { url: message.endpoint, headers: {} }
   const { url, headers } = withToken(address, provider.secret, token)
   const members = membersOf(route, token)
-  const build = (shortSubject: string, shortContent: string): JsonObject => ({
+  const build = (shortSubject: string, shortContent: string): object => ({
     ...type.body(messageWith({ subject: shortSubject, content: shortContent })),
     ...members,
   })

@@ -1,4 +1,5 @@
-import type { JsonObject, WebhookTextLimit } from './contract.ts'
+import type { WebhookTextLimit } from './contract.ts'
+import { memberAt } from './judgement.ts'
 
 type Unit = WebhookTextLimit['unit']
 
@@ -46,10 +47,10 @@ export interface Fitted<Body> {
  *
  * @param subjectLimit code points of a subject
  */
-export function fitted<Body extends JsonObject>(
+export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },
-  limit: WebhookTextLimit<Body> | undefined,
+  limit: WebhookTextLimit | undefined,
   subjectLimit = Number.POSITIVE_INFINITY,
 ): Fitted<Body> {
   const title = cutToFit(
@@ -59,8 +60,9 @@ export function fitted<Body extends JsonObject>(
   )
   const whole = () => build(title, content)
   if (limit === undefined) return { body: whole(), truncated: title !== subject }
-  const { max, unit } = limit
-  const takes = (body: Body) => measure(limit.of?.(body) ?? JSON.stringify(body), unit) <= max
+  const { max, unit, member } = limit
+  const measured = (body: Body) => (member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''))
+  const takes = (body: Body) => measure(measured(body), unit) <= max
   // A code point is at most two units, a unit at least one byte.
   const most = 2 * max
   if (content.length <= most) {

@@ -1,0 +1,100 @@
+import {
+  type DeliveryOutcome,
+  definePlugin,
+  defineProduct,
+  type NotificationMessage,
+  notificationChannel,
+  type Plugin,
+} from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import { type OutgoingRequest, type OutgoingResponse, outgoingHttp } from '@plinth/outgoing-http'
+import { type ConfiguredWebhookProvider, webhookProvider } from '../contract.ts'
+import webhookChannel from '../plugin.ts'
+
+/** An answer of the service behind a provider. */
+export interface WebhookSample {
+  /** 200 when absent. */
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A text is sent as it is, everything else as JSON. */
+  readonly body: unknown
+}
+
+export interface WebhookProviderSetting {
+  readonly plugin: Plugin
+  /** A made-up address of the service, with a made-up token where it has one. */
+  readonly endpoint: string
+  /** A made-up secret of the right form. */
+  readonly secret: string
+  /** Attributes that a message needs, such as the receiver. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+}
+
+export interface ProviderHarness {
+  readonly configured: ConfiguredWebhookProvider
+  /** What was sent, oldest first. */
+  readonly requests: readonly OutgoingRequest[]
+  /** What the service answers from now on. */
+  answer(sample: WebhookSample | ((request: OutgoingRequest) => WebhookSample)): void
+  send(message?: Partial<NotificationMessage>): Promise<DeliveryOutcome>
+  stop(): Promise<void>
+}
+
+const owner = definePlugin({
+  id: 'webhook-conformance.owner',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  extensionPoints: [notificationChannel],
+})
+
+/** The provider behind the channel, and a service that answers what the case says; no request leaves the process. */
+export async function startProvider(
+  { plugin, endpoint, secret, attributes = {} }: WebhookProviderSetting,
+  set: Readonly<Record<string, string>> = {},
+): Promise<ProviderHarness> {
+  const requests: OutgoingRequest[] = []
+  let answer: (request: OutgoingRequest) => WebhookSample = () => ({ body: '' })
+  const service = definePlugin({
+    id: 'webhook-conformance.service',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    provides: [outgoingHttp],
+    setup: ({ provide }) =>
+      provide(outgoingHttp, {
+        check: () => {},
+        request: async (request): Promise<OutgoingResponse> => {
+          requests.push(request)
+          const { status = 200, headers = {}, body } = answer(request)
+          return { status, headers, truncated: false, body: typeof body === 'string' ? body : JSON.stringify(body) }
+        },
+      }),
+  })
+  const point = plugin.contributes?.some((one) => 'id' in one && one.id === webhookProvider.id)
+  if (point !== true) throw new TypeError('The plugin contributes no webhook provider: make it with webhookProviderPlugin')
+  const plugins = [plugin, webhookChannel, service, owner]
+  const running = await startForTest(defineProduct({ name: 'webhook-conformance', plugins }), { set })
+  const channel = running.contributions(notificationChannel).get('webhook')
+  const [configured] = [...running.contributions(webhookProvider).values()]
+  if (channel === undefined || configured === undefined) throw new TypeError('The plugin contributed no provider')
+  const { code } = configured.provider
+  let sent = 0
+  return {
+    configured,
+    requests,
+    answer: (sample) => {
+      answer = typeof sample === 'function' ? sample : () => sample
+    },
+    send: (message = {}) => {
+      sent += 1
+      const given = { 'webhook.provider': code, 'webhook.endpoint': endpoint, 'webhook.secret': secret }
+      const whole: NotificationMessage = {
+        ...{ id: `message-${sent}`, subject: 'Release', content: 'It is out', variables: {}, recipients: [] },
+        ...message,
+        attributes: { ...given, ...attributes, ...message.attributes },
+      }
+      const context = { signal: new AbortController().signal, idempotencyKey: whole.id, attempt: 1 }
+      return channel.send(whole, context)
+    },
+    stop: () => running.stop('case ended'),
+  }
+}

@@ -1,0 +1,251 @@
+import type { DeliveryOutcome } from '@plinth/kernel'
+import {
+  type CaseBodies,
+  type ConformanceCase,
+  casesOver,
+  expectEqual,
+  expectNamed,
+  expectNoSecret,
+  expectThat,
+} from '@plinth/kernel/conformance'
+import type { OutgoingRequest } from '@plinth/outgoing-http'
+import type { WebhookHint } from '../contract.ts'
+import { secretParts } from '../masking.ts'
+import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
+
+export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
+
+/** An answer that is no success, and what it means. */
+export interface WebhookFailureSample extends WebhookSample {
+  readonly outcome: Exclude<DeliveryOutcome['outcome'], 'accepted'>
+  /** Business code, where the answer has one. */
+  readonly code?: string
+  readonly hint?: WebhookHint
+}
+
+export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
+  readonly success: WebhookSample
+  /** One of each kind that the service documents, at least one. */
+  readonly failures: readonly WebhookFailureSample[]
+  /** `status`: every status of success is a success, whatever the body; `body` (default): the body must say so. */
+  readonly judgedBy?: 'status' | 'body'
+}
+
+const long = '发布 🎉 e\u0301 '.repeat(40_000)
+/** Answers of whatever stands between the product and the service. */
+const noise: readonly WebhookSample[] = [
+  { body: '<html><body>Sign in</body></html>' },
+  { body: '{"code":0,"errco' },
+  { body: 'null' },
+  { body: '[]' },
+  { body: '{}' },
+  { body: '"text"' },
+  { body: '{"code":null,"errcode":null,"ok":null,"success":null,"error":null,"data":null}' },
+]
+
+const textOf = (requests: readonly OutgoingRequest[]) =>
+  requests.map(({ url, headers, body }) => JSON.stringify([String(url), headers, String(body)]))
+
+/**
+ * The contract of `WebhookProvider` as cases: the provider behind the real channel, and a service that answers what the case
+ * says. No request leaves the process.
+ *
+ * @param options a plugin made by `webhookProviderPlugin`, with samples of what its service answers
+ */
+export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
+  const { endpoint, secret, success, failures, judgedBy = 'body' } = options
+  const secrets = [secret, ...secretParts(endpoint)].filter((part) => part.length >= 6)
+  const sent = async (harness: ProviderHarness, message: Parameters<ProviderHarness['send']>[0] = {}) => {
+    const outcome = await harness.send(message)
+    expectNoSecret('an outcome', outcome, secrets)
+    return outcome
+  }
+  const accepted = async (harness: ProviderHarness, message: Parameters<ProviderHarness['send']>[0] = {}) => {
+    const outcome = await sent(harness, message)
+    expectEqual('A message is accepted when the service says so', outcome.outcome, 'accepted')
+    return harness.requests.at(-1)
+  }
+  const types = ({ configured }: ProviderHarness) => Object.keys(configured.provider.messageTypes)
+
+  const cases: CaseBodies<ProviderHarness> = {
+    'describes itself': [
+      'Give code and aliases as lower-case words joined by "-", displayName and the titles of attributes in English and Chinese, the message type text, hosts without protocol, and limits above 0.',
+      ({ configured: { provider } }) => {
+        const { code, aliases = [], displayName, attributes = {}, messageTypes, knownHosts } = provider
+        const isWord = (name: string) => /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
+        const names = [code, ...aliases, ...Object.keys(attributes), ...Object.keys(messageTypes)]
+        expectEqual(
+          'Codes and names are words joined by "-"',
+          names.filter((name) => !isWord(name)),
+          [],
+        )
+        expectEqual('No alias is the code or another alias', new Set([code, ...aliases]).size, aliases.length + 1)
+        expectNamed('displayName is not empty in any language', displayName)
+        for (const [name, { title }] of Object.entries(attributes)) expectNamed(`The attribute ${name} has a title`, title)
+        expectThat('There is the message type text', 'text' in messageTypes, 'text', Object.keys(messageTypes))
+        const hosts = knownHosts.filter((host) => !/^(?:\*\.)?[a-z0-9.-]+$/.test(host))
+        expectEqual('knownHosts are names of hosts', hosts, [])
+        const { rateLimits = [] } = provider
+        const limits = Object.values(messageTypes).flatMap(({ limit }) => limit?.max ?? [])
+        const bounds = [...limits, ...rateLimits.flatMap(({ max, windowMs }) => [max, windowMs])]
+        expectEqual(
+          'Limits are whole numbers above 0',
+          bounds.filter((bound) => !(Number.isSafeInteger(bound) && bound > 0)),
+          [],
+        )
+        expectEqual('A provider that signs has sign()', provider.secret.use === 'signature', provider.sign !== undefined)
+      },
+    ],
+
+    'hands subject and content on, in every message type': [
+      'Put subject and content into the payload of each message type; what it returns is an object for JSON.',
+      async (harness) => {
+        harness.answer(success)
+        for (const type of types(harness)) {
+          const subject = 'Release forty-two'
+          const attributes = { 'webhook.message-type': type }
+          const request = await accepted(harness, { subject, content: 'It is out today', attributes })
+          const body = String(request?.body)
+          expectThat(`The payload of ${type} is a JSON object`, body.startsWith('{'), 'an object', body)
+          for (const text of [subject, 'It is out today'])
+            expectThat(`The payload of ${type} holds subject and content`, body.includes(text), text, body)
+        }
+      },
+    ],
+
+    'sends a message without a subject': [
+      'Leave the title out, or make one of the content, where a message has none.',
+      async (harness) => {
+        harness.answer(success)
+        for (const type of types(harness)) {
+          const request = await accepted(harness, { subject: '', attributes: { 'webhook.message-type': type } })
+          expectThat('The content is sent', String(request?.body).includes('It is out'), 'It is out', request?.body)
+        }
+      },
+    ],
+
+    'the same message is the same request': [
+      'Take everything from the message that is given: no clock, no counter, no chance. Change nothing in it.',
+      async (harness) => {
+        harness.answer(success)
+        const { provider } = harness.configured
+        for (const type of types(harness)) {
+          const frozen = Object.freeze({ 'webhook.message-type': type })
+          const one = await accepted(harness, { id: 'one', attributes: frozen })
+          const two = await accepted(harness, { id: 'one', attributes: frozen })
+          const withoutSignature = provider.secret.use === 'signature' ? [] : textOf([two].flatMap((each) => each ?? []))
+          expectEqual(`Two requests of one message (${type})`, withoutSignature.length === 0 ? [] : textOf([one].flatMap((each) => each ?? [])), withoutSignature)
+        }
+      },
+    ],
+
+    'a long message is cut between characters, not refused': [
+      'Declare the limit of the service and the member that it counts; do not cut texts by their UTF-16 units.',
+      async (harness) => {
+        harness.answer(success)
+        for (const type of types(harness)) {
+          const content = harness.configured.provider.messageTypes[type]?.limit ? long : long.slice(0, 20_000)
+          const request = await accepted(harness, { content, attributes: { 'webhook.message-type': type } })
+          const body = String(request?.body)
+          expectThat('No character is cut in two', body.isWellFormed() && !/\\ud[89a-f]/i.test(body), 'whole characters', '')
+        }
+      },
+    ],
+
+    'failures are told as what they are': [
+      'Judge by what the service documents: rejected for what will never be sent as it is, deferred for what was not sent and may be tried again, unknown for what may have been sent.',
+      async (harness) => {
+        expectThat('There is a sample of a failure', failures.length > 0, 'at least one', failures)
+        for (const { outcome, code, hint, ...sample } of failures) {
+          harness.answer(sample)
+          const told = await sent(harness)
+          const shown = JSON.stringify(sample.body)
+          expectEqual(`The outcome of ${shown}`, told.outcome, outcome)
+          if (code !== undefined) expectEqual(`The business code of ${shown}`, told.providerCode, code)
+          if (hint === undefined || told.outcome === 'accepted') continue
+          expectEqual(`The hint of ${shown}`, told.errorCode, `webhook.${hint}`)
+        }
+      },
+    ],
+
+    'what nobody understands is no success': [
+      'Ask for what the service says on success, and for nothing that a page or a proxy could say as well; judge() never throws.',
+      async (harness) => {
+        for (const sample of noise) {
+          harness.answer(sample)
+          const { outcome } = await sent(harness)
+          const isTold = judgedBy === 'status' ? outcome === 'accepted' : outcome !== 'accepted'
+          expectThat('An answer of success that is none of the service', isTold, judgedBy, [sample.body, outcome])
+        }
+        for (const status of [301, 302, 400, 401, 404]) {
+          harness.answer({ ...success, status })
+          const { outcome } = await sent(harness)
+          expectThat(`HTTP ${status} is no success, whatever the body says`, outcome !== 'accepted', 'a failure', outcome)
+        }
+      },
+    ],
+
+    'faults of the service may be tried again': [
+      'Leave answers without a known code to the status: 429 and 500 are deferred; a gateway that got no answer is unknown.',
+      async (harness) => {
+        const seconds = { status: 429, headers: { 'retry-after': '7' }, body: 'slow down' }
+        harness.answer(seconds)
+        const told = await sent(harness)
+        const wait = told.outcome === 'deferred' ? told.retryAfterMs : undefined
+        expectEqual('429 is deferred for as long as Retry-After says', [told.outcome, wait], ['deferred', 7000])
+        for (const body of ['', '<html>oops</html>', '{']) {
+          harness.answer({ status: 500, body })
+          expectEqual('500 is deferred', (await sent(harness)).outcome, 'deferred')
+          harness.answer({ status: 504, body })
+          expectEqual('504 is unknown', (await sent(harness)).outcome, 'unknown')
+        }
+      },
+    ],
+
+    'no secret comes back': [
+      'Take code and message from the members that the service documents; never quote a request.',
+      async (harness) => {
+        for (const { outcome, code, hint, ...sample } of failures) {
+          harness.answer((request) => {
+            const [echo] = textOf([request])
+            const body = typeof sample.body === 'string' ? `${sample.body} ${echo}` : echoed(sample.body, String(echo))
+            return { ...sample, body }
+          })
+          await sent(harness)
+        }
+        harness.answer((request) => ({ status: 500, body: textOf([request])[0] }))
+        await sent(harness)
+      },
+    ],
+
+    'signs at the moment of sending': [
+      'Sign in sign(), with the time that is given; keep the secret out of the request.',
+      async (harness) => {
+        const { provider } = harness.configured
+        if (provider.secret.use !== 'signature' || provider.sign === undefined) return
+        const request = { url: new URL(endpoint), headers: {}, body: { text: 'x' } }
+        const key = { secret, nowMs: 1_700_000_000_000, messageId: 'one' }
+        const shown = (nowMs: number) => inspectable(provider.sign?.(request, { ...key, nowMs }))
+        expectEqual('The same time gives the same signature', shown(key.nowMs), shown(key.nowMs))
+        expectThat('Another time gives another', shown(key.nowMs) !== shown(key.nowMs + 60_000), 'another', '')
+        expectNoSecret('a signed request', shown(key.nowMs), [secret])
+        expectEqual('The request is left as it was', request, {
+          url: new URL(endpoint),
+          headers: {},
+          body: { text: 'x' },
+        })
+      },
+    ],
+  }
+  return casesOver(() => startProvider(options), cases)
+}
+
+const inspectable = (value: unknown) => JSON.stringify(value)
+
+/** The body with the echo in every text that it holds. */
+function echoed(body: unknown, echo: string): unknown {
+  if (typeof body === 'string') return `${body} ${echo}`
+  if (Array.isArray(body)) return body.map((item) => echoed(item, echo))
+  if (typeof body !== 'object' || body === null) return body
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [name, echoed(value, echo)]))
+}

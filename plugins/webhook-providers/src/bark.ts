@@ -1,0 +1,75 @@
+import {
+  judgement,
+  memberAt,
+  memberIs,
+  type WebhookAnswer,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+
+/** The answer of each device of a batch; the answer as a whole is a success even when all failed. */
+const devices = ({ json }: WebhookAnswer): readonly unknown[] => {
+  const data = memberAt(json, 'data')
+  return Array.isArray(data) ? data : []
+}
+const failed = (answer: WebhookAnswer) => devices(answer).find((device) => !memberIs('code', 200)({ json: device }))
+
+function receivers({ attributes, token, endpoint }: WebhookMessage) {
+  const keys = attributes['device-key']
+  const [first = token, ...more] = Array.isArray(keys) ? keys : []
+  if (more.length > 0) return { device_keys: keys }
+  if (first === undefined && ['/push', '/push/'].includes(endpoint.pathname)) {
+    throw new WebhookInputError('webhook.bark.device-key', 'be there, unless the address or the secret holds the key')
+  }
+  return { device_key: first }
+}
+
+/** APNs takes 4 KB with all that surrounds the texts. */
+const limit = { max: 3800, unit: 'bytes' } as const
+const title = (subject: string) => (subject === '' ? {} : { title: subject })
+
+/** Bark (reference 2.7), attribute group one. Its secret is a device key. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.bark', version: '1.0.0' },
+  {
+    code: 'bark',
+    displayName: { en: 'Bark', 'zh-CN': 'Bark' },
+    endpoint: 'https://api.day.app/push',
+    knownHosts: ['api.day.app'],
+    secret: { use: 'token' },
+    attributes: {
+      'device-key': { title: { en: 'Device key', 'zh-CN': '设备密钥' }, type: 'list', sensitive: true },
+      group: { title: { en: 'Group', 'zh-CN': '分组' }, member: 'group' },
+      level: {
+        title: { en: 'Interruption level', 'zh-CN': '提醒级别' },
+        values: ['active', 'timeSensitive', 'passive', 'critical'],
+        member: 'level',
+      },
+      sound: { title: { en: 'Sound', 'zh-CN': '铃声' }, member: 'sound' },
+      url: { title: { en: 'Address to open', 'zh-CN': '点击打开的地址' }, member: 'url' },
+      icon: { title: { en: 'Address of an icon', 'zh-CN': '图标地址' }, member: 'icon' },
+    },
+    messageTypes: {
+      text: { body: (message) => ({ ...receivers(message), ...title(message.subject), body: message.content }), limit },
+      markdown: {
+        body: (message) => ({ ...receivers(message), ...title(message.subject), markdown: message.content }),
+        limit,
+      },
+    },
+    address: ({ endpoint }) => {
+      if (endpoint.pathname === '/') endpoint.pathname = '/push'
+      return { url: endpoint, headers: {} }
+    },
+    judge: judgement({
+      delivered: (answer) => memberIs('code', 200)(answer) && failed(answer) === undefined,
+      code: (answer) => memberAt(failed(answer) ?? answer.json, 'code'),
+      message: (answer) => memberAt(failed(answer) ?? answer.json, 'message'),
+      texts: {
+        'device key is empty': { hint: 'token-invalid' },
+        'failed to get device token': { hint: 'token-invalid' },
+        'push failed': { outcome: 'deferred', hint: 'provider-busy' },
+      },
+    }),
+  },
+)

@@ -1,0 +1,52 @@
+import { cutToFit, judgement, measure, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { escapeMarkdown, joined } from './texts.ts'
+
+const longestTitle = 256
+
+/** Discord webhook (reference 2.6). Its secret is `<id>/<token>`. Nobody is pinged, whatever a content holds. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.discord', version: '1.0.0' },
+  {
+    code: 'discord',
+    displayName: { en: 'Discord', 'zh-CN': 'Discord' },
+    endpoint: 'https://discord.com/api/webhooks/',
+    knownHosts: ['discord.com', 'discordapp.com'],
+    secret: { use: 'token', into: 'path' },
+    messageTypes: {
+      text: {
+        body: ({ subject, content }) => ({
+          content: joined(subject === '' ? '' : `**${escapeMarkdown(subject)}**`, escapeMarkdown(content)),
+          allowed_mentions: { parse: [] },
+        }),
+        limit: { max: 2000, unit: 'characters', member: 'content' },
+      },
+      markdown: {
+        body: ({ subject, content }) => {
+          const title = cutToFit(subject, 2 * longestTitle, (text) => measure(text, 'characters') <= longestTitle)
+          const embed = { ...(title === '' ? {} : { title }), description: content }
+          return { embeds: [embed], allowed_mentions: { parse: [] } }
+        },
+        limit: { max: 4096, unit: 'characters', member: 'embeds.0.description' },
+      },
+    },
+    rateLimits: [{ max: 5, windowMs: 2000 }],
+    // With it Discord answers 200 and the message instead of 204.
+    address: ({ endpoint }) => {
+      endpoint.searchParams.delete('wait')
+      return { url: endpoint, headers: {} }
+    },
+    judge: judgement({
+      delivered: ({ status }) => status === 204,
+      code: 'code',
+      message: 'message',
+      retryAfter: 'retry_after',
+      codes: {
+        '10015': { hint: 'token-invalid' },
+        '50027': { hint: 'token-invalid' },
+        '50006': { hint: 'payload-invalid' },
+        '50035': { hint: 'payload-invalid' },
+        '40005': { hint: 'payload-too-large' },
+      },
+    }),
+  },
+)

@@ -1,0 +1,98 @@
+import { createHmac } from 'node:crypto'
+import {
+  isMembers,
+  judgement,
+  memberAt,
+  WebhookInputError,
+  type WebhookRequest,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+import { joined, titleOf } from './texts.ts'
+
+/** Signature of a time in seconds: the key is both, and nothing is signed. Base64. */
+export const feishuSignature = (secret: string, timestampSeconds: number): string =>
+  createHmac('sha256', `${timestampSeconds}\n${secret}`).digest('base64')
+
+/** The members of a payload, also where an attribute gave it as text. */
+function membersOf({ body }: WebhookRequest): object {
+  let value: unknown = body
+  try {
+    if (typeof body === 'string') value = JSON.parse(body)
+  } catch {
+    // Refused below.
+  }
+  if (isMembers(value)) return value
+  throw new WebhookInputError('webhook.payload', 'be a JSON object, because the signature goes into it')
+}
+
+const language = (locale = 'zh'): string =>
+  [['en', 'en_us'] as const, ['ja', 'ja_jp'] as const].find(([tag]) => locale.toLowerCase().startsWith(tag))?.[1] ??
+  'zh_cn'
+
+const limit = { max: 20_480, unit: 'bytes' } as const
+/** Older robots answer `StatusCode` alone. */
+const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
+
+/** Feishu and Lark custom bot (reference 2.3). */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.feishu', version: '1.0.0' },
+  {
+    code: 'feishu',
+    aliases: ['lark'],
+    displayName: { en: 'Feishu', 'zh-CN': '飞书' },
+    knownHosts: ['open.feishu.cn', 'open.larksuite.com'],
+    secret: { use: 'signature' },
+    messageTypes: {
+      text: { body: ({ subject, content }) => ({ msg_type: 'text', content: { text: joined(subject, content) } }), limit },
+      markdown: {
+        body: ({ subject, content }) => ({
+          msg_type: 'interactive',
+          card: {
+            config: { wide_screen_mode: true },
+            ...(subject === ''
+              ? {}
+              : { header: { title: { tag: 'plain_text', content: subject }, template: 'blue' } }),
+            elements: [{ tag: 'markdown', content }],
+          },
+        }),
+        limit,
+      },
+      post: {
+        body: (message) => ({
+          msg_type: 'post',
+          content: {
+            post: {
+              [language(message.locale)]: {
+                title: titleOf(message, 128),
+                content: message.content.split('\n').map((line) => [{ tag: 'text', text: line }]),
+              },
+            },
+          },
+        }),
+        limit,
+      },
+    },
+    rateLimits: [
+      { max: 100, windowMs: 60_000 },
+      { max: 5, windowMs: 1000 },
+    ],
+    sign(request, { secret, nowMs }) {
+      const timestamp = Math.floor(nowMs / 1000)
+      const signed = { timestamp: String(timestamp), sign: feishuSignature(secret, timestamp) }
+      return { ...request, body: { ...signed, ...membersOf(request), ...signed } }
+    },
+    judge: judgement({
+      delivered: ({ json }) => String(resultOf(json)) === '0',
+      code: ({ json }) => resultOf(json),
+      message: ['msg', 'StatusMessage'],
+      codes: {
+        '9499': { hint: 'payload-invalid' },
+        '19001': { hint: 'token-invalid' },
+        '19021': { hint: 'signature-mismatch' },
+        '19022': { hint: 'ip-not-allowed' },
+        '19024': { hint: 'keyword-missing' },
+        '11232': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
+      },
+    }),
+  },
+)

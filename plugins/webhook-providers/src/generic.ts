@@ -1,0 +1,90 @@
+import { createHash, createHmac, createPrivateKey, sign } from 'node:crypto'
+import {
+  bodyText,
+  judgement,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+
+export interface StandardSigning {
+  /** One or more keys, separated by blanks: `whsec_` and base64 of 24 to 64 bytes, or `whsk_` and an ed25519 key. */
+  readonly secret: string
+  readonly id: string
+  /** Unix time. */
+  readonly timestampSeconds: number
+  /** The very text that is sent. */
+  readonly body: string
+}
+
+const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/**
+ * The header `webhook-signature` (Standard Webhooks 1.0.0): one signature for each key, so that keys can be changed without
+ * losing messages.
+ *
+ * @throws WebhookInputError for a key that is none
+ */
+export function standardSignature({ secret, id, timestampSeconds, body }: StandardSigning): string {
+  const content = `${id}.${timestampSeconds}.${body}`
+  const keys = secret.split(/\s+/).filter((key) => key !== '')
+  return keys
+    .map((key) => {
+      const [, kind = 'whsec_', encoded = ''] = /^(whsec_|whsk_)?(.*)$/s.exec(key) ?? []
+      const bytes = Buffer.from(encoded, 'base64')
+      const isBase64 = bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '')
+      if (!isBase64 || bytes.length < 24 || bytes.length > 64) {
+        throw new WebhookInputError('The secret of the provider "generic"', 'be whsec_ and base64 of 24 to 64 bytes')
+      }
+      if (kind === 'whsec_') return `v1,${createHmac('sha256', bytes).update(content).digest('base64')}`
+      const der = Buffer.concat([ed25519Prefix, bytes.subarray(0, 32)])
+      const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+      return `v1a,${sign(null, Buffer.from(content), privateKey).toString('base64')}`
+    })
+    .join(' ')
+}
+
+/** Stands in signed text between dots. */
+const webhookId = (id: string) =>
+  id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id
+
+/** What a click on the notification opens (document 2, "Inbox item view"). */
+const jumpFields = [
+  ...['module', 'event', 'eventType', 'sourceType', 'sourceId', 'targetType', 'targetId', 'targetRoute'],
+  ...['targetUserId', 'dedupeKey'],
+]
+
+const typed = (messageType: string) => ({
+  body: ({ id, subject, content, locale, context, nowMs }: WebhookMessage) => {
+    const jump = jumpFields.flatMap((name) => {
+      const value = context[name]
+      return typeof value === 'string' || typeof value === 'number' ? [[name, value]] : []
+    })
+    const event = context['event'] ?? context['eventType']
+    return {
+      type: typeof event === 'string' && event !== '' ? event : 'notification.message',
+      timestamp: new Date(nowMs).toISOString(),
+      data: { id, subject, content, messageType, locale, ...Object.fromEntries(jump) },
+    }
+  },
+})
+
+/** The product's own format, signed by Standard Webhooks (reference 2.14, 6.2): for receivers of your own. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.generic', version: '1.0.0' },
+  {
+    code: 'generic',
+    displayName: { en: 'Generic webhook', 'zh-CN': '通用 Webhook' },
+    knownHosts: [],
+    secret: { use: 'signature', pattern: '^\\s*(?:(?:whsec_|whsk_)?[A-Za-z0-9+/]{32,88}={0,2}(?:\\s+|$))+$' },
+    messageTypes: { text: typed('text'), markdown: typed('markdown') },
+    address: ({ endpoint, id }) => ({ url: endpoint, headers: { 'webhook-id': webhookId(id) } }),
+    sign(request, { secret, nowMs, messageId }) {
+      const [id, timestampSeconds, body] = [webhookId(messageId), Math.floor(nowMs / 1000), bodyText(request)]
+      const signature = standardSignature({ secret, id, timestampSeconds, body })
+      const headers = { 'webhook-timestamp': String(timestampSeconds), 'webhook-signature': signature }
+      return { ...request, headers: { ...request.headers, ...headers }, body }
+    },
+    judge: judgement({ delivered: () => true, code: ['code', 'error.code'], message: ['message', 'error.message'] }),
+  },
+)

@@ -1,0 +1,41 @@
+import { judgement, type WebhookMessage, webhookProviderPlugin, withQuery } from '@plinth/notification-channels/webhook'
+import { joined } from './texts.ts'
+
+const body = ({ subject, content, attributes }: WebhookMessage) => {
+  const threadKey = attributes['thread-key']
+  const text = joined(subject === '' ? '' : `*${subject}*`, content)
+  return { text, ...(threadKey === undefined ? {} : { thread: { threadKey } }) }
+}
+const limit = { max: 4096, unit: 'characters', member: 'text' } as const
+
+/** Google Chat incoming webhook (reference 2.15). Its secret is the parameter `token`. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.google-chat', version: '1.0.0' },
+  {
+    code: 'google-chat',
+    displayName: { en: 'Google Chat', 'zh-CN': 'Google Chat' },
+    knownHosts: ['chat.googleapis.com'],
+    secret: { use: 'token', into: { query: 'token' } },
+    attributes: { 'thread-key': { title: { en: 'Thread', 'zh-CN': '话题' } } },
+    messageTypes: { text: { body, limit }, markdown: { body, limit } },
+    rateLimits: [{ max: 1, windowMs: 1000 }],
+    address: ({ endpoint, attributes }) => {
+      const inThread = { messageReplyOption: 'REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD' }
+      const url = attributes['thread-key'] === undefined ? endpoint : withQuery(endpoint, inThread)
+      return { url, headers: {} }
+    },
+    judge: judgement({
+      delivered: () => true,
+      code: ['error.status', 'error.code'],
+      message: 'error.message',
+      id: 'name',
+      codes: {
+        INVALID_ARGUMENT: { hint: 'payload-invalid' },
+        PERMISSION_DENIED: { hint: 'token-invalid' },
+        UNAUTHENTICATED: { hint: 'token-invalid' },
+        NOT_FOUND: { hint: 'robot-disabled' },
+        RESOURCE_EXHAUSTED: { outcome: 'deferred', hint: 'rate-limited' },
+      },
+    }),
+  },
+)

@@ -1,0 +1,61 @@
+import { isMembers, judgement, type Members, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+
+/** Shows Markdown; what the sender says about it himself stays. */
+function withMarkdown(extras: unknown): Members {
+  const given = isMembers(extras) ? extras : {}
+  const display = given['client::display']
+  return { ...given, 'client::display': { contentType: 'text/markdown', ...(isMembers(display) ? display : {}) } }
+}
+
+const title = (subject: string) => (subject === '' ? {} : { title: subject })
+
+/** Gotify (reference 2.8), attribute group two. Its secret is the token of an application. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.gotify', version: '1.0.0' },
+  {
+    code: 'gotify',
+    displayName: { en: 'Gotify', 'zh-CN': 'Gotify' },
+    knownHosts: [],
+    secret: { use: 'token', into: { header: 'x-gotify-key' } },
+    attributes: {
+      priority: {
+        title: { en: 'Priority', 'zh-CN': '优先级' },
+        type: 'integer',
+        minimum: 0,
+        maximum: 10,
+        member: 'priority',
+      },
+      extras: { title: { en: 'Extras', 'zh-CN': '附加信息' }, type: 'object' },
+    },
+    messageTypes: {
+      text: {
+        body: ({ subject, content, attributes: { extras } }) => ({
+          ...title(subject),
+          message: content || subject,
+          extras,
+        }),
+      },
+      markdown: {
+        body: ({ subject, content, attributes: { extras } }) => ({
+          ...title(subject),
+          message: content || subject,
+          extras: withMarkdown(extras),
+        }),
+      },
+    },
+    // A token in the address goes into a header: addresses are what errors and logs show.
+    address: ({ endpoint: url }) => {
+      const token = url.searchParams.get('token')
+      url.searchParams.delete('token')
+      const path = url.pathname.replace(/\/+$/, '')
+      url.pathname = path.endsWith('/message') ? path : `${path}/message`
+      return { url, headers: token === null ? {} : { 'x-gotify-key': token } }
+    },
+    judge: judgement({
+      delivered: () => true,
+      code: 'errorCode',
+      message: ['errorDescription', 'error'],
+      id: 'id',
+    }),
+  },
+)

@@ -1,0 +1,29 @@
+import { judgement, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { escapeMarkdown, joined } from './texts.ts'
+
+const heading = (subject: string) => (subject === '' ? '' : `#### ${subject}`)
+const limit = { max: 16_383, unit: 'characters', member: 'text' } as const
+
+/** Mattermost incoming webhook (reference 2.5). Its secret is the key below `/hooks/`. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.mattermost', version: '1.0.0' },
+  {
+    code: 'mattermost',
+    displayName: { en: 'Mattermost', 'zh-CN': 'Mattermost' },
+    knownHosts: [],
+    secret: { use: 'token', into: 'path' },
+    messageTypes: {
+      text: {
+        body: ({ subject, content }) => ({ text: joined(heading(escapeMarkdown(subject)), escapeMarkdown(content)) }),
+        limit,
+      },
+      markdown: { body: ({ subject, content }) => ({ text: joined(heading(subject), content) }), limit },
+    },
+    judge: judgement({
+      delivered: ({ body }) => ['', 'ok'].includes(body.trim()),
+      code: 'id',
+      message: 'message',
+      codes: { 'web.incoming_webhook.invalid.app_error': { hint: 'token-invalid' } },
+    }),
+  },
+)

@@ -1,0 +1,65 @@
+import {
+  judgement,
+  memberIs,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+import { titleOf } from './texts.ts'
+
+const typed = (template: string) => ({
+  body: (message: WebhookMessage) => {
+    const { attributes, content, subject, token } = message
+    if (token === undefined && attributes['token'] === undefined) {
+      throw new WebhookInputError('webhook.pushplus.token', 'be there, unless a secret is configured')
+    }
+    const { option } = attributes
+    // Older servers know the option as `webhook`.
+    return { title: titleOf(message, 100), content: content || subject, template, option, webhook: option }
+  },
+  limit: { max: 20_000, unit: 'characters', member: 'content' } as const,
+})
+
+/** PushPlus (reference 2.10), attribute group four. Its secret is the token of a user. Success means acceptance only. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.pushplus', version: '1.0.0' },
+  {
+    code: 'pushplus',
+    displayName: { en: 'PushPlus', 'zh-CN': 'PushPlus 推送加' },
+    endpoint: 'https://www.pushplus.plus/send',
+    knownHosts: ['www.pushplus.plus'],
+    secret: { use: 'token', into: { member: 'token' } },
+    attributes: {
+      token: { title: { en: 'Token', 'zh-CN': '令牌' }, sensitive: true, member: 'token' },
+      topic: { title: { en: 'Group code', 'zh-CN': '群组编码' }, member: 'topic' },
+      template: {
+        title: { en: 'Template', 'zh-CN': '模板' },
+        values: ['html', 'txt', 'json', 'markdown', 'cloudMonitor', 'jenkins', 'route', 'pay'],
+        member: 'template',
+      },
+      channel: { title: { en: 'Channel', 'zh-CN': '发送渠道' }, member: 'channel' },
+      option: { title: { en: 'Option of the channel', 'zh-CN': '渠道配置参数' } },
+      to: { title: { en: 'Token of a friend', 'zh-CN': '好友令牌' }, sensitive: true, member: 'to' },
+      'callback-url': { title: { en: 'Callback address', 'zh-CN': '回调地址' }, member: 'callbackUrl' },
+    },
+    messageTypes: { text: typed('txt'), markdown: typed('markdown'), html: typed('html') },
+    judge: judgement({
+      delivered: memberIs('code', 200),
+      code: 'code',
+      message: 'msg',
+      id: 'data',
+      codes: {
+        '302': { hint: 'token-invalid' },
+        '401': { hint: 'token-invalid' },
+        '403': { hint: 'ip-not-allowed' },
+        '500': { outcome: 'deferred', hint: 'provider-busy' },
+        '600': { hint: 'payload-invalid' },
+        // Too many requests: whoever goes on is locked out for days.
+        '900': { hint: 'rate-limited' },
+        '903': { hint: 'token-invalid' },
+        '905': { hint: 'token-invalid' },
+        '999': { hint: 'payload-invalid' },
+      },
+    }),
+  },
+)

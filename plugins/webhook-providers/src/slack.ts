@@ -1,0 +1,73 @@
+import { judgement, type WebhookAnswer, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { escapeMarkup, joined, titleOf } from './texts.ts'
+
+/** Characters of a section, and of what all take together. */
+const [longestSection, longestText] = [3000, 40_000]
+
+const plain = (subject: string, content: string) =>
+  joined(subject === '' ? '' : `*${escapeMarkup(subject)}*`, escapeMarkup(content))
+
+/** Pieces of a text that fit into sections, cut at the end of a line where there is one. */
+function sections(content: string): string[] {
+  const pieces: string[] = []
+  for (let rest = content; rest !== ''; ) {
+    const end = rest.lastIndexOf('\n', longestSection)
+    const at = rest.length <= longestSection ? rest.length : end > 0 ? end : longestSection
+    pieces.push(rest.slice(0, at))
+    rest = rest.slice(at).replace(/^\n/, '')
+  }
+  return pieces.filter((piece) => piece.trim() !== '')
+}
+
+const said = ({ body }: WebhookAnswer) => body.trim()
+const word = (answer: WebhookAnswer) => (/^[a-z_]{1,64}$/.test(said(answer)) ? said(answer) : undefined)
+
+/** Slack incoming webhook (reference 2.4). Its secret is the path below `/services/`. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.slack', version: '1.0.0' },
+  {
+    code: 'slack',
+    displayName: { en: 'Slack', 'zh-CN': 'Slack' },
+    endpoint: 'https://hooks.slack.com/services/',
+    knownHosts: ['hooks.slack.com'],
+    secret: { use: 'token', into: 'path' },
+    messageTypes: {
+      text: {
+        body: ({ subject, content }) => ({ text: plain(subject, content) }),
+        limit: { max: longestText, unit: 'characters', member: 'text' },
+      },
+      markdown: {
+        body: (message) => {
+          const { subject, content } = message
+          const header = { type: 'header', text: { type: 'plain_text', text: titleOf(message, 150) } }
+          const texts = sections(content).map((text) => ({ type: 'section', text: { type: 'mrkdwn', text } }))
+          return { text: plain(subject, content), blocks: [...(subject === '' ? [] : [header]), ...texts] }
+        },
+        limit: { max: longestText, unit: 'characters', member: 'text' },
+      },
+    },
+    rateLimits: [{ max: 1, windowMs: 1000 }],
+    judge: judgement({
+      delivered: (answer) => ['', 'ok'].includes(said(answer)),
+      code: word,
+      message: word,
+      codes: {
+        invalid_payload: { hint: 'payload-invalid' },
+        no_text: { hint: 'payload-invalid' },
+        too_many_attachments: { hint: 'payload-invalid' },
+        user_not_found: { hint: 'recipient-blocked' },
+        action_prohibited: { hint: 'recipient-blocked' },
+        posting_to_general_channel_denied: { hint: 'recipient-blocked' },
+        invalid_token: { hint: 'token-invalid' },
+        no_service: { hint: 'token-invalid' },
+        no_service_id: { hint: 'token-invalid' },
+        no_active_hooks: { hint: 'token-invalid' },
+        no_team: { hint: 'token-invalid' },
+        team_disabled: { hint: 'robot-disabled' },
+        channel_not_found: { hint: 'robot-disabled' },
+        channel_is_archived: { hint: 'robot-disabled' },
+        rollup_error: { outcome: 'deferred', hint: 'provider-busy' },
+      },
+    }),
+  },
+)

@@ -1,0 +1,36 @@
+import { judgement, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { markdownLines } from './texts.ts'
+
+const block = (text: string) => ({ type: 'TextBlock', text: markdownLines(text), wrap: true })
+
+const card = ({ subject, content }: WebhookMessage) => ({
+  type: 'message',
+  attachments: [
+    {
+      contentType: 'application/vnd.microsoft.card.adaptive',
+      contentUrl: null,
+      content: {
+        $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+        type: 'AdaptiveCard',
+        version: '1.4',
+        body: [...(subject === '' ? [] : [{ ...block(subject), weight: 'Bolder', size: 'Medium' }]), block(content)],
+      },
+    },
+  ],
+})
+/** Teams says 28 KB; what is surely shown is less. */
+const limit = { max: 21_000, unit: 'bytes' } as const
+
+/** Microsoft Teams by Power Automate (reference 2.13). Its secret is the parameter `sig`. Success means acceptance only. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.teams', version: '1.0.0' },
+  {
+    code: 'teams',
+    displayName: { en: 'Microsoft Teams', 'zh-CN': 'Microsoft Teams' },
+    knownHosts: ['*.logic.azure.com', '*.environment.api.powerplatform.com', '*.api.powerplatform.com'],
+    secret: { use: 'token', into: { query: 'sig' } },
+    messageTypes: { text: { body: card, limit }, markdown: { body: card, limit } },
+    rateLimits: [{ max: 4, windowMs: 1000 }],
+    judge: judgement({ delivered: () => true, code: 'error.code', message: 'error.message' }),
+  },
+)

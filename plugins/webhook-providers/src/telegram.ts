@@ -1,0 +1,95 @@
+import {
+  isMembers,
+  judgement,
+  memberAt,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
+import { escapeMarkup, joined } from './texts.ts'
+
+/** How a title stands in bold in each markup; the content comes in that markup already. */
+const bold: Readonly<Record<string, (text: string) => string>> = {
+  HTML: (text) => `<b>${escapeMarkup(text)}</b>`,
+  MarkdownV2: (text) => `*${text.replace(/[_*[\]()~`>#+\-=|{}.!\\]/g, '\\$&')}*`,
+  Markdown: (text) => `*${text.replace(/[_*`[]/g, '\\$&')}*`,
+}
+
+const typed = (standard?: string) => ({
+  body: ({ subject, content, attributes, endpoint }: WebhookMessage) => {
+    if (attributes['chat-id'] === undefined && !endpoint.searchParams.has('chat_id')) {
+      throw new WebhookInputError('webhook.telegram.chat-id', 'be there')
+    }
+    const mode = String(attributes['parse-mode'] ?? standard ?? '')
+    const title = subject === '' ? '' : (bold[mode]?.(subject) ?? subject)
+    return {
+      text: joined(title, content),
+      ...(mode === '' ? {} : { parse_mode: mode }),
+      link_preview_options: { is_disabled: true },
+    }
+  },
+  limit: { max: 4096, unit: 'utf16', member: 'text' } as const,
+})
+
+/** Telegram Bot API (reference 2.12), attribute group six. Its secret is the token of a bot. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.telegram', version: '1.0.0' },
+  {
+    code: 'telegram',
+    displayName: { en: 'Telegram', 'zh-CN': 'Telegram' },
+    endpoint: 'https://api.telegram.org/',
+    knownHosts: ['api.telegram.org'],
+    secret: { use: 'token', pattern: '^[0-9]+:[A-Za-z0-9_-]+$' },
+    attributes: {
+      'chat-id': { title: { en: 'Chat', 'zh-CN': '会话 ID' }, member: 'chat_id' },
+      'parse-mode': {
+        title: { en: 'Markup', 'zh-CN': '标记格式' },
+        values: ['Markdown', 'MarkdownV2', 'HTML'],
+        member: 'parse_mode',
+      },
+    },
+    messageTypes: { text: typed(), markdown: typed('Markdown'), html: typed('HTML') },
+    rateLimits: [{ max: 1, windowMs: 1000 }],
+    rateLimitBy: 'chat-id',
+    address: ({ endpoint: url, token }) => {
+      const path = url.pathname.replace(/\/+$/, '')
+      const bot = /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
+      url.pathname = /\/bot[^/]+\/\w+$/.test(bot) ? bot : `${bot}/sendMessage`
+      return { url, headers: {} }
+    },
+    judge: judgement({
+      delivered: ({ json }) => memberAt(json, 'ok') === true,
+      code: 'error_code',
+      message: 'description',
+      id: 'result.message_id',
+      retryAfter: 'parameters.retry_after',
+      texts: {
+        'bot was blocked': { hint: 'recipient-blocked' },
+        'user is deactivated': { hint: 'recipient-blocked' },
+        'chat not found': { hint: 'recipient-blocked' },
+        'group chat was upgraded': { hint: 'recipient-moved' },
+        'message is too long': { hint: 'payload-too-large' },
+      },
+      codes: {
+        '400': { hint: 'payload-invalid' },
+        '401': { hint: 'token-invalid' },
+        '403': { hint: 'recipient-blocked' },
+        '404': { hint: 'token-invalid' },
+        '429': { outcome: 'deferred', hint: 'rate-limited' },
+      },
+    }),
+    corrected({ json }, request) {
+      const { body } = request
+      if (!isMembers(body)) return undefined
+      const moved = memberAt(json, 'parameters.migrate_to_chat_id')
+      if (typeof moved === 'number' || typeof moved === 'string') {
+        return { request: { ...request, body: { ...body, chat_id: moved } }, hint: 'recipient-moved' }
+      }
+      // A message that arrives without its markup is better than one that does not.
+      const said = String(memberAt(json, 'description'))
+      if (!said.includes("can't parse entities") || body['parse_mode'] === undefined) return undefined
+      const { parse_mode: _, ...plain } = body
+      return { request: { ...request, body: plain }, hint: 'payload-invalid' }
+    },
+  },
+)

@@ -1,0 +1,55 @@
+import { judgement, memberIs, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { joined } from './texts.ts'
+
+/** WeCom group robot (reference 2.2). Its secret is the key of the robot. */
+export default webhookProviderPlugin(
+  { id: 'webhook-providers.wecom', version: '1.0.0' },
+  {
+    code: 'wecom',
+    displayName: { en: 'WeCom', 'zh-CN': '企业微信' },
+    endpoint: 'https://qyapi.weixin.qq.com/cgi-bin/webhook/send',
+    knownHosts: ['qyapi.weixin.qq.com'],
+    secret: { use: 'token', into: { query: 'key' } },
+    attributes: {
+      'mentioned-list': { title: { en: 'Mention by user ID', 'zh-CN': '按用户 ID 提醒' }, type: 'list' },
+      'mentioned-mobile-list': {
+        title: { en: 'Mention by phone number', 'zh-CN': '按手机号提醒' },
+        type: 'list',
+        sensitive: true,
+      },
+    },
+    messageTypes: {
+      text: {
+        body: ({ subject, content, attributes }) => ({
+          msgtype: 'text',
+          text: {
+            content: joined(subject, content),
+            mentioned_list: attributes['mentioned-list'],
+            mentioned_mobile_list: attributes['mentioned-mobile-list'],
+          },
+        }),
+        limit: { max: 2048, unit: 'bytes', member: 'text.content' },
+      },
+      markdown: {
+        body: ({ subject, content }) => ({
+          msgtype: 'markdown',
+          markdown: { content: joined(subject === '' ? '' : `## ${subject}`, content) },
+        }),
+        limit: { max: 4096, unit: 'bytes', member: 'markdown.content' },
+      },
+    },
+    rateLimits: [{ max: 20, windowMs: 60_000 }],
+    judge: judgement({
+      delivered: memberIs('errcode', 0),
+      code: 'errcode',
+      message: 'errmsg',
+      codes: {
+        '-1': { outcome: 'deferred', hint: 'provider-busy' },
+        '93000': { hint: 'token-invalid' },
+        '45009': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
+        '40008': { hint: 'payload-invalid' },
+        '40058': { hint: 'payload-invalid' },
+      },
+    }),
+  },
+)
