@@ -1,19 +1,13 @@
 import { maskedValue } from '@plinth/kernel'
 
-/** Words of addresses that lead to a service and are no secret. */
-const routeWords = new Set(
-  [
-    ...['robot', 'send', 'cgi-bin', 'webhook', 'webhooks', 'open-apis', 'bot', 'hook', 'hooks', 'services', 'message'],
-    ...['messages', 'workflows', 'triggers', 'manual', 'paths', 'invoke', 'spaces', 'powerautomate', 'automations'],
-    ...['direct', 'v1', 'v2', 'api', 'push', 'post', 'notify', 'notifications', 'events', 'sendMessage'],
-  ].map((word) => word.toLowerCase()),
-)
+/** A segment of a path that is a word, such as `webhook`, and no token: those are longer, or hold digits or capitals. */
+const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
 /** The parts of an address that may be secret: values of its query and segments of its path, also without their endings. */
 export function secretParts(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
-  const segments = url.pathname.split('/').filter((segment) => !routeWords.has(segment.toLowerCase()))
+  const segments = url.pathname.split('/').filter((segment) => !isWord(segment))
   const parts = [
     ...segments.flatMap((segment) => [segment, segment.replace(/\.\w+$/, ''), segment.replace(/^bot/, '')]),
     ...url.searchParams.values(),
