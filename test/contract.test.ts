@@ -61,12 +61,23 @@ function isExpected(t: Test, part: string, isThere: boolean): boolean {
   return plugin === undefined
 }
 
-t.test('C-003 R-001 N-001 documented keys are declared with exactly the documented default', async (t) => {
-  for (const { key, default: documented, sensitive, runtime } of contract.configKeys) {
+/** Decision B29: the documents leave the names of third parties out. */
+const webhookProviders = [
+  ...['generic', 'dingtalk', 'wecom', 'feishu', 'lark', 'slack', 'mattermost', 'discord', 'bark', 'pushplus'],
+  ...['serverchan', 'telegram', 'gotify', 'ntfy', 'teams', 'google-chat', 'rocketchat'],
+]
+const documentedKeys = contract.configKeys.flatMap((one) =>
+  one.key.includes('<provider>')
+    ? webhookProviders.map((provider) => ({ ...one, key: one.key.replace('<provider>', provider) }))
+    : [one],
+)
+
+t.test('C-003 R-001 N-001 N-066 N-067 documented keys are declared with exactly the documented default', async (t) => {
+  for (const { key, default: documented, sensitive, runtime } of documentedKeys) {
     const entry = byKey.get(key)
     if (!isExpected(t, key, entry !== undefined)) continue
     t.ok(entry, `${key} is declared`)
-    t.same(entry?.default, documented, `default of ${key}`)
+    t.same(entry?.default ?? '', documented, `default of ${key}`)
     t.equal(entry?.sensitive, sensitive, `sensitivity of ${key}`)
     if (runtime) t.equal(entry?.reload, 'live', `${key} changes while running`)
   }

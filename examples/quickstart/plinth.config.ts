@@ -17,6 +17,7 @@ import logChannel from '@plinth/notification-channels/log'
 import memoryChannel from '@plinth/notification-channels/memory'
 import smsChannel from '@plinth/notification-channels/sms'
 import socialChannel from '@plinth/notification-channels/social'
+import webhookChannel from '@plinth/notification-channels/webhook'
 import openPlatform from '@plinth/open-platform'
 import outgoingHttp from '@plinth/outgoing-http'
 import quickstartCleanup from '@plinth/quickstart-cleanup'
@@ -32,6 +33,22 @@ import social from '@plinth/social'
 import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
+import bark from '@plinth/webhook-providers/bark'
+import dingtalk from '@plinth/webhook-providers/dingtalk'
+import discord from '@plinth/webhook-providers/discord'
+import feishu from '@plinth/webhook-providers/feishu'
+import generic from '@plinth/webhook-providers/generic'
+import googleChat from '@plinth/webhook-providers/google-chat'
+import gotify from '@plinth/webhook-providers/gotify'
+import mattermost from '@plinth/webhook-providers/mattermost'
+import ntfy from '@plinth/webhook-providers/ntfy'
+import pushplus from '@plinth/webhook-providers/pushplus'
+import rocketchat from '@plinth/webhook-providers/rocketchat'
+import serverchan from '@plinth/webhook-providers/serverchan'
+import slack from '@plinth/webhook-providers/slack'
+import teams from '@plinth/webhook-providers/teams'
+import telegram from '@plinth/webhook-providers/telegram'
+import wecom from '@plinth/webhook-providers/wecom'
 
 export default defineProduct({
   name: 'quickstart',
@@ -53,6 +70,7 @@ export default defineProduct({
     memoryChannel,
     smsChannel,
     socialChannel,
+    webhookChannel,
     openPlatform,
     outgoingHttp,
     quickstartCleanup,
@@ -69,6 +87,24 @@ export default defineProduct({
     systemConfig,
     systemConfigAdmin,
     verificationCodes,
+    ...[
+      bark,
+      dingtalk,
+      discord,
+      feishu,
+      generic,
+      googleChat,
+      gotify,
+      mattermost,
+      ntfy,
+      pushplus,
+      rocketchat,
+      serverchan,
+      slack,
+      teams,
+      telegram,
+      wecom,
+    ],
   ],
   config: { 'platform.rate-limit.default-store': 'shared-window' },
 })

@@ -1,5 +1,11 @@
 import { createHmac } from 'node:crypto'
-import { judgement, memberIs, type WebhookMessage, webhookProviderPlugin, withQuery } from '@plinth/notification-channels/webhook'
+import {
+  judgement,
+  memberIs,
+  type WebhookMessage,
+  webhookProviderPlugin,
+  withQuery,
+} from '@plinth/notification-channels/webhook'
 import { joined, titleOf } from './texts.ts'
 
 /** Signature of a time in milliseconds: key is the secret, signed are both. Base64. */
@@ -29,7 +35,11 @@ export default webhookProviderPlugin(
     knownHosts: ['oapi.dingtalk.com'],
     secret: { use: 'signature' },
     attributes: {
-      'at-mobiles': { title: { en: 'Mention by phone number', 'zh-CN': '按手机号提醒' }, type: 'list', sensitive: true },
+      'at-mobiles': {
+        title: { en: 'Mention by phone number', 'zh-CN': '按手机号提醒' },
+        type: 'list',
+        sensitive: true,
+      },
       'at-user-ids': { title: { en: 'Mention by user ID', 'zh-CN': '按用户 ID 提醒' }, type: 'list' },
       'at-all': { title: { en: 'Mention everybody', 'zh-CN': '提醒所有人' }, type: 'boolean' },
     },

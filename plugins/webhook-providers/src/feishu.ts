@@ -43,15 +43,16 @@ export default webhookProviderPlugin(
     knownHosts: ['open.feishu.cn', 'open.larksuite.com'],
     secret: { use: 'signature' },
     messageTypes: {
-      text: { body: ({ subject, content }) => ({ msg_type: 'text', content: { text: joined(subject, content) } }), limit },
+      text: {
+        body: ({ subject, content }) => ({ msg_type: 'text', content: { text: joined(subject, content) } }),
+        limit,
+      },
       markdown: {
         body: ({ subject, content }) => ({
           msg_type: 'interactive',
           card: {
             config: { wide_screen_mode: true },
-            ...(subject === ''
-              ? {}
-              : { header: { title: { tag: 'plain_text', content: subject }, template: 'blue' } }),
+            ...(subject === '' ? {} : { header: { title: { tag: 'plain_text', content: subject }, template: 'blue' } }),
             elements: [{ tag: 'markdown', content }],
           },
         }),

@@ -45,8 +45,7 @@ export function standardSignature({ secret, id, timestampSeconds, body }: Standa
 }
 
 /** Stands in signed text between dots. */
-const webhookId = (id: string) =>
-  id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id
+const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id)
 
 /** What a click on the notification opens (document 2, "Inbox item view"). */
 const jumpFields = [

@@ -1,4 +1,9 @@
-import { judgement, WebhookInputError, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import {
+  judgement,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
 
 /** A message as JSON goes to the root of a server, never to the address of a topic; that names the topic. */
 function topicOf({ attributes, endpoint }: WebhookMessage): string {
@@ -42,7 +47,13 @@ export default webhookProviderPlugin(
       click: { title: { en: 'Address to open', 'zh-CN': '点击打开的地址' }, member: 'click' },
       attach: { title: { en: 'Address of an attachment', 'zh-CN': '附件地址' }, member: 'attach' },
       filename: { title: { en: 'Name of the attachment', 'zh-CN': '附件名称' }, member: 'filename' },
-      actions: { title: { en: 'Actions', 'zh-CN': '操作' }, type: 'objects', maximum: 3, member: 'actions', sensitive: true },
+      actions: {
+        title: { en: 'Actions', 'zh-CN': '操作' },
+        type: 'objects',
+        maximum: 3,
+        member: 'actions',
+        sensitive: true,
+      },
       markdown: { title: { en: 'Markdown', 'zh-CN': 'Markdown' }, type: 'boolean', member: 'markdown' },
     },
     messageTypes: {

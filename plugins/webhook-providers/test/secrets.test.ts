@@ -9,7 +9,8 @@ import { samples } from './fixtures/samples.ts'
 import { type Answer, type Received, startServices, startWebhooks, through } from './fixtures/services.ts'
 
 /** Everything that a service could repeat of a request. */
-const echo = ({ url, headers, body }: Received) => `${url} ${JSON.stringify(headers)} ${body} ${decodeURIComponent(url)}`
+const echo = ({ url, headers, body }: Received) =>
+  `${url} ${JSON.stringify(headers)} ${body} ${decodeURIComponent(url)}`
 
 /** Texts of a body with the echo behind each. */
 function repeating(body: unknown, said: string): unknown {
@@ -32,7 +33,11 @@ const failurePaths = (code: string): Readonly<Record<string, Answer>> => {
     'truncated JSON': (request) => ({ status: 400, body: `{"errcode":1,"errmsg":"${echo(request)}` }),
     'Retry-After in seconds': (request) => ({ status: 429, headers: { 'retry-after': '3' }, body: echo(request) }),
     'Retry-After as a date': { status: 429, headers: { 'retry-after': 'Fri, 01 Jan 2100 00:00:00 GMT' }, body: '' },
-    redirect: (request) => ({ status: 302, headers: { location: `https://elsewhere.example${request.url}` }, body: '' }),
+    redirect: (request) => ({
+      status: 302,
+      headers: { location: `https://elsewhere.example${request.url}` },
+      body: '',
+    }),
     hang: 'hang',
     'connection lost': 'reset',
   }
@@ -42,7 +47,9 @@ const failurePaths = (code: string): Readonly<Record<string, Answer>> => {
 const planted = (code: string) => {
   const { endpoint = 'https://x/', secret = '' } = samples[code] ?? {}
   const { searchParams, pathname } = new URL(endpoint)
-  const parts = [...searchParams.values(), ...pathname.split('/')].filter((part) => /[A-Z0-9]/.test(part) && part.length > 9)
+  const parts = [...searchParams.values(), ...pathname.split('/')].filter(
+    (part) => /[A-Z0-9]/.test(part) && part.length > 9,
+  )
   const attributes = [`attr-S3cret-${code}`, `attr-T0ken-${code}`, `attr-DeviceK3y-${code}`]
   return [...secret.split(/[/:]/), ...parts, ...attributes].filter((part) => part.length >= 9 && part !== '2016-06-01')
 }
@@ -88,7 +95,10 @@ t.test('N-019 N-057 N-180 no failure of any provider shows a secret, in no resul
   const files = await Promise.all((await readdir(directory)).map((file) => readFile(join(directory, file), 'latin1')))
   t.ok(files.join('').includes('notification_send_log'), 'the sends are in the send log')
   t.ok(lines.filter((line) => line.includes('webhook not delivered')).length > 100, 'and in the log')
-  t.match(text, /platform_outgoing_http_requests_total\{plugin="notification-channels.webhook",outcome="deadline-exceeded"\}/)
+  t.match(
+    text,
+    /platform_outgoing_http_requests_total\{plugin="notification-channels.webhook",outcome="deadline-exceeded"\}/,
+  )
   const places = { results: JSON.stringify(results), lines: lines.join(''), metrics: text, rows: files.join('') }
   for (const code of Object.keys(samples)) {
     for (const secret of planted(code)) {
@@ -99,7 +109,11 @@ t.test('N-019 N-057 N-180 no failure of any provider shows a secret, in no resul
       }
     }
   }
-  t.notMatch(places.results, /127\.0\.0\.1:\d+\/|203\.0\.113\.9/, 'addresses are shown as origins, and not where we come from')
+  t.notMatch(
+    places.results,
+    /127\.0\.0\.1:\d+\/|203\.0\.113\.9/,
+    'addresses are shown as origins, and not where we come from',
+  )
 })
 
 t.test('N-057 what cannot be reached or may not be reached shows no more than its origin', async (t) => {

@@ -144,7 +144,11 @@ t.test('N-011 N-047 N-058 N-060 each provider on the wire, as text and as markdo
     const text = services.last(code)
     const prefix = ['ntfy', 'serverchan'].includes(code) ? '' : `/${code}`
     t.match(text, { method: 'POST', url: prefix + url }, `${code}: where it goes`)
-    t.match(text?.headers, { 'content-type': 'application/json; charset=utf-8', 'accept-encoding': 'identity', ...headers })
+    t.match(text?.headers, {
+      'content-type': 'application/json; charset=utf-8',
+      'accept-encoding': 'identity',
+      ...headers,
+    })
     t.match(JSON.parse(text?.body ?? ''), body, `${code}: text`)
     t.match(await send(through(code, { 'webhook.message-type': 'markdown' })), { success: true }, code)
     t.match(JSON.parse(services.last(code)?.body ?? ''), markdown, `${code}: markdown`)
@@ -163,17 +167,37 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
       [{ 'device-key': 'one, two' }, { device_keys: ['one', 'two'] }],
     ],
     gotify: [
-      [{ priority: '7', extras: '{"client::notification":{"click":{"url":"https://x"}}}' }, { priority: 7, extras: {} }],
-      [{ extras: { a: 1 }, priority: 0 }, { priority: 0, extras: { a: 1 } }],
+      [
+        { priority: '7', extras: '{"client::notification":{"click":{"url":"https://x"}}}' },
+        { priority: 7, extras: {} },
+      ],
+      [
+        { extras: { a: 1 }, priority: 0 },
+        { priority: 0, extras: { a: 1 } },
+      ],
     ],
     ntfy: [
       [
         {
-          ...{ topic: 'other', priority: '5', tags: 'a, b', click: 'https://c', attach: 'https://a', filename: 'f.txt' },
+          ...{
+            topic: 'other',
+            priority: '5',
+            tags: 'a, b',
+            click: 'https://c',
+            attach: 'https://a',
+            filename: 'f.txt',
+          },
           ...{ actions: '[{"action":"view","label":"Open","url":"https://o"}]', markdown: 'true' },
         },
         {
-          ...{ topic: 'other', priority: 5, tags: ['a', 'b'], click: 'https://c', attach: 'https://a', filename: 'f.txt' },
+          ...{
+            topic: 'other',
+            priority: 5,
+            tags: ['a', 'b'],
+            click: 'https://c',
+            attach: 'https://a',
+            filename: 'f.txt',
+          },
           ...{ actions: [{ action: 'view', label: 'Open', url: 'https://o' }], markdown: true },
         },
       ],
@@ -190,9 +214,17 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
         },
       ],
     ],
-    serverchan: [[{ channel: '9|66', 'open-id': 'a,b' }, { channel: '9|66', openid: 'a,b' }]],
+    serverchan: [
+      [
+        { channel: '9|66', 'open-id': 'a,b' },
+        { channel: '9|66', openid: 'a,b' },
+      ],
+    ],
     telegram: [
-      [{ 'chat-id': '@news', 'parse-mode': 'HTML' }, { chat_id: '@news', parse_mode: 'HTML', text: '<b>Release &lt;42&gt;</b>\nIt is *out*' }],
+      [
+        { 'chat-id': '@news', 'parse-mode': 'HTML' },
+        { chat_id: '@news', parse_mode: 'HTML', text: '<b>Release &lt;42&gt;</b>\nIt is *out*' },
+      ],
       [{ 'parse-mode': 'MarkdownV2' }, { parse_mode: 'MarkdownV2', text: '*Release <42\\>*\nIt is *out*' }],
       [{ 'parse-mode': 'Markdown' }, { parse_mode: 'Markdown', text: '*Release <42>*\nIt is *out*' }],
     ],
@@ -206,7 +238,9 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
   }
   for (const [code, each] of Object.entries(cases)) {
     for (const [attributes, members] of each) {
-      const named = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]))
+      const named = Object.fromEntries(
+        Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]),
+      )
       t.match(await send(through(code, named)), { success: true }, `${code}: ${Object.keys(attributes)}`)
       t.match(JSON.parse(services.last(code)?.body ?? ''), members, code)
     }
@@ -227,9 +261,15 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
     ['slack', { channel: 'general' }, /^webhook\.slack\.channel must be absent/],
   ]
   for (const [code, attributes, message] of refusals) {
-    const named = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]))
+    const named = Object.fromEntries(
+      Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]),
+    )
     const result = await send(through(code, named))
-    t.match(result, { success: false, outcome: 'rejected', errorCode: 'webhook.attribute-invalid' }, `${code} ${JSON.stringify(attributes)}`)
+    t.match(
+      result,
+      { success: false, outcome: 'rejected', errorCode: 'webhook.attribute-invalid' },
+      `${code} ${JSON.stringify(attributes)}`,
+    )
     t.match(result.errorMessage, message)
   }
   t.equal(services.received.length, 0, 'nothing is sent')
@@ -245,7 +285,11 @@ t.test('the traps of single services', async (t) => {
   t.equal(services.last('discord')?.url, '/discord/api/webhooks/1/t0ken?thread_id=7', 'Discord: wait is taken out')
 
   t.match(await at('ntfy', '/alarms', { 'webhook.ntfy.topic': '' }), { success: true })
-  t.match(JSON.parse(services.last('ntfy')?.body ?? ''), { topic: 'alarms' }, 'ntfy: the topic of the address, posted to the root')
+  t.match(
+    JSON.parse(services.last('ntfy')?.body ?? ''),
+    { topic: 'alarms' },
+    'ntfy: the topic of the address, posted to the root',
+  )
   const auth = Buffer.from('Basic abcdef').toString('base64url')
   t.match(await at('ntfy', `/alarms?auth=${auth}`, { 'webhook.secret': '' }), { success: true })
   t.notMatch(services.last('ntfy')?.url, 'auth', 'ntfy: no login in the address')
@@ -260,10 +304,20 @@ t.test('the traps of single services', async (t) => {
 
   services.answer('telegram', ({ body }) => {
     const isOld = JSON.parse(body).chat_id === '-100123'
-    const error = { ok: false, error_code: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' }
-    return isOld ? { status: 400, body: { ...error, parameters: { migrate_to_chat_id: -100777 } } } : { body: { ok: true, result: { message_id: 9 } } }
+    const error = {
+      ok: false,
+      error_code: 400,
+      description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    }
+    return isOld
+      ? { status: 400, body: { ...error, parameters: { migrate_to_chat_id: -100777 } } }
+      : { body: { ok: true, result: { message_id: 9 } } }
   })
-  t.match(await send(through('telegram')), { success: true, messageId: '9', hint: /new id/ }, 'Telegram: follows a moved chat once')
+  t.match(
+    await send(through('telegram')),
+    { success: true, messageId: '9', hint: /new id/ },
+    'Telegram: follows a moved chat once',
+  )
   t.equal(JSON.parse(services.last('telegram')?.body ?? '').chat_id, -100777)
   services.answer('telegram', ({ body }) =>
     JSON.parse(body).parse_mode === undefined
@@ -271,10 +325,19 @@ t.test('the traps of single services', async (t) => {
       : { status: 400, body: { ok: false, error_code: 400, description: "Bad Request: can't parse entities: x" } },
   )
   const before = services.received.length
-  t.match(await send(through('telegram', { 'webhook.telegram.parse-mode': 'HTML' })), { success: true, messageId: '10' })
+  t.match(await send(through('telegram', { 'webhook.telegram.parse-mode': 'HTML' })), {
+    success: true,
+    messageId: '10',
+  })
   t.equal(services.received.length - before, 2, 'Telegram: once more, as plain text')
-  services.answer('telegram', { status: 400, body: { ok: false, error_code: 400, description: "can't parse entities" } })
-  t.match(await send(through('telegram', { 'webhook.telegram.parse-mode': 'HTML' })), { success: false, providerCode: '400' })
+  services.answer('telegram', {
+    status: 400,
+    body: { ok: false, error_code: 400, description: "can't parse entities" },
+  })
+  t.match(await send(through('telegram', { 'webhook.telegram.parse-mode': 'HTML' })), {
+    success: false,
+    providerCode: '400',
+  })
   t.equal(services.received.length - before, 4, 'and not for ever')
 })
 

@@ -1,10 +1,5 @@
 import type { JsonValue, NotificationMessage } from '@plinth/kernel'
-import {
-  WebhookInputError,
-  type WebhookMessage,
-  type WebhookRequest,
-  type WebhookSecret,
-} from './contract.ts'
+import { WebhookInputError, type WebhookMessage, type WebhookRequest, type WebhookSecret } from './contract.ts'
 import type { Route } from './routing.ts'
 import { fitted } from './text-limit.ts'
 

@@ -70,7 +70,8 @@ export async function startProvider(
       }),
   })
   const point = plugin.contributes?.some((one) => 'id' in one && one.id === webhookProvider.id)
-  if (point !== true) throw new TypeError('The plugin contributes no webhook provider: make it with webhookProviderPlugin')
+  if (point !== true)
+    throw new TypeError('The plugin contributes no webhook provider: make it with webhookProviderPlugin')
   const plugins = [plugin, webhookChannel, service, owner]
   const running = await startForTest(defineProduct({ name: 'webhook-conformance', plugins }), { set })
   const channel = running.contributions(notificationChannel).get('webhook')

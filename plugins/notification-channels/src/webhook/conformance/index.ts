@@ -81,7 +81,8 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         )
         expectEqual('No alias is the code or another alias', new Set([code, ...aliases]).size, aliases.length + 1)
         expectNamed('displayName is not empty in any language', displayName)
-        for (const [name, { title }] of Object.entries(attributes)) expectNamed(`The attribute ${name} has a title`, title)
+        for (const [name, { title }] of Object.entries(attributes))
+          expectNamed(`The attribute ${name} has a title`, title)
         expectThat('There is the message type text', 'text' in messageTypes, 'text', Object.keys(messageTypes))
         const hosts = knownHosts.filter((host) => !/^(?:\*\.)?[a-z0-9.-]+$/.test(host))
         expectEqual('knownHosts are names of hosts', hosts, [])
@@ -93,7 +94,11 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           bounds.filter((bound) => !(Number.isSafeInteger(bound) && bound > 0)),
           [],
         )
-        expectEqual('A provider that signs has sign()', provider.secret.use === 'signature', provider.sign !== undefined)
+        expectEqual(
+          'A provider that signs has sign()',
+          provider.secret.use === 'signature',
+          provider.sign !== undefined,
+        )
       },
     ],
 
@@ -133,8 +138,13 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           const frozen = Object.freeze({ 'webhook.message-type': type })
           const one = await accepted(harness, { id: 'one', attributes: frozen })
           const two = await accepted(harness, { id: 'one', attributes: frozen })
-          const withoutSignature = provider.secret.use === 'signature' ? [] : textOf([two].flatMap((each) => each ?? []))
-          expectEqual(`Two requests of one message (${type})`, withoutSignature.length === 0 ? [] : textOf([one].flatMap((each) => each ?? [])), withoutSignature)
+          const withoutSignature =
+            provider.secret.use === 'signature' ? [] : textOf([two].flatMap((each) => each ?? []))
+          expectEqual(
+            `Two requests of one message (${type})`,
+            withoutSignature.length === 0 ? [] : textOf([one].flatMap((each) => each ?? [])),
+            withoutSignature,
+          )
         }
       },
     ],
@@ -147,7 +157,12 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
           const content = harness.configured.provider.messageTypes[type]?.limit ? long : long.slice(0, 20_000)
           const request = await accepted(harness, { content, attributes: { 'webhook.message-type': type } })
           const body = String(request?.body)
-          expectThat('No character is cut in two', body.isWellFormed() && !/\\ud[89a-f]/i.test(body), 'whole characters', '')
+          expectThat(
+            'No character is cut in two',
+            body.isWellFormed() && !/\\ud[89a-f]/i.test(body),
+            'whole characters',
+            '',
+          )
         }
       },
     ],
@@ -180,7 +195,12 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         for (const status of [301, 302, 400, 401, 404]) {
           harness.answer({ ...success, status })
           const { outcome } = await sent(harness)
-          expectThat(`HTTP ${status} is no success, whatever the body says`, outcome !== 'accepted', 'a failure', outcome)
+          expectThat(
+            `HTTP ${status} is no success, whatever the body says`,
+            outcome !== 'accepted',
+            'a failure',
+            outcome,
+          )
         }
       },
     ],
