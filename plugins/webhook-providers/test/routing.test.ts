@@ -1,0 +1,252 @@
+import i18n from '@plinth/i18n'
+import { manualClock } from '@plinth/kernel/testing'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import t from 'tap'
+import { samples } from './fixtures/samples.ts'
+import { startServices, startWebhooks, through } from './fixtures/services.ts'
+
+const root = 'platform.notification.channels.webhook'
+const row = (name: string, written: string | boolean | readonly string[]) =>
+  ({ by: 'key', name: `${root}.${name}`, written, place: 'row 1' }) as const
+
+t.test(
+  'N-059 N-061 N-066 off until it is switched on; the default provider is DingTalk; both change while it runs',
+  async (t) => {
+    const services = await startServices(t)
+    const { send, running } = await startWebhooks(t, services, { config: { [`${root}.enabled`]: false } })
+    t.match(await send(), { success: false, skipped: true, errorCode: 'notification.channel-disabled' })
+    await running.config.apply([row('enabled', true)])
+    // effect of platform.notification.channels.webhook.enabled
+    t.match(await send(), { success: true, provider: 'dingtalk' })
+    await running.config.apply([row('enabled', true), row('default-provider', 'slack')])
+    // effect of platform.notification.channels.webhook.default-provider
+    t.match(await send(), { success: true, provider: 'slack' })
+    const verify = (written: string) =>
+      running.config.verify(`${root}.default-provider`, written, new AbortController().signal)
+    t.match(await verify('slak'), { outcome: 'refused', reason: /Did you mean "slack"/ })
+    t.match(await verify('lark'), { outcome: 'verified' }, 'an alias is a name too')
+    t.match(await send({ 'webhook.provider': 'discrod' }), {
+      errorCode: 'webhook.provider-unknown',
+      errorMessage: /Did you mean "discord"/,
+    })
+    t.match(await send({ 'webhook.provider': ' SLACK ' }), { success: true, provider: 'slack' }, 'in any case')
+  },
+)
+
+t.test(
+  'N-045 N-060 N-062 attributes go before the configuration of the provider, that before the channel',
+  async (t) => {
+    const services = await startServices(t)
+    const { send, running } = await startWebhooks(t, services)
+    const type = () => JSON.parse(services.last('dingtalk')?.body ?? '').msgtype
+    await send(through('dingtalk'))
+    t.equal(type(), 'text', 'by default')
+    await running.config.apply([row('message-type', 'markdown')])
+    await send(through('dingtalk'))
+    t.equal(type(), 'markdown', 'effect of platform.notification.channels.webhook.message-type')
+    await running.config.apply([row('message-type', 'markdown'), row('providers.dingtalk.message-type', 'text')])
+    await send(through('dingtalk'))
+    t.equal(type(), 'text', 'the setting of the provider')
+    await send(through('dingtalk', { 'webhook.message-type': 'Markdown' }))
+    t.equal(type(), 'markdown', 'the attribute')
+    const unknown = await send(through('dingtalk', { 'webhook.message-type': 'post' }))
+    t.match(unknown, {
+      errorCode: 'webhook.attribute-invalid',
+      errorMessage: /be one of text, markdown for this provider$/,
+    })
+    await running.config.apply([row('message-type', 'post')])
+    t.match(await send(through('slack')), { success: true }, 'a provider without the default type uses its first')
+
+    const other = `${services.url}/dingtalk/robot/send?access_token=named`
+    await send(through('dingtalk', { 'webhook.endpoint': other, 'webhook.secret': 'named-secret' }))
+    t.match(services.last('dingtalk')?.url, 'access_token=named&timestamp=')
+    await running.config.apply([row('providers.dingtalk.enabled', false)])
+    t.match(await send(through('dingtalk')), {
+      success: false,
+      outcome: 'rejected',
+      errorCode: 'webhook.provider-disabled',
+    })
+  },
+)
+
+t.test('N-062 N-066 every setting of every provider counts while the product runs', async (t) => {
+  const services = await startServices(t)
+  const { send, running } = await startWebhooks(t, services, { providers: [] })
+  const names = Object.entries(samples).flatMap(([code]) => (code === 'feishu' ? ['feishu', 'lark'] : [code]))
+  // effects of platform.notification.channels.webhook.providers.{generic,dingtalk,wecom,feishu,lark,slack,mattermost,discord}.{endpoint,secret,message-type,enabled}
+  // effects of platform.notification.channels.webhook.providers.{bark,pushplus,serverchan,telegram,gotify,ntfy,teams,google-chat,rocketchat}.{endpoint,secret,message-type,enabled}
+  for (const name of names) {
+    const code = name === 'lark' ? 'feishu' : name
+    const { secret = '' } = samples[code] ?? {}
+    const attributes = { ...through(code), 'webhook.provider': name }
+    const own = (setting: string, written: string | boolean) => row(`providers.${name}.${setting}`, written)
+    const rows = [own('endpoint', services.endpoint(code))]
+    await running.config.apply(rows)
+    const before = services.received.length
+    await send(attributes)
+    const unsigned = services.received[before]
+    await running.config.apply([...rows, own('secret', secret)])
+    await send(attributes)
+    const signed = services.last(code)
+    t.not(JSON.stringify(signed), JSON.stringify(unsigned), `effect of the secret of ${name}`)
+    await running.config.apply([...rows, own('secret', secret), own('message-type', 'markdown')])
+    t.match(await send(attributes), { success: true, provider: name }, `effect of the endpoint of ${name}`)
+    const same = ['teams', 'google-chat'].includes(code) || signed?.body === services.last(code)?.body
+    t.ok(same || services.last(code)?.body.length !== signed?.body.length, `effect of the message type of ${name}`)
+    await running.config.apply([...rows, own('secret', secret), own('enabled', false)])
+    t.match(await send(attributes), { errorCode: 'webhook.provider-disabled' }, `effect of the switch of ${name}`)
+    await running.config.apply([])
+  }
+  t.match(await send(through('mattermost')), {
+    outcome: 'rejected',
+    errorCode: 'webhook.endpoint-missing',
+    errorMessage: /set platform\..*mattermost\.endpoint$/,
+  })
+})
+
+t.test(
+  'N-062 lark is an alias of feishu: its own settings go first, and its secret goes with its address',
+  async (t) => {
+    const services = await startServices(t)
+    const { send, running } = await startWebhooks(t, services, { providers: ['feishu'] })
+    t.match(await send({ 'webhook.provider': 'lark' }), { success: true, provider: 'lark' })
+    t.match(services.last('feishu')?.body, '"sign"', 'those of feishu where it has none')
+    await running.config.apply([row('providers.lark.endpoint', `${services.url}/feishu/lark-robot`)])
+    await send({ 'webhook.provider': 'lark' })
+    t.match(services.last('feishu'), { url: '/feishu/lark-robot' })
+    t.notMatch(services.last('feishu')?.body, '"sign"', 'the secret of another robot is not used')
+  },
+)
+
+t.test('N-057 N-062 a configured secret never goes to a server that a message names', async (t) => {
+  const [services, foreign] = [await startServices(t), await startServices(t)]
+  const hosts = { 'platform.outgoing-http.allowed-hosts': [services.host, foreign.host] }
+  const { send, running } = await startWebhooks(t, services, { config: hosts })
+  for (const code of Object.keys(samples)) {
+    const secrets = (samples[code]?.secret ?? '').split(/[/:]/)
+    await send(through(code, { 'webhook.endpoint': foreign.endpoint(code) }))
+    for (const { url, headers, body } of foreign.received) {
+      const all = `${url} ${JSON.stringify(headers)} ${body}`
+      for (const secret of secrets) t.notOk(all.includes(secret) && secret.length > 5, `${code}: not with its secret`)
+      t.notMatch(all, /[?&]sign=|webhook-signature|"sign":/, 'nor signed with it')
+    }
+    foreign.received.length = 0
+    await send(through(code, { 'webhook.endpoint': services.endpoint(code) }))
+    t.ok(services.last(code), 'the same server gets it')
+  }
+
+  // effect of platform.notification.channels.webhook.endpoint-attribute
+  await running.config.apply([row('endpoint-attribute', 'known-hosts')])
+  const named = await send(through('slack', { 'webhook.endpoint': services.endpoint('slack') }))
+  t.match(named, { outcome: 'rejected', errorCode: 'webhook.endpoint-not-allowed', errorMessage: /hooks\.slack\.com/ })
+  await running.config.apply([row('endpoint-attribute', 'off')])
+  const refused = await send(through('slack', { 'webhook.endpoint': 'https://hooks.slack.com/services/x' }))
+  t.match(refused, { errorCode: 'webhook.endpoint-not-allowed' })
+  t.match(await send(through('slack')), { success: true })
+})
+
+t.test('failover and turns between providers, with attempts in the log', async (t) => {
+  const services = await startServices(t)
+  const clock = manualClock()
+  const order = ['dingtalk', 'slack', 'discord']
+  const { send, running, lines } = await startWebhooks(t, services, {
+    clock,
+    config: {
+      // effects of platform.notification.channels.webhook.strategy and platform.notification.channels.webhook.providers-order
+      [`${root}.strategy`]: 'failover',
+      [`${root}.providers-order`]: order,
+    },
+  })
+  t.match(await send(), { success: true, provider: 'dingtalk' }, 'begins with the first')
+  services.answer('dingtalk', { status: 503, body: '' })
+  t.match(await send(), { success: true, provider: 'slack' })
+  const attempts = () => lines.filter((line) => line.includes('webhook not delivered')).length
+  t.equal(attempts(), 1, 'every failed attempt is a line')
+  services.received.length = 0
+  await send()
+  t.same(
+    services.received.map(({ code }) => code),
+    ['slack'],
+    'one that failed is asked after the others',
+  )
+  await clock.advance(60_001)
+  services.recover()
+  // effect of platform.notification.channels.webhook.provider-rest
+  t.match(await send(), { success: true, provider: 'dingtalk' }, 'its rest is over')
+
+  for (const code of order) services.answer(code, { status: 503, headers: { 'retry-after': '9' }, body: '' })
+  const failed = await send()
+  t.match(failed, { success: false, outcome: 'deferred', retryAfterMs: 9000 })
+  for (const code of order) t.match(failed.errorMessage, `${code}: `, 'the failure names every attempt')
+  services.received.length = 0
+  await send()
+  t.equal(services.received.length, 3, 'all rest, so all are asked')
+  services.recover()
+  t.match(await send(), { success: true }, 'one bad minute stops nothing')
+
+  services.answer('dingtalk', { body: '<html>' })
+  await clock.advance(120_000)
+  services.received.length = 0
+  t.match(await send(), { success: false, outcome: 'unknown', provider: 'dingtalk' })
+  t.same(
+    services.received.map(({ code }) => code),
+    ['dingtalk'],
+    'what may have arrived is not sent again elsewhere',
+  )
+  t.match(await send({ 'webhook.provider': 'dingtalk' }), { success: false }, 'a named provider leaves no choice')
+  services.recover()
+
+  await running.config.apply([row('strategy', 'round-robin')])
+  const turns = [await send(), await send(), await send(), await send()].map(({ provider }) => provider)
+  t.same(new Set(turns.slice(0, 3)).size, 3, 'each in its turn')
+  t.equal(turns[3], turns[0])
+})
+
+t.test(
+  'one endpoint gets no more than its provider takes, in all instances together; the rest is deferred',
+  async (t) => {
+    const services = await startServices(t)
+    const setting = {
+      plugins: [rateLimit, memoryStore],
+      config: { 'platform.rate-limit.default-store': 'memory' },
+      clock: manualClock(),
+    }
+    const { send, running } = await startWebhooks(t, services, setting)
+    const results = []
+    for (let count = 0; count < 21; count++) results.push(await send(through('dingtalk')))
+    t.equal(results.filter(({ success }) => success).length, 20)
+    t.match(results[20], { outcome: 'deferred', errorCode: 'webhook.rate-limited', provider: 'dingtalk' })
+    t.ok((results[20]?.retryAfterMs ?? 0) > 0 && (results[20]?.retryAfterMs ?? 0) <= 60_000)
+    const elsewhere = { 'webhook.endpoint': `${services.url}/dingtalk/robot/send?access_token=other` }
+    t.match(await send(through('dingtalk', elsewhere)), { success: true }, 'another robot has its own limit')
+    const chat = (id: string) => send(through('telegram', { 'webhook.telegram.chat-id': id }))
+    t.match([await chat('1'), await chat('2')], [{ success: true }, { success: true }], 'Telegram counts by chat')
+    t.match(await chat('1'), { outcome: 'deferred' })
+    // effect of platform.notification.channels.webhook.rate-limit-enabled
+    await running.config.apply([row('rate-limit-enabled', false)])
+    t.match(await send(through('dingtalk')), { success: true })
+  },
+)
+
+t.test('N-056 a failure names provider, code, message and a hint, in the language of the site', async (t) => {
+  const services = await startServices(t)
+  const failure = { body: { errcode: 310000, errmsg: 'sign not match' } }
+  for (const [locale, hint] of [
+    ['en', /compare the configured secret/],
+    ['zh-CN', /核对配置的密钥/],
+  ] as const) {
+    const config = { 'platform.i18n.default-locale': locale }
+    const { send } = await startWebhooks(t, services, { plugins: [i18n], config })
+    services.answer('dingtalk', failure)
+    const result = await send(through('dingtalk'))
+    const said = { provider: 'dingtalk', providerCode: '310000', providerMessage: 'sign not match', hint }
+    t.match(result, { success: false, outcome: 'rejected', errorCode: 'webhook.signature-mismatch', ...said })
+    t.equal(result.errorMessage, 'DingTalk refused the message (HTTP 200, 310000)')
+    services.recover()
+    const cut = await send(through('wecom'), { content: '汉🎉'.repeat(2000) })
+    t.match(cut, { success: true, hint: /cut|截断/ }, 'what was cut says so')
+    const { content } = JSON.parse(services.last('wecom')?.body ?? '').text
+    t.ok(Buffer.byteLength(content) <= 2048 && Buffer.byteLength(content) > 2035 && content.isWellFormed())
+  }
+})
