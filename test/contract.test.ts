@@ -30,7 +30,6 @@ const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.ke
  */
 const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/member-points/, 'member-points'],
-  [/^\/api\/v1\/notifications$/, 'notification.messages'],
   [/^\/api\/v1\/notifications(\/inbox.*|\/preferences)$/, 'notification.inbox'],
   [/^\/api\/v1\/notification-(message-attachments|read-receipts)/, 'notification.inbox'],
   [/^\/api\/v1\/notifications\/template-preview$|^platform\.notification\.template\./, 'template'],

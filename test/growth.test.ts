@@ -59,6 +59,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
   const old = async (table: string, own: Readonly<Record<string, string>>) =>
     fill(db, table, { ...Object.fromEntries(await columnsOf(table)), id: '1000000 + n', ...own })
   await old('notification_send_log', { created_at: time, message_id: "'m' || n" })
+  await old('notification_message', { created_at: time, channels: "'[]'", idempotency_hash: "'h' || n" })
   await old('iam_login_audit', { occurred_at: time })
   await old('iam_audit', { occurred_at: time })
   await old('iam_token', { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time })
@@ -82,7 +83,7 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
     )
 
   const tables: Readonly<Record<string, readonly string[]>> = {
-    'notification.send-log.purge': ['notification_send_log'],
+    'notification.send-log.purge': ['notification_send_log', 'notification_message'],
     'iam.purge': ['iam_login_audit', 'iam_audit', 'iam_token'],
     'events.purge': ['outbox_event'],
     'async-task.purge': ['async_task'],

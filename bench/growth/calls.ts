@@ -45,7 +45,12 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'sort=createdAt',
     'channel=email&sort=createdAt',
     'channel=email&retryableOnly=true',
+    'status=unknown',
+    'status=unknown&sort=createdAt',
+    'channel=email&status=unknown',
+    'notificationId=7',
   ],
+  '/api/v1/notifications': ['', 'state=queued', 'state=finished', 'sort=id'],
   [`${admin}/events/outbox`]: [
     '',
     'status=delivered',

@@ -78,7 +78,7 @@ export const config = {
     maximum: '7d',
     reload: 'live',
   }),
-  'platform.notification.send-log.settle-delay': key.duration({
+  'platform.notification.send-log.settle.fixed-delay': key.duration({
     title: { en: 'Interval between looks for sends that were cut off', 'zh-CN': '中断发送的检查间隔' },
     description: {
       en: 'Sends whose process died become unknown.',
@@ -87,6 +87,10 @@ export const config = {
     default: '1m',
     minimum: '1s',
     maximum: '1h',
+  }),
+  'platform.notification.send-log.settle.auto-startup': key.boolean({
+    title: { en: 'Find sends that were cut off by itself', 'zh-CN': '自动检查中断的发送' },
+    default: true,
   }),
   ...purgeKeys('platform.notification.send-log', {
     en: 'How often old rows are removed and retries that were cut off are given back.',

@@ -37,8 +37,8 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
 export const settle: ScheduledTask<Uses> = {
   name: 'notification.send-log.settle',
   displayName: { en: 'Find sends that were cut off', 'zh-CN': '检查中断的发送' },
-  fixedDelay: 'platform.notification.send-log.settle-delay',
-  autoStartup: true,
+  fixedDelay: 'platform.notification.send-log.settle.fixed-delay',
+  autoStartup: 'platform.notification.send-log.settle.auto-startup',
   async run({ services, clock, signal }) {
     const { database: db } = services
     if (db === undefined) return

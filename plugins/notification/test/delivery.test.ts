@@ -1,0 +1,393 @@
+import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import eventsPlugin, { events } from '@plinth/events'
+import { definePlugin, type NotificationMessage } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { MessageBuilder } from '@plinth/notification'
+import { notificationPreferences } from '@plinth/notification/inbox'
+import t, { type Test } from 'tap'
+import { accept, channel, type Send } from './fixtures/channel.ts'
+import { type SendLogSettings, startSendLog } from './fixtures/send-log-product.ts'
+
+const hourMs = 3_600_000
+const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', errorMessage: 'Busy' })
+
+/** A product with a queue; `pigeon` takes one recipient at a time, `safe` is idempotent, `hook` needs no recipient. */
+async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
+  const unwanted = new Set<number>()
+  const quiet = new Map<number, number>()
+  const preferences = definePlugin({
+    id: 'test.preferences',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    provides: [notificationPreferences],
+    setup: ({ provide }) =>
+      provide(notificationPreferences, {
+        wanted: async (ids, { channel, category }) =>
+          new Set(ids.filter((id) => !unwanted.has(id) || channel === 'pager' || category === 'account')),
+        quietUntil: async (ids) => new Map([...quiet].filter(([id]) => ids.includes(id))),
+      }),
+  })
+  const user = ['user'] as const
+  const channels = {
+    pigeon: channel('pigeon', user, { recipients: 'each' }),
+    mail: channel('mail', user),
+    safe: channel('safe', user, { idempotent: true }),
+    hook: channel('hook'),
+  }
+  const plugins = [eventsPlugin, preferences, ...Object.values(channels).map(({ plugin }) => plugin)]
+  const clock = settings.clock ?? manualClock(Date.now())
+  const product = await startSendLog(t, at, { ...settings, clock, plugins: [...plugins, ...(settings.plugins ?? [])] })
+  const { db, request, running } = product
+  const bus = running.service(events)
+  const back = {
+    sqlite: 'next_at - ?',
+    postgresql: `next_at - ? * interval '1 millisecond'`,
+    mysql: 'next_at - interval ? * 1000 microsecond',
+    mariadb: 'next_at - interval ? * 1000 microsecond',
+  }
+  /** Time passes for the process and for its database, whose clock cannot be moved. */
+  const pass = async (ms: number) => {
+    if (db.dialect !== 'sqlite') {
+      const sql = `update outbox_event set next_at = ${back[db.dialect]} where next_at between ? and ?`
+      await db.execute(sql, [ms, new Date(1), new Date(Date.UTC(9000, 0, 1))])
+    }
+    await clock.advance(ms)
+    await bus.idle()
+  }
+  const messages = async (query = '') => (await request('GET', `/api/v1/notifications?${query}`)).data
+  const idle = () => bus.idle()
+  return { ...product, ...channels, unwanted, quiet, pass, idle, messages, bus }
+}
+
+const users = (count: number, from = 1) =>
+  Array.from({ length: count }, (_, index) => ({ kind: 'user' as const, userId: from + index }))
+
+const recipientsOf = (sent: readonly { readonly message: NotificationMessage }[]) =>
+  sent.map(({ message }) => message.recipients.length)
+
+onEachDatabase(
+  t,
+  'N-001 N-124 an enqueued message goes out in parts, and the list counts what became of it',
+  async (t, at) => {
+    const product = await start(t, at)
+    const { facade, db, idle, messages, pigeon, mail, hook, list, summary, clock } = product
+    const recipients = [...users(1_203), { kind: 'email' as const, address: 'ada@example.com' }]
+    const draft = { subject: 'To many', content: 'Hi', recipients, attributes: { traceId: 'trace-0001' } }
+    pigeon.behave = async (message) =>
+      message.recipients.some((one) => 'userId' in one && one.userId === 7)
+        ? busy(message, undefined as never)
+        : { outcome: 'accepted' }
+    hook.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
+    const { messageId } = await facade.enqueue(draft, { channels: ['Mail', 'pigeon', 'hook', 'mail'] })
+    await idle()
+    t.same(recipientsOf(mail.sent).sort(), [1_000, 203])
+    t.equal(pigeon.sent.length, 1_203)
+    t.ok(
+      recipientsOf(pigeon.sent).every((count) => count === 1),
+      'one recipient per send',
+    )
+    t.equal(new Set(pigeon.sent.map(({ context }) => context.idempotencyKey)).size, 1_203)
+    t.same(recipientsOf(hook.sent), [1_000], 'a channel that needs no recipient gets it once')
+    const { items } = await messages()
+    t.match(items, [
+      {
+        ...{
+          messageId,
+          subject: 'To many',
+          channels: ['mail', 'pigeon', 'hook'],
+          recipientCount: 1_204,
+          state: 'finished',
+        },
+        outcomes: { accepted: 1_204, rejected: 1, deferred: 1, unknown: 0, skipped: 0 },
+        ...{ senderUserId: null, traceId: 'trace-0001', createdAt: new Date(clock.now()).toISOString() },
+      },
+    ])
+    t.match(await summary(), { total: 1_206, success: 1_204, failed: 2, retryable: 2, sending: 0 })
+    const deliveries = await list(`notificationId=${items[0].id}&size=200&status=failed`)
+    t.match(
+      deliveries.items,
+      [{ notificationId: items[0].id, recipientCount: 1 }, { channel: 'hook' }].toReversed().toSorted(),
+    )
+
+    const failed = (await list('channel=pigeon&retryableOnly=true')).items[0]
+    pigeon.sent.length = 0
+    pigeon.behave = accept
+    t.match(await product.call('POST', `/${failed.id}/retry`), { code: '200', data: { result: { success: true } } })
+    t.match(pigeon.sent[0]?.message, { content: 'Hi', recipients: [{ kind: 'user', userId: 7 }], id: messageId })
+    t.match(
+      (await messages()).items,
+      [{ outcomes: { accepted: 1_205, rejected: 1, deferred: 0 } }],
+      'the newest try counts',
+    )
+
+    await clock.advance(1)
+    await facade.enqueue({ content: 'Nobody' }, { channels: ['mail'] })
+    await idle()
+    t.match((await list('size=1')).items, [{ channel: 'mail', errorCode: 'notification.recipient-missing' }])
+    t.match(await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
+    t.match(await messages('state=queued'), { total: 0 })
+    const { plansOf } = watchStatements(db, 'notification_message')
+    for (const query of ['size=1&count=none', 'size=1&count=none&state=finished', 'size=1&count=none&sort=id']) {
+      for (const { sql, sorts } of await plansOf(() => messages(query))) t.notOk(sorts, `${query} sorts: ${sql}`)
+    }
+  },
+)
+
+onEachDatabase(t, 'N-001 a message is enqueued with the transaction around it, and once under a key', async (t, at) => {
+  const { facade, db, idle, messages, mail } = await start(t, at)
+  const draft = { content: 'Hi', recipients: users(1) }
+  const options = { channels: ['mail'], idempotencyKey: 'order-42' }
+  const undone = db.transactional(async () => {
+    await facade.enqueue(draft, options)
+    throw new Error('undo')
+  })
+  await t.rejects(undone, { message: 'undo' })
+  await idle()
+  t.equal(mail.sent.length, 0)
+  t.match(await messages(), { total: 0 })
+  const [first, second] = [await facade.enqueue(draft, options), await facade.enqueue(draft, options)]
+  const together = await Promise.all(Array.from({ length: 5 }, () => facade.enqueue(draft, options)))
+  for (const { messageId } of [second, ...together]) t.equal(messageId, first.messageId)
+  await facade.enqueue(draft, { ...options, idempotencyKey: 'order-43' })
+  await idle()
+  t.equal(mail.sent.length, 2)
+})
+
+onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, are refused', async (t, at) => {
+  const { facade, messages, clock, table } = await start(t, at)
+  const draft = { content: 'Code 4829137', recipients: users(1) }
+  for (const bad of [
+    { ...draft, variables: { code: '4829137' }, secretVariables: ['code'] },
+    { ...draft, attributes: { 'webhook.secret': 'x' } },
+    { ...draft, recipients: [{ kind: 'social-openid' as const, openId: 'oXy' }] },
+    { ...draft, attributes: { at: new Date(0) } },
+    { ...draft, content: 'x'.repeat(1_100_000) },
+  ]) {
+    await t.rejects(facade.enqueue(bad), { code: '400', reason: 'notification.not-durable' })
+  }
+  await t.rejects(facade.enqueue(draft, { channels: ['telepathy'] }), {
+    code: '400',
+    reason: 'notification.channel-unknown',
+  })
+  await t.rejects(facade.enqueue({ subject: ' ' }), { code: '400', reason: 'notification.message-empty' })
+  for (const options of [
+    { idempotencyKey: '' },
+    { idempotencyKey: 'x'.repeat(201) },
+    { notBefore: 1.5 },
+    { notBefore: clock.now() + 367 * 24 * hourMs },
+    { priority: 'urgent' as never },
+  ]) {
+    await t.rejects(facade.enqueue(draft, options), RangeError)
+  }
+  t.match(await messages(), { total: 0 })
+  t.notMatch(await table(), '4829137')
+})
+
+onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical one is sent', async (t, at) => {
+  const { facade, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
+  const draft = { content: 'Hi', recipients: users(3) }
+  quiet.set(2, clock.now() + 2 * hourMs)
+  await facade.enqueue(draft, { channels: ['mail', 'safe'] })
+  await idle()
+  t.same(
+    mail.sent.map(({ message }) => message.recipients),
+    [[...users(1), ...users(1, 3)]],
+  )
+  t.same(recipientsOf(safe.sent), [3], 'what does not disturb is sent')
+  t.match((await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
+  await facade.enqueue(draft, { channels: ['mail'], priority: 'critical' })
+  await idle()
+  t.same(recipientsOf(mail.sent), [2, 3])
+  await pass(2 * hourMs + 60_000)
+  quiet.clear()
+  await pass(1)
+  t.same(recipientsOf(mail.sent), [2, 3, 1], 'put off, not dropped')
+  t.same(mail.sent.at(-1)?.message.recipients, users(1, 2))
+  t.match((await messages('sort=id')).items, [{ state: 'finished', outcomes: { accepted: 3 } }, { state: 'finished' }])
+})
+
+onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) => {
+  const { facade, pass, idle, messages, mail, clock } = await start(t, at)
+  const draft = { content: 'Hi', recipients: users(3) }
+  await facade.enqueue(draft, { channels: ['mail'], notBefore: clock.now() + hourMs })
+  await idle()
+  t.equal(mail.sent.length, 0)
+  t.match((await messages('size=1')).items, [
+    { state: 'queued', notBefore: new Date(clock.now() + hourMs).toISOString() },
+  ])
+  await pass(hourMs + 1)
+  t.equal(mail.sent.length, 1)
+})
+
+onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', async (t, at) => {
+  const { facade, idle, messages, mail, pigeon, unwanted, list } = await start(t, at)
+  unwanted.add(2).add(3)
+  t.match(await facade.send({ content: 'Hi', recipients: users(3) }, { channels: ['mail'] }), [{ success: true }])
+  t.same(mail.sent.at(-1)?.message.recipients, users(1))
+  t.match(await list('size=1'), { items: [{ recipientCount: 1 }] })
+  const [left] = await facade.send({ content: 'Hi', recipients: users(2, 2) }, { channels: ['mail'] })
+  t.match(left, { success: false, skipped: true, outcome: 'deferred', errorCode: 'notification.unwanted' })
+  await t.rejects(facade.sendTo('mail', { content: 'Hi', recipients: users(1, 2) }), {
+    code: '503',
+    reason: 'notification.unwanted',
+  })
+  const account = { content: 'Hi', recipients: users(2, 2), attributes: { module: 'account' } }
+  t.match(await facade.send(account, { channels: ['mail'] }), [{ success: true }], 'judged by category')
+  await facade.enqueue({ content: 'Hi', recipients: users(5) }, { channels: ['pigeon', 'mail'] })
+  await idle()
+  t.equal(pigeon.sent.length, 3)
+  t.match((await messages()).items, [{ state: 'finished', outcomes: { accepted: 4, skipped: 2 } }])
+  t.match(await list('status=sending'), { total: 0 })
+})
+
+onEachDatabase(
+  t,
+  'B26 what a channel cannot take now is sent again by itself, if that is wanted, and given up in the end',
+  async (t, at) => {
+    // effect of platform.notification.retry.enabled
+    // effect of platform.notification.retry.max-attempts
+    // effect of platform.notification.retry.first-delay
+    // effect of platform.notification.retry.factor
+    // effect of platform.notification.retry.longest-delay
+    const { facade, pass, mail, safe, list, summary, call } = await start(t, at, {
+      config: {
+        'platform.notification.retry.enabled': true,
+        'platform.notification.retry.max-attempts': 3,
+        'platform.notification.retry.first-delay': '10s',
+        'platform.notification.retry.factor': 3,
+        'platform.notification.retry.longest-delay': '20s',
+      },
+    })
+    mail.behave = async () => ({
+      outcome: 'deferred',
+      errorCode: 'acme.busy',
+      errorMessage: 'Busy',
+      retryAfterMs: 15_000,
+    })
+    const draft = { content: 'Hi', recipients: users(1) }
+    t.match(await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
+    await list()
+    await pass(14_000)
+    t.equal(mail.sent.length, 1, 'not before the provider wants it')
+    await pass(1_001)
+    t.equal(mail.sent.length, 2)
+    await list()
+    await pass(20_001)
+    t.equal(mail.sent.length, 3)
+    await list()
+    await pass(10 * hourMs)
+    t.equal(mail.sent.length, 3, 'given up')
+    t.match(await summary(), { total: 3, dead: 1, retried: 2, failed: 0 })
+    const [dead] = (await list('status=dead')).items
+    t.match(dead, { attempt: 3, outcome: 'deferred', retryable: false })
+    mail.behave = accept
+    t.match(await call('POST', `/${dead.id}/retry`), { code: '200', data: { result: { success: true } } })
+
+    const lost: Send = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
+    mail.behave = safe.behave = lost
+    mail.sent.length = safe.sent.length = 0
+    await facade.send(draft, { channels: ['mail', 'safe'] })
+    mail.behave = safe.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
+    await facade.send(draft, { channels: ['safe'] })
+    await list()
+    safe.behave = accept
+    await pass(10 * hourMs)
+    t.equal(mail.sent.length, 1, 'what may have been sent is not sent again')
+    t.equal(safe.sent.length, 3, 'unless the channel is idempotent; and what was rejected never is')
+    t.equal(safe.sent[2]?.context.idempotencyKey, safe.sent[0]?.context.idempotencyKey)
+    t.match(await summary(), { unknown: 1, failed: 1, sending: 0 })
+  },
+)
+
+onSqlite(t, 'N-001 what cannot be sent again by itself is not kept to be', async (t, at) => {
+  const { facade, pass, mail, list, db } = await start(t, at)
+  mail.behave = busy
+  await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await list()
+  await pass(100 * hourMs)
+  t.equal(mail.sent.length, 1, 'off by default')
+  t.same(await db.query('select id from outbox_event'), [])
+})
+
+onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', async (t, at) => {
+  const { facade, db, idle, mail, safe, list, messages } = await start(t, at)
+  const gate = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const hang =
+    (code: string): Send =>
+    async () => {
+      begun.push(code)
+      await gate.promise
+      return { outcome: 'accepted' }
+    }
+  mail.behave = hang('mail')
+  safe.behave = hang('safe')
+  const { messageId } = await facade.enqueue({ content: 'Hi', recipients: users(2) }, { channels: ['mail', 'safe'] })
+  while (begun.length < 2) await new Promise(setImmediate)
+  t.match(await list('status=sending'), { total: 2 }, 'recorded before it leaves')
+
+  // Another process finds the events of one that died; here both live.
+  const other = await start(t, at)
+  await db.execute('update outbox_event set lease_token = null, next_at = ?', [new Date(0)])
+  await other.idle()
+  t.equal(other.mail.sent.length, 0)
+  t.match(other.safe.sent, [{ message: { id: messageId }, context: { attempt: 1 } }])
+  t.equal(other.safe.sent[0]?.context.idempotencyKey, safe.sent[0]?.context.idempotencyKey)
+  t.match(await other.list('status=unknown'), { total: 1, items: [{ channel: 'mail' }] })
+  t.match((await other.messages()).items, [{ state: 'finished', outcomes: { accepted: 1, unknown: 1 } }])
+
+  gate.resolve()
+  await idle()
+  t.match(await list('status=success'), { total: 2 }, 'and what is known in the end counts')
+  t.match((await messages()).items, [{ outcomes: { accepted: 2, unknown: 0 } }])
+})
+
+t.test('N-016 N-018 N-027 N-028 N-029 a message is built step by step, with recipients of every kind', async (t) => {
+  const draft = new MessageBuilder()
+    .subject('Paid')
+    .content('Order {{order}}')
+    .html('<p>Order</p>')
+    .template('order.paid')
+    .locale('zh-CN')
+    .variable('order', 42)
+    .variables({ total: 12.5, big: 10n ** 20n, gift: true, note: null, at: new Date(0) })
+    .variable('order', '43')
+    .secretVariable('code', 482913)
+    .attribute('module', 'mall')
+    .attributes({ orderNo: 43 })
+    .toUser(7, 8)
+    .toEmail('ada@example.com')
+    .toMobile('13800138000')
+    .toWebsocketUser(7)
+    .toWebsocketSession('s-1')
+    .toWebsocketGroup('staff')
+    .toWebsocketGuests()
+    .toSocialOpenid('oXy')
+    .toTopic('news')
+    .draft()
+  t.same(draft, {
+    subject: 'Paid',
+    content: 'Order {{order}}',
+    html: '<p>Order</p>',
+    template: 'order.paid',
+    locale: 'zh-CN',
+    variables: {
+      ...{ order: '43', total: '12.5', big: '100000000000000000000', gift: 'true', note: null },
+      ...{ at: '1970-01-01T00:00:00.000Z', code: '482913' },
+    },
+    secretVariables: ['code'],
+    attributes: { module: 'mall', orderNo: 43 },
+    recipients: [
+      { kind: 'user', userId: 7 },
+      { kind: 'user', userId: 8 },
+      { kind: 'email', address: 'ada@example.com' },
+      { kind: 'mobile', number: '13800138000' },
+      { kind: 'websocket-user', userId: 7 },
+      { kind: 'websocket-session', sessionId: 's-1' },
+      { kind: 'websocket-group', group: 'staff' },
+      { kind: 'websocket-guest' },
+      { kind: 'social-openid', openId: 'oXy' },
+      { kind: 'topic', topic: 'news' },
+    ],
+  })
+})
