@@ -1,7 +1,9 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
+import { renderingKeys } from './rendering.ts'
 
 export const config = {
+  ...renderingKeys,
   'platform.notification.enabled': key.boolean({
     title: { en: 'Notifications', 'zh-CN': '通知' },
     description: { en: 'Off: every send is skipped.', 'zh-CN': '关闭后所有发送都会跳过。' },

@@ -12,4 +12,5 @@ export const refusal = businessFailures('notification', en.notification, {
   'send-log-not-found': '404',
   'send-log-not-failed': '409',
   'send-log-not-restorable': '409',
+  'variables-missing': '400',
 })

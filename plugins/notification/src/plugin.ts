@@ -4,6 +4,7 @@ import { http, metrics, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, verificationCodeSender } from '@plinth/iam'
 import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
+import { templates } from '@plinth/template'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
 import { verdictOn } from './delivery/automatic-retry.ts'
@@ -15,11 +16,11 @@ import { PartDelivery } from './delivery/part-delivery.ts'
 import { entities } from './entities.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
 import { Outgoing, type Renderer } from './facade/outgoing.ts'
+import { previewRoutes } from './facade/preview-route.ts'
 import { sendRoutes } from './facade/send-routes.ts'
 import { notificationSender } from './facade/verification-code-sender.ts'
 import { messages } from './failures.ts'
 import { notificationPreferences } from './inbox/contract.ts'
-import { localized } from './localized-text.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
 import { countSendLog } from './migrations/0003-count-send-log.ts'
@@ -27,6 +28,7 @@ import { indexRetryable } from './migrations/0004-index-retryable.ts'
 import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
 import { createMessage } from './migrations/0006-create-message.ts'
 import { permissions } from './permissions.ts'
+import { Rendering } from './rendering.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { purge, settle } from './send-log/purge-task.ts'
 import { SendRecorder } from './send-log/recorder.ts'
@@ -49,6 +51,7 @@ export default definePlugin({
     identity: optional(identity),
     i18n: optional(i18n),
     site: optional(site),
+    templates: optional(templates),
   },
   provides: [notification],
   extensionPoints: [notificationChannel],
@@ -90,8 +93,14 @@ export default definePlugin({
         retryLater: async (logId, delayMs) => events?.publish(retryDue, { logId }, { delayMs }),
       })
     const { i18n: translator } = services
-    const render: Renderer = async (message, _channel, { texts }) =>
-      translator === undefined || texts === 'as-written' ? message : localized(message, translator)
+    const rendering = new Rendering({
+      ...{ templates: services.templates, translator, log },
+      settings: () => ({
+        validates: config.get('platform.notification.template.validate-before-send'),
+        failsOnMissing: config.get('platform.notification.template.fail-on-missing-variables'),
+      }),
+    })
+    const render: Renderer = (message, channel, traits) => rendering.fill(message, channel, traits)
     const outgoing = new Outgoing({ channels, settings, preferences, render, meter, clock, log })
     const queue = db && new MessageQueue({ db, events, outgoing, redact, clock })
     const facade = new ChannelNotification({ channels, settings, outgoing, recorder, queue })
@@ -113,6 +122,7 @@ export default definePlugin({
     provide(notification, facade)
     contribute(verificationCodeSender, 'notification', notificationSender(facade, translator, services.site))
     http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
+    http?.addRoutes(previewRoutes, { outgoing, rendering })
     if (db && recorder) {
       const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })

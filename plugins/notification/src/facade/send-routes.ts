@@ -12,12 +12,26 @@ import { requireSentAttributes, sentAttributes } from './sent-attributes.ts'
 import { socialFields, socialMessageTypes } from './social-metadata.ts'
 
 /** Channel of an administrator's message that names none (document 2, "Admin send"; decision D.52). */
-const defaultChannel = 'database'
+export const defaultChannel = 'database'
 
 /** With more recipients a message is enqueued where the product can keep it. */
 const mostAtOnce = 1_000
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
+
+/** What a message says, in words of its own or by a template. */
+export const messageTexts = {
+  template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
+  variables: Type.Optional(
+    Type.Record(
+      Type.String({ maxLength: 128 }),
+      Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+    ),
+  ),
+  subject: Type.Optional(Type.String({ maxLength: 500 })),
+  content: Type.Optional(Type.String({ maxLength: 20_000 })),
+  locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
+}
 
 const sendBody = Type.Object({
   channels: Type.Optional(
@@ -32,16 +46,7 @@ const sendBody = Type.Object({
       description: 'Users to reach; duplicates count once',
     }),
   ),
-  template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
-  variables: Type.Optional(
-    Type.Record(
-      Type.String({ maxLength: 128 }),
-      Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
-    ),
-  ),
-  subject: Type.Optional(Type.String({ maxLength: 500 })),
-  content: Type.Optional(Type.String({ maxLength: 20_000 })),
-  locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
+  ...messageTexts,
   attributes: Type.Optional(
     Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
       description:

@@ -1,0 +1,105 @@
+import type { Translator } from '@plinth/i18n'
+import { key, type Logger, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
+import type { RenderedTemplate, Templates } from '@plinth/template'
+import { refusal } from './failures.ts'
+import { localized } from './localized-text.ts'
+
+/** Keys of document 2, "Configuration". */
+export const renderingKeys = {
+  'platform.notification.template.validate-before-send': key.boolean({
+    title: { en: 'Check variables of templates', 'zh-CN': '发送前检查模板变量' },
+    description: {
+      en: 'Variables that a template needs and a message does not have are named in the log before it is sent.',
+      'zh-CN': '发送前检查消息是否缺少模板所需的变量，并将其名称写入日志。',
+    },
+    default: true,
+    reload: 'live',
+  }),
+  'platform.notification.template.fail-on-missing-variables': key.boolean({
+    title: { en: 'Refuse messages with missing variables', 'zh-CN': '缺少变量时拒绝发送' },
+    description: {
+      en: 'A message that does not have all variables of its template is not sent. Needs the check.',
+      'zh-CN': '消息缺少模板所需的变量时不发送；须启用上面的检查。',
+    },
+    default: false,
+    reload: 'live',
+  }),
+}
+
+export interface RenderingParts {
+  /** Absent where the product has no templates: messages are sent as they are given. */
+  readonly templates: Pick<Templates, 'render'> | undefined
+  readonly translator: Pick<Translator, 'negotiate' | 'resolve'> | undefined
+  /** Asked at every message. */
+  readonly settings: () => { readonly validates: boolean; readonly failsOnMissing: boolean }
+  readonly log: Pick<Logger, 'warn'>
+}
+
+/** A message as a channel would get it. */
+export interface Preview {
+  readonly subject: string
+  readonly content: string
+  readonly html: string | null
+  /** What its template needs and it does not have. */
+  readonly missingVariables: readonly string[]
+}
+
+type Traits = Pick<NotificationChannel['traits'], 'texts'>
+
+/** The step of a send that fills in the template of a message (document 2, "Template rules") and translates its texts. */
+export class Rendering {
+  readonly #parts: RenderingParts
+
+  constructor(parts: RenderingParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The message as a channel gets it. Without a template of its code it stays as it is given (N-023).
+   *
+   * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, when
+   *   `platform.notification.template.fail-on-missing-variables` is on, and as `Templates.render` does
+   */
+  async fill(message: NotificationMessage, channel: string, traits: Traits): Promise<NotificationMessage> {
+    const rendered = await this.#render(message, channel)
+    if (rendered !== undefined) this.#check(rendered, message, channel)
+    return this.#shown(message, rendered, traits)
+  }
+
+  /** What `fill` makes of a message, missing variables or not. Sends nothing and logs nothing (decision B35). */
+  async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
+    const rendered = await this.#render(message, channel)
+    const { subject, content, html = null } = this.#shown(message, rendered, traits)
+    return { subject, content, html, missingVariables: rendered?.missingVariables ?? [] }
+  }
+
+  #shown(message: NotificationMessage, rendered: RenderedTemplate | undefined, { texts }: Traits): NotificationMessage {
+    const { translator } = this.#parts
+    const filled = rendered === undefined ? message : withTexts(message, rendered)
+    return translator === undefined || texts === 'as-written' ? filled : localized(filled, translator)
+  }
+
+  async #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> {
+    const { template: code, locale, variables } = message
+    if (code === undefined || code.trim() === '') return undefined
+    return this.#parts.templates?.render({ code, channel, locale, variables })
+  }
+
+  #check({ missingVariables, template }: RenderedTemplate, { id }: NotificationMessage, channel: string): void {
+    const { validates, failsOnMissing } = this.#parts.settings()
+    if (!validates || missingVariables.length === 0) return
+    const { code, version } = template
+    if (failsOnMissing) {
+      const params = { template: code, variables: missingVariables.join(', ') }
+      throw refusal('variables-missing', { params, data: { template: code, channel, missingVariables } })
+    }
+    const about = { messageId: id, channel, template: code, version, missingVariables }
+    this.#parts.log.warn(about, 'a message lacks variables of its template')
+  }
+}
+
+/** An HTML form that the sender gave belongs to the text that the sender gave. */
+function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
+  const { subject, content, html } = rendered
+  return { ...message, subject, content, ...(html === undefined ? {} : { html }) }
+}

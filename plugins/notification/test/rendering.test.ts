@@ -1,0 +1,174 @@
+/** Templates in sends and previews (document 2, "Template rules"). */
+import database from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
+import http, { http as httpRef } from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam, { accounts } from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import notification, { notification as notificationRef } from '@plinth/notification'
+import log from '@plinth/notification-channels/log'
+import memory, { sentNotifications } from '@plinth/notification-channels/memory'
+import template from '@plinth/template'
+import t, { type Test } from 'tap'
+
+const administrator = { username: 'admin', password: 'correct horse battery staple' }
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+const validates = 'platform.notification.template.validate-before-send'
+const failsOnMissing = 'platform.notification.template.fail-on-missing-variables'
+
+async function start(t: Test, set: Record<string, string> = {}) {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const config = {
+    ...db.config,
+    'platform.http.port': 0,
+    'platform.http.response-check': true,
+    'platform.iam.password.hash.memory': '1MiB',
+    'platform.iam.password.hash.passes': 1,
+  }
+  const plugins = [database, http, i18n, iam, template, notification, log, memory]
+  const running = await startForTest(defineProduct({ name: 'letters', plugins, config }), { set })
+  t.teardown(() => running.stop('test ended'))
+  await running.service(accounts).createAdministrator(administrator, origin)
+  const server = running.service(httpRef)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
+  const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
+  const call = async (method: 'GET' | 'POST', url: string, payload?: object) => {
+    const body = payload === undefined ? {} : { payload }
+    return (await server.inject({ method, url: `/api/v1/${url}`, headers, ...body })).json()
+  }
+  const save = async (members: object) => {
+    const { code, message } = await call('POST', 'admin/templates', { channel: 'all', locale: 'en', ...members })
+    if (code !== '200') throw new Error(message)
+  }
+  return {
+    ...{ running, call, save, sent: running.service(sentNotifications), facade: running.service(notificationRef) },
+    send: (message: object) => call('POST', 'notifications/send', { channels: ['memory'], ...message }),
+    preview: (message: object) => call('POST', 'notifications/template-preview', message),
+  }
+}
+
+t.test('a message is what its template makes of it, channel by channel', async (t) => {
+  const { save, facade, sent, send, preview, call } = await start(t)
+  await save({ code: 'welcome', subject: 'Hi {{name}}', content: 'all: {{name}} {{city}}' })
+  const one = async (draft: object, channel = 'memory') => {
+    sent.clear()
+    await facade.sendTo(channel, draft)
+    return sent.messages.at(-1)
+  }
+  const welcome = { template: 'welcome', variables: { name: '<Ada>', city: 'Ulm' }, subject: 'mine', content: 'mine' }
+
+  t.match(
+    await one(welcome),
+    { subject: 'Hi <Ada>', content: 'all: <Ada> Ulm', template: 'welcome', variables: welcome.variables },
+    'N-022 the template for all channels is the fallback',
+  )
+  const html = '<p>{{name}}</p>'
+  await save({
+    code: 'welcome',
+    channel: 'memory',
+    subject: 'S',
+    content: 'memory: {{name}}',
+    html,
+    htmlFormat: 'html',
+  })
+  await save({ code: 'welcome', channel: 'memory', locale: 'zh-CN', subject: 'S', content: '内存：{{name}}' })
+  const own = await one({ ...welcome, html: '<b>mine</b>' })
+  t.match(own, { content: 'memory: <Ada>', html: '<p>&lt;Ada&gt;</p>' }, 'N-021 the own template of the channel wins')
+  const chinese = await one({ ...welcome, locale: 'zh-CN', html: '<b>mine</b>' })
+  t.match(chinese, { content: '内存：<Ada>' }, 'N-020 code, channel and language decide')
+  t.notOk(chinese?.html, 'an HTML form of another text is left out')
+  for (const template of ['', ' ', 'unknown']) {
+    t.match(
+      await one({ ...welcome, template, html: '<b>mine</b>' }),
+      { subject: 'mine', content: 'mine', html: '<b>mine</b>' },
+      `N-023 with the code "${template}" subject and content are as given`,
+    )
+  }
+  t.match(
+    await one({ ...welcome, template: '', content: '{{name}}' }),
+    { content: '{{name}}' },
+    'N-023 and filled in with nothing',
+  )
+
+  await t.test('N-133 the admin send renders like the facade', async (t) => {
+    sent.clear()
+    const { code } = await send({ template: 'welcome', variables: welcome.variables, subject: 'mine', content: 'mine' })
+    t.equal(code, '200')
+    t.match(sent.messages, [{ subject: 'S', content: 'memory: <Ada>' }])
+  })
+
+  await t.test('N-134 the preview renders, sends nothing and logs nothing', async (t) => {
+    const rows = async () => (await call('GET', 'notification-send-logs/summary')).data
+    const before = await rows()
+    sent.clear()
+    const { code, data } = await preview({ ...welcome, channel: 'memory' })
+    t.equal(code, '200')
+    t.same(data, { subject: 'S', content: 'memory: <Ada>', html: '<p>&lt;Ada&gt;</p>', missingVariables: [] })
+    t.match((await preview({ template: 'welcome', channel: 'LOG', variables: { name: 'x' } })).data, {
+      content: 'all: x ',
+      html: null,
+      missingVariables: ['city'],
+    })
+    t.match((await preview({ ...welcome, channel: 'memory', locale: 'zh' })).data, { content: '内存：<Ada>' })
+    t.match((await preview({ subject: 'a', content: '{{b}}', channel: 'log' })).data, {
+      subject: 'a',
+      content: '{{b}}',
+    })
+    t.match(await preview({ ...welcome, channel: 'memori' }), {
+      code: '400',
+      data: { reason: 'notification.channel-unknown' },
+    })
+    t.match(await preview({ channel: 'log' }), { code: '400', data: { reason: 'notification.message-empty' } })
+    t.same(sent.messages, [])
+    t.same(await rows(), before)
+  })
+
+  await t.test('N-024 what is missing does not block, and renders as nothing', async (t) => {
+    sent.clear()
+    t.match(await send({ template: 'welcome', channels: ['memory'], variables: {} }), {
+      code: '200',
+      data: [{ success: true }],
+    })
+    t.match(sent.messages, [{ content: 'memory: ' }])
+  })
+})
+
+t.test('N-025 fail-on-missing-variables blocks the send and names what is missing', async (t) => {
+  const { save, facade, sent, send, preview } = await start(t, { [failsOnMissing]: 'true' })
+  await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} {{due.day}} {{#if note}}{{note}}{{/if}}' })
+  const bill = { template: 'bill', variables: { number: 'A-1' } }
+  t.match(await send(bill), {
+    code: '503',
+    data: {
+      result: { errorCode: 'notification.variables-missing', errorMessage: /amount, due\.day/, outcome: 'rejected' },
+    },
+  })
+  const results = await facade.send(bill, { channels: ['memory', 'log'] })
+  t.match(results, [{ errorCode: 'notification.variables-missing' }, { errorCode: 'notification.variables-missing' }])
+  t.same(sent.messages, [])
+  t.match((await preview({ ...bill, channel: 'memory' })).data, { missingVariables: ['amount', 'due.day'] })
+  await save({ code: 'note', subject: '', content: '{{amount}} {{#if note}}{{note}}{{/if}}' })
+  t.match(await send({ template: 'note', variables: { amount: null } }), { code: '200' }, 'null is a value')
+  t.equal(sent.messages.length, 1)
+})
+
+t.test('N-026 with validate-before-send off nothing is checked', async (t) => {
+  const { save, sent, send } = await start(t, { [failsOnMissing]: 'true', [validates]: 'false' })
+  await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
+  t.match(await send({ template: 'bill' }), { code: '200' })
+  t.match(sent.messages, [{ content: ' EUR' }])
+})
+
+t.test('without the template plugin a message is sent as it is given', async (t) => {
+  const product = defineProduct({
+    name: 'plain',
+    plugins: [notification, memory],
+    config: { 'platform.notification.default-channel': 'memory' },
+  })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  await running.service(notificationRef).send({ template: 'welcome', content: 'as given {{name}}' })
+  t.match(running.service(sentNotifications).messages, [{ content: 'as given {{name}}', template: 'welcome' }])
+})
