@@ -9,6 +9,7 @@ import verificationCodes from '@plinth/iam/verification'
 import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
+import mail from '@plinth/mail'
 import notification from '@plinth/notification'
 import inbox from '@plinth/notification/inbox'
 import notificationRules from '@plinth/notification/rules'
@@ -33,6 +34,7 @@ import social from '@plinth/social'
 import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
+import template from '@plinth/template'
 import bark from '@plinth/webhook-providers/bark'
 import dingtalk from '@plinth/webhook-providers/dingtalk'
 import discord from '@plinth/webhook-providers/discord'
@@ -62,6 +64,7 @@ export default defineProduct({
     iam,
     idempotency,
     install,
+    mail,
     notification,
     inbox,
     notificationRules,
@@ -86,6 +89,7 @@ export default defineProduct({
     storage,
     systemConfig,
     systemConfigAdmin,
+    template,
     verificationCodes,
     ...[
       bark,
