@@ -54,6 +54,13 @@ export interface Identity {
   /** An enabled user with what the roles grant now; `undefined` for others. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
+   * Those of the sessions that still let their users in: not ended, not expired, not idle, and the user is enabled. It is no
+   * use of them. For connections that outlive the request whose token opened them.
+   *
+   * @param sessionIds any number
+   */
+  standingSessions(sessionIds: readonly number[]): Promise<ReadonlySet<number>>
+  /**
    * Refuses when any of the users is outside the principal's data scope or does not exist.
    *
    * @throws BusinessError "403" with reason `iam.out-of-scope`

@@ -1,4 +1,5 @@
 export { requirePrincipal } from './access/access-guard.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
+export { cookieToken } from './sessions/session-cookie.ts'
 export * from './verification/contract.ts'

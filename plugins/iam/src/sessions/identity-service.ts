@@ -29,6 +29,10 @@ export class IdentityService implements Identity {
     return this.#tokens.principalOf(userId)
   }
 
+  standingSessions(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
+    return this.#tokens.standing(sessionIds)
+  }
+
   async assertInScope(principal: Principal, userIds: readonly number[]): Promise<void> {
     const wanted = [...new Set(userIds)]
     const em = this.#db.fork()

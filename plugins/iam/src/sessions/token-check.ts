@@ -10,6 +10,8 @@ import { isTokenShaped, tokenHash } from './access-token.ts'
 
 /** Milliseconds between two records of the use of a token. */
 const seenInterval = 60_000
+/** Sessions that are looked up in one query. */
+const sessionBatch = 500
 
 interface CheckedToken {
   readonly principal: Principal
@@ -77,6 +79,23 @@ export class TokenCheck {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
     return user?.enabled ? this.#principal(user, 0) : undefined
+  }
+
+  /** See `Identity.standingSessions`. */
+  async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const now = this.#clock.now()
+    const alive = { revokedAt: null, expiresAt: { $gt: new Date(now) } }
+    const lastSeenAt = { $gt: new Date(now - this.#settings.idleTimeoutMs()) }
+    const standing = new Set<number>()
+    for (let from = 0; from < sessionIds.length; from += sessionBatch) {
+      const em = this.#db.fork()
+      const ids = sessionIds.slice(from, from + sessionBatch)
+      const tokens = await em.find(Token, { id: { $in: ids }, lastSeenAt, ...alive })
+      const userIds = [...new Set(tokens.map(({ userId }) => userId))]
+      const enabled = new Set((await em.find(User, { id: { $in: userIds }, enabled: true })).map(({ id }) => id))
+      for (const { id, userId } of tokens) if (enabled.has(userId)) standing.add(id)
+    }
+    return standing
   }
 
   async #check(token: string): Promise<Principal> {

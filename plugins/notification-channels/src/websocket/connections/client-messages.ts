@@ -1,0 +1,86 @@
+import { type Clock, type Logger, reasonOf, withinDeadline } from '@plinth/kernel'
+import type { WebsocketGroupGuard } from '../contract.ts'
+import type { ClientSocket } from './client-socket.ts'
+import type { SocketTable } from './socket-table.ts'
+
+/** Milliseconds that a guard has. */
+const guardDeadlineMs = 5_000
+/** Subscriptions of one connection that are being decided at a time. */
+const mostJoining = 8
+
+export const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
+
+export interface ClientMessageParts {
+  readonly table: SocketTable
+  readonly guards: ReadonlyMap<string, WebsocketGroupGuard>
+  readonly publicGroups: () => readonly string[]
+  readonly maxGroups: () => number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/**
+ * Answers what clients say: `{"type":"subscribe","group":"news"}`, `{"type":"unsubscribe","group":"news"}` and
+ * `{"type":"ping"}`. Each gets one answer; what is wrong is answered with `{"type":"error","code":...}` and changes nothing.
+ */
+export class ClientMessages {
+  readonly #parts: ClientMessageParts
+
+  constructor(parts: ClientMessageParts) {
+    this.#parts = parts
+  }
+
+  /** Never throws. */
+  async receive(socket: ClientSocket, text: string): Promise<void> {
+    const message = parsed(text)
+    const { type, group } = message ?? {}
+    if (type === 'ping') return answer(socket, { type: 'pong' })
+    if (type !== 'subscribe' && type !== 'unsubscribe') return refuse(socket, 'message-invalid')
+    if (typeof group !== 'string' || !groupName.test(group)) return refuse(socket, 'group-invalid')
+    if (type === 'unsubscribe') {
+      this.#parts.table.leave(socket, group)
+      return answer(socket, { type: 'unsubscribed', group })
+    }
+    if (!socket.groups.has(group)) {
+      if (socket.groups.size + socket.joining >= this.#parts.maxGroups())
+        return refuse(socket, 'too-many-groups', group)
+      if (socket.joining >= mostJoining) return refuse(socket, 'busy', group)
+      socket.joining += 1
+      const isAllowed = await this.#mayJoin(socket, group)
+      socket.joining -= 1
+      if (!isAllowed) return refuse(socket, 'group-forbidden', group)
+      this.#parts.table.join(socket, group)
+    }
+    answer(socket, { type: 'subscribed', group })
+  }
+
+  async #mayJoin({ caller }: ClientSocket, group: string): Promise<boolean> {
+    const { guards, publicGroups, clock, log } = this.#parts
+    if (publicGroups().includes(group)) return true
+    for (const [name, guard] of guards) {
+      const late = () => new Error(`No answer within ${guardDeadlineMs} ms`)
+      try {
+        if (await withinDeadline(clock, guardDeadlineMs, () => guard.mayJoin(group, caller), late)) return true
+      } catch (error) {
+        log.warn({ guard: name, reason: reasonOf(error) }, 'a guard of groups failed')
+      }
+    }
+    return false
+  }
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function answer(socket: ClientSocket, message: object): void {
+  socket.send(JSON.stringify(message))
+}
+
+const refuse = (socket: ClientSocket, code: string, group?: string) =>
+  answer(socket, { type: 'error', code, ...(group === undefined ? {} : { group }) })

@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Identity } from '@plinth/iam'
+import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { closeCodes } from '../contract.ts'
+import type { ClientSocket } from './client-socket.ts'
+import type { SocketTable } from './socket-table.ts'
+
+/** Connections that are looked after in one turn of the event loop. */
+const step = 250
+
+export interface UpkeepParts {
+  readonly table: SocketTable
+  readonly identity: Pick<Identity, 'standingSessions'>
+  /** Milliseconds. */
+  readonly heartbeatMs: () => number
+  /** Milliseconds. */
+  readonly sessionCheckMs: () => number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Pings all connections, cuts those that do not answer, and closes those whose session has ended. Rests without connections. */
+export class Upkeep {
+  readonly #parts: UpkeepParts
+  readonly #stop = new AbortController()
+  readonly #running = new Set<string>()
+  #couldCheck = true
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts
+  }
+
+  /** To be called when there is a connection. */
+  wake(): void {
+    const { heartbeatMs, sessionCheckMs } = this.#parts
+    void this.#repeat('heartbeat', heartbeatMs, (sockets) => this.#beat(sockets))
+    void this.#repeat('sessions', sessionCheckMs, (sockets) => this.#checkSessions(sockets))
+  }
+
+  stop(): void {
+    this.#stop.abort()
+  }
+
+  async #repeat(
+    name: string,
+    intervalMs: () => number,
+    work: (sockets: readonly ClientSocket[]) => Promise<void>,
+  ): Promise<void> {
+    const { table, clock } = this.#parts
+    const { signal } = this.#stop
+    if (this.#running.has(name)) return
+    this.#running.add(name)
+    while (table.sockets > 0 && !signal.aborted) {
+      await clock.sleep(intervalMs(), signal)
+      if (!signal.aborted) await work(table.all())
+    }
+    this.#running.delete(name)
+  }
+
+  async #beat(sockets: readonly ClientSocket[]): Promise<void> {
+    for (const [index, socket] of sockets.entries()) {
+      if (index > 0 && index % step === 0) await nextTurn()
+      socket.beat()
+    }
+  }
+
+  /** What cannot be checked now stays open until it can: the connection gives no right to change anything. */
+  async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
+    const { identity, log } = this.#parts
+    const known = sockets.filter(({ caller }) => caller.userId !== undefined)
+    for (let from = 0; from < known.length; from += step) {
+      const some = known.slice(from, from + step)
+      try {
+        const standing = await identity.standingSessions(some.map(({ caller }) => Number(caller.sessionId)))
+        for (const socket of some) {
+          if (!standing.has(Number(socket.caller.sessionId))) socket.close(closeCodes.sessionEnded, 'session-ended')
+        }
+        this.#couldCheck = true
+      } catch (error) {
+        if (this.#couldCheck) log.warn({ reason: reasonOf(error) }, 'sessions of open connections cannot be checked')
+        this.#couldCheck = false
+        return
+      }
+    }
+  }
+}

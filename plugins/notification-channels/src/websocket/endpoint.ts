@@ -1,0 +1,138 @@
+import type { HttpReply, HttpRequest, HttpServer } from '@plinth/http'
+import type { Translator } from '@plinth/i18n'
+import type { Identity } from '@plinth/iam'
+import type { Clock, Logger } from '@plinth/kernel'
+import type { RawData, WebSocket } from 'ws'
+import { Admission } from './connections/admission.ts'
+import type { ClientMessages } from './connections/client-messages.ts'
+import { ClientSocket } from './connections/client-socket.ts'
+import { callerOf } from './connections/credentials.ts'
+import type { SocketTable } from './connections/socket-table.ts'
+import type { Upgrades } from './connections/upgrades.ts'
+import type { Upkeep } from './connections/upkeep.ts'
+import type { WebsocketCaller } from './contract.ts'
+import { refusal } from './failures.ts'
+import type { SocketMetrics } from './metrics.ts'
+import type { FanOut } from './pushes/fan-out.ts'
+
+/** Read at every use, so that a live change counts at once. */
+export interface EndpointSettings {
+  readonly enabled: boolean
+  readonly guestsEnabled: boolean
+  readonly maxSockets: number
+  readonly maxSocketsPerUser: number
+  readonly maxSocketsPerAddress: number
+  readonly maxMessageRate: number
+  readonly maxBuffered: number
+}
+
+export interface EndpointParts {
+  readonly settings: EndpointSettings
+  readonly upgrades: Upgrades
+  readonly table: SocketTable
+  readonly messages: ClientMessages
+  readonly upkeep: Upkeep
+  readonly fanOut: FanOut
+  readonly identity: Pick<Identity, 'authenticate'>
+  readonly translator: Pick<Translator, 'negotiate'> | undefined
+  readonly networkOf: HttpServer['networkOf']
+  readonly metrics: SocketMetrics
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+type Handshake = Omit<HttpRequest, 'query'> & {
+  readonly query: { readonly token?: string; readonly locale?: string }
+}
+
+/** Lets clients in, one connection each, and says goodbye to them. */
+export class Endpoint {
+  readonly #parts: EndpointParts
+  readonly #admission: Admission
+  /** Connections by user that are open or about to be. */
+  readonly #byUser = new Map<number, number>()
+  #isGoing = false
+
+  constructor(parts: EndpointParts) {
+    this.#parts = parts
+    this.#admission = new Admission(parts.settings)
+  }
+
+  /** @throws BusinessError as `callerOf`, "400", "429", "503" of `notification-websocket` */
+  async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
+    const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
+    if (!upgrades.has(request)) throw refusal('upgrade-needed')
+    if (this.#isGoing) throw refusal('going')
+    if (!settings.enabled) throw refusal('switched-off')
+    const leave = this.#admission.enter(networkOf(request.clientIp))
+    upgrades.onEnd(request, leave)
+    const { token, locale: wanted } = request.query
+    const locale = wanted === undefined ? request.locale : (translator?.negotiate(wanted) ?? request.locale)
+    const { headers, calledHost } = request
+    const facts = { headers, calledHost, token, locale }
+    const caller = await callerOf(facts, identity, settings.guestsEnabled)
+    this.#enterUser(request, caller)
+    await fanOut.listen()
+    if (this.#isGoing) throw refusal('going')
+    reply.hijack()
+    upgrades.complete(request, (ws) => this.#opened(ws, caller))
+    return reply
+  }
+
+  /** Says goodbye to all and lets nobody in any more. Resolves when all have gone, or were cut because the signal aborted. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { table } = this.#parts
+    this.#isGoing = true
+    this.closeAll('going-away')
+    const cut = () => {
+      for (const socket of table.all()) socket.terminate()
+    }
+    if (signal.aborted) cut()
+    else signal.addEventListener('abort', cut, { once: true })
+    await table.empty()
+    signal.removeEventListener('abort', cut)
+  }
+
+  closeAll(reason: string): void {
+    for (const socket of this.#parts.table.all()) socket.close(1001, reason)
+  }
+
+  /** For what is left after the drain. */
+  cutAll(): void {
+    this.#isGoing = true
+    for (const socket of this.#parts.table.all()) socket.terminate()
+  }
+
+  #enterUser(request: Handshake, { userId }: WebsocketCaller): void {
+    if (userId === undefined) return
+    const open = this.#byUser.get(userId) ?? 0
+    if (open >= this.#parts.settings.maxSocketsPerUser) throw refusal('too-many', { data: { limit: 'user' } })
+    this.#byUser.set(userId, open + 1)
+    this.#parts.upgrades.onEnd(request, () => {
+      const left = (this.#byUser.get(userId) ?? 1) - 1
+      if (left === 0) this.#byUser.delete(userId)
+      else this.#byUser.set(userId, left)
+    })
+  }
+
+  #opened(ws: WebSocket, caller: WebsocketCaller): void {
+    const { settings, table, messages, upkeep, metrics, clock, log } = this.#parts
+    const socket = new ClientSocket(ws, caller, settings, clock)
+    ws.on('error', ({ message }) => log.debug({ reason: message }, 'a client broke the rules of the connection'))
+    ws.on('close', (code) => {
+      table.remove(socket)
+      metrics.closed(code)
+    })
+    ws.on('ping', () => void socket.takesOne())
+    ws.on('message', (data: RawData, isBinary: boolean) => {
+      if (!socket.isOpen || !socket.takesOne()) return
+      if (isBinary) socket.close(1003, 'text-only')
+      else void messages.receive(socket, String(data))
+    })
+    table.add(socket)
+    upkeep.wake()
+    const { sessionId, userId = null, locale } = caller
+    socket.send(JSON.stringify({ type: 'connected', userId, sessionId, locale }))
+    if (this.#isGoing) socket.close(1001, 'going-away')
+  }
+}

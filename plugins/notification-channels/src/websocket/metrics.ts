@@ -1,0 +1,44 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { closeCodes, type Presence } from './contract.ts'
+
+export interface SocketMetrics {
+  /** An event was handed to so many connections. */
+  handed(sockets: number): void
+  /** A push was given up because too many waited. */
+  dropped(): void
+  closed(code: number): void
+}
+
+/** Codes that are counted by themselves; clients may send others. */
+const knownCodes: readonly number[] = [1000, 1001, 1003, 1005, 1006, 1007, 1009, ...Object.values(closeCodes)]
+
+const prefix = 'platform_notification_websocket'
+
+/** Connections of this instance, and what goes through them. */
+export function socketMetrics(registry: Registry | undefined, presence: Presence): SocketMetrics {
+  if (registry === undefined) return { handed() {}, dropped() {}, closed() {} }
+  const registers = [registry]
+  new Gauge({
+    name: `${prefix}_sockets`,
+    help: 'Open WebSocket connections by caller',
+    labelNames: ['caller'],
+    registers,
+    collect() {
+      this.set({ caller: 'guest' }, presence.guests)
+      this.set({ caller: 'user' }, presence.sockets - presence.guests)
+    },
+  })
+  const events = new Counter({ name: `${prefix}_events_total`, help: 'Events handed to connections', registers })
+  const dropped = new Counter({ name: `${prefix}_dropped_total`, help: 'Pushes that were given up', registers })
+  const closed = new Counter({
+    name: `${prefix}_closed_total`,
+    help: 'Connections that ended, by close code',
+    labelNames: ['code'],
+    registers,
+  })
+  return {
+    handed: (sockets) => events.inc(sockets),
+    dropped: () => dropped.inc(),
+    closed: (code) => closed.inc({ code: knownCodes.includes(code) ? String(code) : 'other' }),
+  }
+}

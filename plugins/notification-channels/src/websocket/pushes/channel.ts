@@ -1,0 +1,161 @@
+import {
+  type Clock,
+  type DeliveryOutcome,
+  type Logger,
+  type NotificationChannel,
+  type NotificationMessage,
+  reasonOf,
+  redact,
+  type SendContext,
+  secretsOf,
+} from '@plinth/kernel'
+import { categoryOf, jumpTargetOf } from '@plinth/notification/inbox'
+import type { Targets } from '../connections/socket-table.ts'
+import type { Deliverer } from './deliverer.ts'
+import type { FanOut } from './fan-out.ts'
+import type { CreatedPush } from './push.ts'
+
+const longestSubject = 500
+const longestContent = 65_536
+/** Characters of JSON. */
+const largestVariables = 16_384
+
+export interface ChannelParts {
+  readonly deliverer: Deliverer
+  readonly fanOut: FanOut
+  /** Whether what is said to other instances is kept in a table for a while. */
+  readonly isStoredOnTheWay: boolean
+  readonly enabled: () => boolean
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Logger
+}
+
+/**
+ * Channel `websocket`. A push makes news faster and is never the history (document 2, "Boundaries"): it is `accepted` when it
+ * was handed to connections here or published to the other instances, also when nobody is online.
+ */
+export class WebsocketChannel implements NotificationChannel {
+  readonly displayName = { en: 'Realtime push', 'zh-CN': '实时推送' }
+  readonly recipientKinds = [
+    'user',
+    'websocket-user',
+    'websocket-session',
+    'websocket-group',
+    'websocket-guest',
+  ] as const
+  readonly traits = { idempotent: false }
+  readonly #parts: ChannelParts
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts
+  }
+
+  enabled(): boolean {
+    return this.#parts.enabled()
+  }
+
+  async send(message: NotificationMessage, { signal, idempotencyKey }: SendContext): Promise<DeliveryOutcome> {
+    if (signal.aborted) return deferred
+    const fault = this.#faultOf(message)
+    if (fault !== undefined) return { outcome: 'rejected', ...fault }
+    const push = pushOf(message, idempotencyKey, this.#parts.clock.now())
+    const { deliverer, fanOut } = this.#parts
+    let hasBegun = false
+    const onBegin = () => {
+      hasBegun = true
+    }
+    let handed = 0
+    try {
+      handed = await deliverer.deliver(push, { signal, onBegin })
+      if (signal.aborted && handed === 0) return deferred
+    } catch (error) {
+      this.#warn(message, error, 'not pushed to the connections of this instance')
+      return hasBegun ? unknown : deferred
+    }
+    try {
+      await untilAborted(fanOut.publish(push), signal)
+    } catch (error) {
+      this.#warn(message, error, 'not pushed to other instances')
+      if (handed === 0) return unknown
+    }
+    const providerMessage = `Handed to ${handed} connections of this instance`
+    return { outcome: 'accepted', messageId: idempotencyKey, providerMessage }
+  }
+
+  #faultOf(message: NotificationMessage) {
+    const { subject, content } = message
+    const fault = (errorCode: string, errorMessage: string) => ({ errorCode, errorMessage })
+    if (!hasTargets(targetsOf(message)))
+      return fault('recipient-missing', 'The message is for nobody who can be online')
+    if (subject.length > longestSubject)
+      return fault('subject-too-long', `The subject has more than ${longestSubject} characters`)
+    if (content.length > longestContent)
+      return fault('content-too-long', `The content has more than ${longestContent} characters`)
+    if (JSON.stringify(openVariables(message)).length > largestVariables)
+      return fault('variables-too-large', `The variables have more than ${largestVariables} characters`)
+    const holdsSecret = secretsOf(message).some((secret) => subject.includes(secret) || content.includes(secret))
+    if (holdsSecret && this.#parts.isStoredOnTheWay)
+      return fault('secret-needs-redis', 'A text with a secret goes to other instances through Redis only')
+    return undefined
+  }
+
+  #warn(message: NotificationMessage, error: unknown, text: string): void {
+    const reason = redact(reasonOf(error), secretsOf(message))
+    this.#parts.log.warn({ messageId: message.id, reason }, text)
+  }
+}
+
+const deferred = { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' } as const
+const unknown = {
+  outcome: 'unknown',
+  errorCode: 'instances-unreachable',
+  errorMessage: 'Whether other instances have it is not known',
+} as const
+
+function targetsOf({ recipients }: NotificationMessage) {
+  return {
+    userIds: recipients.flatMap((one) => (one.kind === 'user' || one.kind === 'websocket-user' ? [one.userId] : [])),
+    sessionIds: recipients.flatMap((one) => (one.kind === 'websocket-session' ? [one.sessionId] : [])),
+    groups: recipients.flatMap((one) => (one.kind === 'websocket-group' ? [one.group] : [])),
+    guests: recipients.some(({ kind }) => kind === 'websocket-guest'),
+  }
+}
+
+const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Targets>) =>
+  guests || userIds.length + sessionIds.length + groups.length > 0
+
+/** Values for texts that are keys of the catalogue; secret ones stay here. */
+function openVariables({ variables, secretVariables = [] }: NotificationMessage): Record<string, string | number> {
+  const open = Object.entries(variables).filter(([name, value]) => value !== null && !secretVariables.includes(name))
+  return Object.fromEntries(open.map(([name, value]) => [name, typeof value === 'number' ? value : String(value)]))
+}
+
+function pushOf(message: NotificationMessage, messageId: string, nowMs: number): CreatedPush {
+  const { subject, content, attributes } = message
+  const jump = jumpTargetOf(attributes)
+  return {
+    event: 'notification.created',
+    targets: targetsOf(message),
+    categories: [categoryOf(jump.module)],
+    items: [],
+    content: {
+      ...{ messageId, subject, content, variables: openVariables(message), ...jump },
+      ...{ attachments: [], createdAt: new Date(nowMs).toISOString() },
+    },
+  }
+}
+
+/** Throws the reason of the signal when that aborts first. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const settled = new AbortController()
+  const aborted = new Promise<never>((_, reject) => {
+    const give = () => reject(signal.reason)
+    if (signal.aborted) give()
+    else signal.addEventListener('abort', give, { signal: settled.signal })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    settled.abort()
+  }
+}

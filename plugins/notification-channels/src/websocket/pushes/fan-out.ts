@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { type Logger, reasonOf } from '@plinth/kernel'
+import type { SharedStore } from '@plinth/shared-store'
+import type { ClientSocket } from '../connections/client-socket.ts'
+import type { Deliverer } from './deliverer.ts'
+import type { Push } from './push.ts'
+
+const channel = 'notification.websocket'
+/** Characters of a message between instances; a content of 65,536 with 1,000 recipients is below it. */
+const largestMessage = 1_048_576
+
+export interface FanOutParts {
+  readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
+  readonly deliverer: Deliverer
+  readonly sockets: () => readonly ClientSocket[]
+  readonly log: Logger
+}
+
+interface Travelling {
+  readonly from: string
+  readonly push: Push
+}
+
+/** Carries pushes to the other instances: one message for each, however many recipients it has. */
+export class FanOut {
+  readonly #parts: FanOutParts
+  readonly #id = randomUUID()
+  #listening: Promise<() => Promise<void>> | undefined
+  #couldPublish = true
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts
+  }
+
+  /** Hears what other instances push, from the first connection on: without one there is nobody to tell. */
+  async listen(): Promise<void> {
+    const { store, log } = this.#parts
+    if (store === undefined) return
+    this.#listening ??= store.subscribe(
+      channel,
+      (text) => this.#hear(text),
+      () => this.#sayGap(),
+    )
+    try {
+      await this.#listening
+    } catch (error) {
+      // The next connection tries again; until then this instance pushes what it sends itself.
+      this.#listening = undefined
+      log.warn({ reason: reasonOf(error) }, 'pushes of other instances are not heard')
+    }
+  }
+
+  /** Throws what the shared store throws. */
+  async publish(push: Push): Promise<void> {
+    const message = JSON.stringify({ from: this.#id, push } satisfies Travelling)
+    if (message.length > largestMessage) throw new RangeError(`A push of ${message.length} characters is too large`)
+    await this.#parts.store?.publish(channel, message)
+  }
+
+  /** To the own connections, then to the other instances; a failure is a line of the log, once per change of state. */
+  async sendQuietly(push: Push): Promise<void> {
+    const { deliverer, log } = this.#parts
+    await deliverer.deliverQuietly(push)
+    try {
+      await this.publish(push)
+      this.#couldPublish = true
+    } catch (error) {
+      if (this.#couldPublish) log.warn({ reason: reasonOf(error) }, 'pushes do not reach other instances')
+      this.#couldPublish = false
+    }
+  }
+
+  async stop(): Promise<void> {
+    const leave = await this.#listening?.catch(() => undefined)
+    await leave?.().catch(() => undefined)
+  }
+
+  #hear(text: string): void {
+    const { from, push } = JSON.parse(text) as Travelling
+    if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
+  }
+
+  /** Whoever follows the inbox by events reads it again. */
+  #sayGap(): void {
+    const text = JSON.stringify({ type: 'gap' })
+    for (const socket of this.#parts.sockets()) socket.send(text)
+  }
+}

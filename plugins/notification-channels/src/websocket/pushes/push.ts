@@ -1,0 +1,25 @@
+import type { Category, InboxContent } from '@plinth/notification/inbox'
+import type { Targets } from '../connections/socket-table.ts'
+
+interface PushFacts {
+  readonly targets: Targets
+  /** A user who wants none of these categories gets nothing. */
+  readonly categories: readonly Category[]
+}
+
+/** A new notification; each client sees it in its language. */
+export interface CreatedPush extends PushFacts {
+  readonly event: 'notification.created'
+  readonly content: InboxContent
+  /** Items of inboxes by user. What was sent to this channel alone is none. */
+  readonly items: readonly (readonly [userId: number, itemId: number])[]
+}
+
+/** Items were read on another device: the data of one event each. */
+export interface ReadPush extends PushFacts {
+  readonly event: 'notification.read'
+  readonly data: readonly object[]
+}
+
+/** What goes to clients, as it travels between instances: JSON. */
+export type Push = CreatedPush | ReadPush

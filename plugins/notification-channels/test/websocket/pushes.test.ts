@@ -1,0 +1,90 @@
+/** What users see at once while a page of theirs is open. */
+import { createDatabase } from '@plinth/database/testing'
+import t from 'tap'
+import { startWebsocket } from '../fixtures/websocket-product.ts'
+
+t.test('news reaches who is online', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const { user, connect, inbox, facade, settled, presence } = await startWebsocket(t, at)
+  const [ada, bob] = [await user('ada'), await user('bob')]
+  const page = await connect({ token: ada.token, headers: { 'accept-language': 'zh-CN' } })
+  const phone = await connect({ token: ada.token, query: '?locale=en' })
+  const other = await connect({ token: bob.token })
+  const order = {
+    ...{ messageId: 'm1', subject: 'Your order', content: 'messages.shop.paid', variables: { orderNo: 'A7' } },
+    attributes: { module: 'mall', event: 'order.status-changed', orderNo: 'A7' },
+  }
+
+  await t.test('[N-007 N-093 N-171] an item of the inbox is pushed with its jump fields, in the language of each', async (t) => {
+    await inbox.add({ ...order, userIds: [ada.id] })
+    await settled()
+    const [shown, onPhone] = [await page.next(), await phone.next()]
+    const [item] = (await ada.call('GET', 'notifications/inbox')).data.items
+    const { displayContent, displaySubject, ...stored } = item
+    t.match(shown, { event: 'notification.created', data: stored })
+    t.match(shown.data, {
+      ...{ id: item.id, unread: true, readAt: null, module: 'mall', event: 'order.status-changed' },
+      ...{ targetType: 'order', targetId: 'A7', targetRoute: '/mall/orders/A7', displayContent: '订单 A7 已支付' },
+    })
+    t.match(onPhone, { event: 'notification.created', data: { id: item.id, displayContent: 'Order A7 is paid' } })
+    await other.settled()
+    t.same(other.received.slice(1), [], 'nobody else')
+  })
+
+  await t.test('[N-093 N-171] what is read on one device is read on the others', async (t) => {
+    const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
+    await ada.call('PUT', `notifications/inbox/${id}/read`)
+    await settled()
+    const read = { event: 'notification.read', data: { id, unread: false, targetRoute: '/mall/orders/A7' } }
+    t.match(await page.next(), read)
+    t.match(await phone.next(), read)
+    await inbox.add({ messageId: 'm2', subject: 's', content: 'c', userIds: [ada.id] })
+    await settled()
+    await page.next()
+    await ada.call('PUT', 'notifications/inbox/read-all')
+    await settled()
+    t.match(await page.next(), { event: 'notification.read', data: { all: true, readAt: /Z$/ } })
+  })
+
+  await t.test('[N-015] a push is no history: nobody online is no failure, and the inbox has it', async (t) => {
+    const eve = await user('eve')
+    const draft = { subject: 'Hi', content: 'there', recipients: [{ kind: 'user', userId: eve.id } as const] }
+    const results = await facade.send(draft, { channels: ['websocket', 'database'] })
+    t.match(results, [
+      { channel: 'websocket', outcome: 'accepted' },
+      { channel: 'database', outcome: 'accepted' },
+    ])
+    t.equal((await eve.call('GET', 'notifications/inbox')).data.total, 1)
+    const late = await connect({ token: eve.token })
+    await late.settled()
+    t.same(late.received.slice(1), [], 'what was pushed before is not pushed again')
+  })
+
+  await t.test('[N-108] with websocketEnabled off nothing is pushed, and the inbox is written', async (t) => {
+    await other.settled()
+    const before = other.received.length
+    await bob.call('PUT', 'notifications/preferences', { websocketEnabled: false })
+    await inbox.add({ ...order, messageId: 'm3', userIds: [bob.id] })
+    await settled()
+    for (const recipient of [
+      { kind: 'user', userId: bob.id },
+      { kind: 'websocket-user', userId: bob.id },
+      { kind: 'websocket-session', sessionId: other.hello.sessionId },
+    ] as const) {
+      await facade.send({ subject: 's', content: 'c', recipients: [recipient] }, { channels: ['websocket'] })
+    }
+    await other.settled()
+    t.equal(other.received.length, before)
+    t.equal((await bob.call('GET', 'notifications/inbox')).data.total, 1)
+    await bob.call('PUT', 'notifications/preferences', { websocketEnabled: true, mallEnabled: false })
+    await facade.send(
+      { subject: 's', content: 'c', attributes: { module: 'mall' }, recipients: [{ kind: 'websocket-user', userId: bob.id }] },
+      { channels: ['websocket'] },
+    )
+    await other.settled()
+    t.equal(other.received.length, before, 'nor what is of a category that is off')
+  })
+  t.match(presence, { sockets: 4, guests: 0, users: 3 })
+  t.equal(presence.ofUser(ada.id), 2)
+})
