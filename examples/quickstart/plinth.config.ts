@@ -19,6 +19,7 @@ import memoryChannel from '@plinth/notification-channels/memory'
 import smsChannel from '@plinth/notification-channels/sms'
 import socialChannel from '@plinth/notification-channels/social'
 import webhookChannel from '@plinth/notification-channels/webhook'
+import websocketChannel from '@plinth/notification-channels/websocket'
 import openPlatform from '@plinth/open-platform'
 import outgoingHttp from '@plinth/outgoing-http'
 import quickstartCleanup from '@plinth/quickstart-cleanup'
@@ -74,6 +75,7 @@ export default defineProduct({
     smsChannel,
     socialChannel,
     webhookChannel,
+    websocketChannel,
     openPlatform,
     outgoingHttp,
     quickstartCleanup,

@@ -73,7 +73,11 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
     { protocols: ['bearer'] },
     { query: '?token=' },
   ]) {
-    t.equal(await refusedBy(product, options), 'iam.token-invalid', `a credential that is wrong makes no guest: ${Object.keys(options)}`)
+    t.equal(
+      await refusedBy(product, options),
+      'iam.token-invalid',
+      `a credential that is wrong makes no guest: ${Object.keys(options)}`,
+    )
   }
   t.equal(await refusedBy(product, { query: `?token=${planted.repeat(20)}` }), 'http.invalid-input')
   const log = JSON.stringify(lines)
@@ -174,7 +178,12 @@ t.test('what is no handshake of this endpoint stays a request, and no connection
   t.match(await ask(['GET /api/v1/ws HTTP/1.1', ...upgrade, 'Host: y', nonce]), /host-ambiguous/)
   const old = ['GET /health/live HTTP/1.1', 'Host: x', 'Upgrade: websocket', 'Connection: Upgrade, close', nonce]
   t.match(await ask(old), /^HTTP\/1\.1 200 /)
-  const h2c = ['POST /api/v1/auth/login HTTP/1.1', 'Host: x', 'Connection: Upgrade, HTTP2-Settings, close', 'Upgrade: h2c']
+  const h2c = [
+    'POST /api/v1/auth/login HTTP/1.1',
+    'Host: x',
+    'Connection: Upgrade, HTTP2-Settings, close',
+    'Upgrade: h2c',
+  ]
   const body = JSON.stringify({ username: 'ada', password })
   const typed = ['HTTP2-Settings: AAMAAABk', 'Content-Type: application/json', `Content-Length: ${body.length}`]
   t.match(await ask([...h2c, ...typed], body), /"code":"401"|"code":"4\d\d"/, 'its body is read')
@@ -185,7 +194,10 @@ t.test('a handshake that breaks RFC 6455 is refused, and its place given back', 
   const product = await start(t, { [`${key}.max-sockets`]: 1 })
   const ada = await product.user('ada')
   const port = Number(new URL(product.url).port)
-  for (const lines of [['Sec-WebSocket-Version: 12', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='], ['Sec-WebSocket-Version: 13']]) {
+  for (const lines of [
+    ['Sec-WebSocket-Version: 12', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='],
+    ['Sec-WebSocket-Version: 13'],
+  ]) {
     const socket = connectSocket(port, '127.0.0.1')
     let text = ''
     socket.on('data', (chunk) => {

@@ -16,21 +16,24 @@ t.test('news reaches who is online', async (t) => {
     attributes: { module: 'mall', event: 'order.status-changed', orderNo: 'A7' },
   }
 
-  await t.test('[N-007 N-093 N-171] an item of the inbox is pushed with its jump fields, in the language of each', async (t) => {
-    await inbox.add({ ...order, userIds: [ada.id] })
-    await settled()
-    const [shown, onPhone] = [await page.next(), await phone.next()]
-    const [item] = (await ada.call('GET', 'notifications/inbox')).data.items
-    const { displayContent, displaySubject, ...stored } = item
-    t.match(shown, { event: 'notification.created', data: stored })
-    t.match(shown.data, {
-      ...{ id: item.id, unread: true, readAt: null, module: 'mall', event: 'order.status-changed' },
-      ...{ targetType: 'order', targetId: 'A7', targetRoute: '/mall/orders/A7', displayContent: '订单 A7 已支付' },
-    })
-    t.match(onPhone, { event: 'notification.created', data: { id: item.id, displayContent: 'Order A7 is paid' } })
-    await other.settled()
-    t.same(other.received.slice(1), [], 'nobody else')
-  })
+  await t.test(
+    '[N-007 N-093 N-171] an item of the inbox is pushed with its jump fields, in the language of each',
+    async (t) => {
+      await inbox.add({ ...order, userIds: [ada.id] })
+      await settled()
+      const [shown, onPhone] = [await page.next(), await phone.next()]
+      const [item] = (await ada.call('GET', 'notifications/inbox')).data.items
+      const { displayContent, displaySubject, ...stored } = item
+      t.match(shown, { event: 'notification.created', data: stored })
+      t.match(shown.data, {
+        ...{ id: item.id, unread: true, readAt: null, module: 'mall', event: 'order.status-changed' },
+        ...{ targetType: 'order', targetId: 'A7', targetRoute: '/mall/orders/A7', displayContent: '订单 A7 已支付' },
+      })
+      t.match(onPhone, { event: 'notification.created', data: { id: item.id, displayContent: 'Order A7 is paid' } })
+      await other.settled()
+      t.same(other.received.slice(1), [], 'nobody else')
+    },
+  )
 
   await t.test('[N-093 N-171] what is read on one device is read on the others', async (t) => {
     const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
@@ -79,7 +82,12 @@ t.test('news reaches who is online', async (t) => {
     t.equal((await bob.call('GET', 'notifications/inbox')).data.total, 1)
     await bob.call('PUT', 'notifications/preferences', { websocketEnabled: true, mallEnabled: false })
     await facade.send(
-      { subject: 's', content: 'c', attributes: { module: 'mall' }, recipients: [{ kind: 'websocket-user', userId: bob.id }] },
+      {
+        subject: 's',
+        content: 'c',
+        attributes: { module: 'mall' },
+        recipients: [{ kind: 'websocket-user', userId: bob.id }],
+      },
       { channels: ['websocket'] },
     )
     await other.settled()
