@@ -137,7 +137,7 @@ function pushOf(message: NotificationMessage, messageId: string, nowMs: number):
     event: 'notification.created',
     targets: targetsOf(message),
     categories: [categoryOf(jump.module)],
-    items: [],
+    itemIds: [],
     content: {
       ...{ messageId, subject, content, variables: openVariables(message), ...jump },
       ...{ attachments: [], createdAt: new Date(nowMs).toISOString() },

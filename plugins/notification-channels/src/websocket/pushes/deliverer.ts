@@ -105,11 +105,12 @@ export class Deliverer {
   }
 
   /** One text per language, with the id of the item set in. */
-  async #createdTexts({ content, items }: CreatedPush, sockets: readonly ClientSocket[]) {
+  async #createdTexts({ content, targets, itemIds }: CreatedPush, sockets: readonly ClientSocket[]) {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()
     for (const locale of locales) views.set(locale, JSON.stringify(await this.#parts.present(content, locale)).slice(1))
-    const itemOf = new Map(items)
+    const { userIds = [] } = targets
+    const itemOf = new Map(itemIds.map((itemId, index) => [userIds[index], itemId]))
     const text = (id: number | null, locale: string) =>
       `{"event":"notification.created","data":{"id":${id},"unread":true,"readAt":null,${views.get(locale)}}`
     const shared = new Map([...locales].map((locale) => [locale, Buffer.from(text(null, locale))]))

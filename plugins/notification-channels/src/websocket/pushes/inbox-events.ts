@@ -6,14 +6,10 @@ import type { FanOut } from './fan-out.ts'
 export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
-    const { content, recipients } = payload
-    await fanOut.sendQuietly({
-      event: 'notification.created',
-      targets: { userIds: recipients.map(({ userId }) => userId) },
-      categories: [categoryOf(content.module)],
-      content,
-      items: recipients.map(({ userId, itemId }) => [userId, itemId] as const),
-    })
+    const { content, userIds, itemIds } = payload
+    const categories = [categoryOf(content.module)]
+    const event = 'notification.created'
+    await fanOut.sendQuietly({ event, targets: { userIds }, categories, content, itemIds })
   })
   events.on(notificationRead, 'notification-channels.websocket.read', async ({ payload }) => {
     if (!enabled()) return

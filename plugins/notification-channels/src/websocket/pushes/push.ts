@@ -11,8 +11,8 @@ interface PushFacts {
 export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
-  /** Items of inboxes by user. What was sent to this channel alone is none. */
-  readonly items: readonly (readonly [userId: number, itemId: number])[]
+  /** Items of inboxes, each beside its user among the targets; none for what was sent to this channel alone. */
+  readonly itemIds: readonly number[]
 }
 
 /** Items were read on another device: the data of one event each. */
