@@ -1,5 +1,6 @@
 import databasePlugin from '@plinth/database'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defineProduct, kernel, quickstartCleanup } from '@plinth/kernel'
@@ -10,12 +11,13 @@ import forumPlugin, { forum } from './plugin.ts'
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+const ada = { userId: 7, name: 'ada' }
 const path = '/api/v1/admin/install/quickstart-cleanups/forum'
 
 async function startForum(t: Test, db: TestDatabase) {
   const product = defineProduct({
     name: 'community',
-    plugins: [databasePlugin, httpPlugin, iamPlugin, cleanupPlugin, forumPlugin],
+    plugins: [databasePlugin, eventsPlugin, httpPlugin, iamPlugin, cleanupPlugin, forumPlugin],
     config: {
       ...db.config,
       'platform.http.port': 0,
@@ -49,7 +51,7 @@ async function startForum(t: Test, db: TestDatabase) {
 onEachDatabase(t, 'I-173 I-176 I-180 demo data comes and goes, real data stays', async (t: Test, db) => {
   const { boards, demoTitles, preview, clean } = await startForum(t, db)
   const real = await boards.createBoard('Garden')
-  await boards.post(real, 'ada', 'Tomatoes in November')
+  await boards.post(real, ada, 'Tomatoes in November')
   t.match(await preview(), { moduleName: 'Forum', state: 'clean', executable: false })
 
   t.equal(await boards.seedDemo(), 2)
@@ -79,7 +81,7 @@ onEachDatabase(t, 'I-177 posts of users on a demo board block the removal', asyn
   const { boards, demoTitles, preview, clean } = await startForum(t, db)
   await boards.seedDemo()
   const [first] = await boards.boards()
-  await boards.post(first?.id ?? 0, 'ada', 'Thank you for the rules')
+  await boards.post(first?.id ?? 0, ada, 'Thank you for the rules')
   t.match(await preview(), { state: 'blocked', executable: false, blockers: [{ code: 'real-posts', count: 1 }] })
   t.match(await clean(), { outcome: 'blocked', executed: false, targetCount: 7, message: /nothing was removed/ })
   t.same(await demoTitles(), [
@@ -105,7 +107,11 @@ onEachDatabase(
 )
 
 onEachDatabase(t, 'I-004 the module works without the plugin that removes demo data', async (t: Test, db) => {
-  const product = defineProduct({ name: 'plain', plugins: [databasePlugin, forumPlugin], config: db.config })
+  const product = defineProduct({
+    name: 'plain',
+    plugins: [databasePlugin, eventsPlugin, forumPlugin],
+    config: db.config,
+  })
   const running = await startForTest(product)
   t.teardown(() => running.stop('test ended'))
   t.equal(await running.service(forum).seedDemo(), 2)

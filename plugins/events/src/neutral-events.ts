@@ -127,7 +127,7 @@ export const contentRejected = event(
   Type.Object({ contentId: id, title, authorId: userId, reason }),
 )
 /** Somebody followed a short link that shows a warning. */
-export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, code: number, reason }))
+export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, linkCode: number, reason }))
 /** A live code showed its fallback, because nothing else was left. */
 export const liveCodeFallbackUsed = event('live-code.fallback-used', Type.Object({ liveCodeId: id, name: title }))
 

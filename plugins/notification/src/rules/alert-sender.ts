@@ -1,6 +1,6 @@
 import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
-import type { EnqueueOptions, MessageDraft } from '../contract.ts'
+import type { Notification } from '../contract.ts'
 
 /** A due alert on its way (document 2, "Notification rule"): what the rule decided, with the data scope under which it is sent. */
 export interface AlertCommand {
@@ -14,6 +14,8 @@ export interface AlertCommand {
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
   readonly scope: Principal
+  /** Sent in quiet hours too: whoever was told before has not acted. */
+  readonly isEscalated: boolean
 }
 
 /**
@@ -33,8 +35,7 @@ export const ruleScope: Principal = {
 }
 
 export interface SenderParts {
-  /** The facade's. */
-  readonly enqueue: (draft: MessageDraft, options: EnqueueOptions) => Promise<unknown>
+  readonly notification: Pick<Notification, 'enqueue'>
   readonly identity: Pick<Identity, 'assertInScope' | 'isInScope'>
   readonly log: Logger
 }
@@ -53,13 +54,14 @@ export class AlertSender {
    * @returns false when nobody is left
    */
   async send(command: AlertCommand): Promise<boolean> {
-    const { code, dedupeKey, channels, subject, content, locale, variables, attributes } = command
+    const { code, dedupeKey, channels, subject, content, locale, variables, attributes, isEscalated } = command
     const userIds = await this.#inScope(command)
     if (userIds.length === 0) return false
     const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
     const about = { ...attributes, dedupeKey, ruleCode: code }
     const draft = { subject, content, variables, recipients, attributes: about }
-    await this.#parts.enqueue(locale === undefined ? draft : { ...draft, locale }, { channels })
+    const options = { channels, priority: isEscalated ? ('critical' as const) : ('normal' as const) }
+    await this.#parts.notification.enqueue(locale === undefined ? draft : { ...draft, locale }, options)
     return true
   }
 

@@ -46,10 +46,7 @@ export default definePlugin({
     const events = new RaisedEvents({
       ...{ db, rules: cache, notification, log },
       states: new AlertStates(db, clock),
-      sender: new AlertSender({
-        ...{ identity, log },
-        enqueue: async (draft, options) => db.afterCommit(async () => void (await notification.send(draft, options))),
-      }),
+      sender: new AlertSender({ notification, identity, log }),
       quietMs: () => config.get('platform.notification.rules.quiet-period'),
       count: (outcome) => judged?.count(outcome),
     })

@@ -90,6 +90,7 @@ export class RaisedEvents implements NotificationRules {
       variables: { code: rule.code, count: event.count, occurredAt, ...raised.variables },
       attributes: { module: categoryOf(rule.code), event: rule.code, ...raised.attributes },
       scope: ruleScope,
+      isEscalated: decision.outcome === 'escalated',
     })
     if (!isSent) return refused('no-recipients', dedupeKey)
     await states.remember(stateKey, stateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)

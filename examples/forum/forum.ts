@@ -1,0 +1,163 @@
+import { type Database, insertMissing } from '@plinth/database'
+import {
+  type EventRef,
+  type Events,
+  forumReplyCreated,
+  forumReplyLiked,
+  forumReportStatusChanged,
+  forumTopicFavorited,
+  forumTopicLiked,
+} from '@plinth/events'
+import { BusinessError, columnText, service } from '@plinth/kernel'
+import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
+
+/** Who does something. */
+export interface Member {
+  readonly userId: number
+  readonly name: string
+}
+
+interface Topic {
+  readonly topicId: number
+  readonly topicTitle: string
+  readonly topicAuthorId: number
+}
+
+const longestPreview = 200
+const demo = {
+  Announcements: ['Welcome to the forum', 'House rules'],
+  Questions: ['How do I follow a board?', 'Where do I change my name?', 'Can I write in Chinese?'],
+}
+
+/**
+ * Boards with topics, which users can follow, answer, like, keep and report. What happens is published in the transaction in which it
+ * happens; who is told of it is no concern of the forum.
+ */
+export class Forum {
+  readonly #db: Database
+  readonly #events: Events
+
+  constructor(db: Database, events: Events) {
+    this.#db = db
+    this.#events = events
+  }
+
+  createBoard(name: string): Promise<number> {
+    return this.#db.fork().insert(Board, { id: this.#db.newId(), name, demo: false })
+  }
+
+  post(boardId: number, { userId: authorId, name: author }: Member, title: string): Promise<number> {
+    return this.#db.fork().insert(Post, { id: this.#db.newId(), boardId, author, authorId, title, demo: false })
+  }
+
+  subscribe(boardId: number, subscriber: string): Promise<number> {
+    return this.#db.fork().insert(Subscription, { id: this.#db.newId(), boardId, subscriber })
+  }
+
+  reply(topicId: number, { userId, name: userName }: Member, body: string): Promise<number> {
+    return this.#db.transactional(async (em) => {
+      const topic = await this.#topic(topicId)
+      const replyId = await em.insert(Reply, { id: this.#db.newId(), topicId, authorId: userId, body })
+      const preview = columnText(body, longestPreview)
+      await this.#publish(forumReplyCreated, { ...topic, replyId, preview, userId, userName }, topicId)
+      return replyId
+    })
+  }
+
+  /** Liking twice is liking once. */
+  like(topicId: number, { userId, name: userName }: Member): Promise<void> {
+    return this.#mark(`topic-like:${topicId}:${userId}`, async () =>
+      this.#publish(forumTopicLiked, { ...(await this.#topic(topicId)), userId, userName }, topicId),
+    )
+  }
+
+  favorite(topicId: number, { userId, name: userName }: Member): Promise<void> {
+    return this.#mark(`favorite:${topicId}:${userId}`, async () =>
+      this.#publish(forumTopicFavorited, { ...(await this.#topic(topicId)), userId, userName }, topicId),
+    )
+  }
+
+  likeReply(replyId: number, { userId, name: userName }: Member): Promise<void> {
+    return this.#mark(`reply-like:${replyId}:${userId}`, async () => {
+      const reply = await this.#db.fork().findOne(Reply, replyId)
+      if (reply === null) throw new BusinessError('404', 'There is no such reply.', { reason: 'forum.reply-unknown' })
+      const { topicId, topicTitle } = await this.#topic(reply.topicId)
+      const about = { topicId, topicTitle, replyId, replyAuthorId: reply.authorId, userId, userName }
+      await this.#publish(forumReplyLiked, about, topicId)
+    })
+  }
+
+  report(topicId: number, { userId: reporterId }: Member): Promise<number> {
+    return this.#db.transactional(async (em) => {
+      const { topicTitle } = await this.#topic(topicId)
+      const status = 'pending'
+      const reportId = await em.insert(Report, { id: this.#db.newId(), topicId, reporterId, status })
+      const fact = { reportId, reporterId, status, subject: topicTitle, userId: reporterId }
+      await this.#publish(forumReportStatusChanged, fact, topicId)
+      return reportId
+    })
+  }
+
+  /** @throws BusinessError "409" when somebody has closed it already */
+  closeReport(reportId: number, status: 'accepted' | 'declined', { userId }: Member): Promise<void> {
+    return this.#db.transactional(async (em) => {
+      const closed = await em.nativeUpdate(Report, { id: reportId, status: 'pending' }, { status })
+      if (closed === 0)
+        throw new BusinessError('409', 'The report is closed already.', { reason: 'forum.report-closed' })
+      const { reporterId, topicId } = await em.findOneOrFail(Report, reportId)
+      const { topicTitle } = await this.#topic(topicId)
+      const fact = { reportId, reporterId, status, subject: topicTitle, userId }
+      await this.#publish(forumReportStatusChanged, fact, topicId)
+    })
+  }
+
+  boards() {
+    return this.#db.fork().find(Board, {}, { orderBy: { id: 'asc' } })
+  }
+
+  /** Titles of a board, the oldest first. */
+  async titles(boardId: number): Promise<string[]> {
+    const posts = await this.#db.fork().find(Post, { boardId }, { orderBy: { id: 'asc' } })
+    return posts.map(({ title }) => title)
+  }
+
+  /** Boards and posts that show what a forum looks like. Where there are demo boards already, nothing is added. */
+  seedDemo(): Promise<number> {
+    return this.#db.transactional(async (em) => {
+      if ((await em.count(Board, { demo: true })) > 0) return 0
+      for (const [name, titles] of Object.entries(demo)) {
+        const boardId = await em.insert(Board, { id: this.#db.newId(), name, demo: true })
+        const post = (title: string) => ({ id: this.#db.newId(), boardId, author: 'demo', title, demo: true })
+        await em.insertMany(Post, titles.map(post))
+      }
+      return Object.keys(demo).length
+    })
+  }
+
+  /** A topic of a user; nobody talks about demo topics. */
+  async #topic(id: number): Promise<Topic> {
+    const topic = await this.#db.fork().findOne(Post, id)
+    if (topic?.authorId == null) {
+      throw new BusinessError('404', 'There is no such topic.', { reason: 'forum.topic-unknown' })
+    }
+    return { topicId: id, topicTitle: topic.title, topicAuthorId: topic.authorId }
+  }
+
+  /** Does the work the first time that the mark is made, in one transaction with it. */
+  #mark(markKey: string, work: () => Promise<void>): Promise<void> {
+    return this.#db.transactional(async (em) => {
+      const id = this.#db.newId()
+      const into = { table: 'forum_mark', columns: ['id', 'mark_key'], unique: 'mark_key' }
+      await insertMissing(this.#db, into, [[id, markKey]])
+      const made = await em.findOneOrFail(Mark, { markKey })
+      if (made.id === id) await work()
+    })
+  }
+
+  /** Of one topic one after the other. */
+  async #publish<Fact>(ref: EventRef<Fact>, fact: Fact, topicId: number): Promise<void> {
+    await this.#events.publish(ref, fact, { key: `forum.topic:${topicId}` })
+  }
+}
+
+export const forum = service<Forum>('example.forum', { from: '@plinth-example/forum' })

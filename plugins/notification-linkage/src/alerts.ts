@@ -1,0 +1,118 @@
+import {
+  afterSalesPendingReview,
+  articlePublished,
+  asyncTaskFailed,
+  compensationFailed,
+  contentRejected,
+  contentReviewPending,
+  contentReviewRejected,
+  type EventRef,
+  forumReplyCreated,
+  forumReplyLiked,
+  forumReportStatusChanged,
+  forumTopicFavorited,
+  forumTopicLiked,
+  InstallCompletedEvent,
+  InstallExecutionFailedEvent,
+  liveCodeFallbackUsed,
+  openBalanceLow,
+  openKeyAbnormal,
+  openPackageExhausted,
+  openProviderFault,
+  openRateLimited,
+  orderPendingFulfilment,
+  outboxDeliveryFailed,
+  queueJobFailed,
+  riskLinkVisited,
+  scheduledTaskFailed,
+  settlementFailed,
+  virtualStockLow,
+  virtualStockOut,
+} from '@plinth/events'
+import { columnText } from '@plinth/kernel'
+import type { RaisedEvent } from '@plinth/notification/rules'
+import { isDealtWith } from './notices.ts'
+
+/** A kind of event whose id is a rule code. */
+export interface AlertKind {
+  readonly ref: EventRef
+  /** `undefined` for an event that is no alert. */
+  alertOf(payload: unknown): RaisedEvent | undefined
+}
+
+/**
+ * @param keyOf what makes two events one alert; few values, because each is remembered until it is quiet
+ * @param isAlert for events that are one only now and then
+ */
+const kind = <T extends object>(
+  ref: EventRef<T>,
+  keyOf: (payload: T) => string | number,
+  isAlert: (payload: T) => boolean = () => true,
+): AlertKind => ({
+  ref,
+  alertOf(payload) {
+    const fact = payload as T
+    if (!isAlert(fact)) return undefined
+    return {
+      code: ref.id,
+      dedupeKey: dedupeKeyOf(ref.id, keyOf(fact)),
+      variables: scalarsOf(fact),
+      attributes: idsOf(fact),
+    }
+  },
+})
+
+const longestKey = 200
+
+/** Names of users may be part of it: without what a key may not hold. */
+const dedupeKeyOf = (code: string, key: string | number) =>
+  columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, longestKey)
+
+/** Optional members of payloads that texts show. */
+const shown = { preview: '' }
+
+const scalarsOf = (payload: object): Readonly<Record<string, string | number | boolean>> =>
+  Object.fromEntries([
+    ...Object.entries(shown),
+    ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
+  ])
+
+/** What the inbox finds a jump target by. */
+const jumpIds = ['topicId', 'reportId', 'orderNo', 'afterSalesNo']
+const idsOf = (payload: object) =>
+  Object.fromEntries(Object.entries(payload).filter(([name]) => jumpIds.includes(name)))
+
+/** An alert that could not be sent would make another one, and so on: the log has it. */
+const isNoNotification = ({ type }: { readonly type: string }) => !type.startsWith('notification.')
+
+/** Facts that operations may be told of by rules: the subjects of document 2 ("Rule-based alerts are served for"). */
+export const alertKinds: readonly AlertKind[] = [
+  kind(openBalanceLow, ({ appId }) => appId),
+  kind(openPackageExhausted, ({ appId }) => appId),
+  kind(openKeyAbnormal, ({ appId }) => appId),
+  kind(openProviderFault, ({ provider }) => provider),
+  kind(openRateLimited, ({ appId }) => appId),
+  kind(queueJobFailed, ({ queue }) => queue),
+  kind(outboxDeliveryFailed, ({ type }) => type, isNoNotification),
+  kind(compensationFailed, ({ command }) => command),
+  kind(settlementFailed, ({ chain }) => chain),
+  kind(scheduledTaskFailed, ({ task }) => task),
+  kind(asyncTaskFailed, ({ type }) => type),
+  kind(contentReviewPending, ({ contentType }) => contentType),
+  kind(contentReviewRejected, ({ contentType }) => contentType),
+  kind(InstallCompletedEvent, ({ sessionId }) => sessionId),
+  kind(InstallExecutionFailedEvent, ({ failedStepCode }) => failedStepCode),
+  kind(virtualStockLow, ({ sku }) => sku),
+  kind(virtualStockOut, ({ sku }) => sku),
+  kind(afterSalesPendingReview, ({ afterSalesNo }) => afterSalesNo),
+  kind(orderPendingFulfilment, ({ orderNo }) => orderNo),
+  kind(articlePublished, ({ articleId }) => articleId),
+  kind(contentRejected, ({ contentId }) => contentId),
+  kind(riskLinkVisited, ({ linkId }) => linkId),
+  kind(liveCodeFallbackUsed, ({ liveCodeId }) => liveCodeId),
+  kind(forumReplyCreated, ({ topicId }) => topicId),
+  kind(forumTopicLiked, ({ topicId }) => topicId),
+  kind(forumTopicFavorited, ({ topicId }) => topicId),
+  kind(forumReplyLiked, ({ topicId }) => topicId),
+  kind(forumReportStatusChanged, ({ reportId }) => reportId, isDealtWith),
+]

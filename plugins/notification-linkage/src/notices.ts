@@ -1,0 +1,111 @@
+import {
+  afterSalesStatusChanged,
+  conversationMessageCreated,
+  type EventRef,
+  forumReplyCreated,
+  forumReplyLiked,
+  forumReportStatusChanged,
+  forumTopicFavorited,
+  forumTopicLiked,
+  friendAccepted,
+  friendRejected,
+  friendRequested,
+  orderStatusChanged,
+  userFollowed,
+} from '@plinth/events'
+
+/** What one user is told of a fact. */
+export interface Notice {
+  readonly userId: number
+  /** Who did it: is never told of the own act. */
+  readonly actorId?: number | undefined
+  readonly variables: Readonly<Record<string, string | number>>
+  /** What the inbox finds the jump target by. */
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+/** A kind of event and what it means to whom; nothing where nobody is to be told. */
+export interface NoticeKind {
+  readonly ref: EventRef
+  /** Switched by `platform.forum.notifications.enabled`. */
+  readonly isForum: boolean
+  noticeOf(payload: unknown): Notice | undefined
+}
+
+/** Ties the payload's type to its event; the registry hands an event to its own kind alone. */
+const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
+  ref,
+  isForum: ref.id.startsWith('forum.'),
+  noticeOf: (payload) => noticeOf(payload as T),
+})
+
+interface OfTopic {
+  readonly topicId: number
+  readonly topicTitle: string
+  readonly userId: number
+}
+const ofTopic = (userId: number, { topicId, topicTitle, userId: actorId }: OfTopic, more: object = {}): Notice => ({
+  ...{ userId, actorId },
+  variables: { topicTitle },
+  attributes: { module: 'forum', topicId, ...more },
+})
+
+const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUserId: number }>(ref: EventRef<T>) =>
+  kind(ref, ({ fromUserId, fromUserName, toUserId }) => ({
+    ...{ userId: toUserId, actorId: fromUserId },
+    variables: { name: fromUserName ?? `#${fromUserId}` },
+    attributes: { module: 'social', sourceType: 'user', sourceId: String(fromUserId), targetUserId: fromUserId },
+  }))
+
+/** `pending` is what a report begins with: who reported knows. */
+export const isDealtWith = ({ status }: { readonly status: string }) => status !== 'pending'
+
+/**
+ * Notices for the author, the reporter, the buyer, the other person (document 2, "Built-in linkage" and "Events"). Where a click
+ * leads the inbox finds from event and attributes.
+ */
+export const noticeKinds: readonly NoticeKind[] = [
+  kind(forumReplyCreated, (event) => {
+    const notice = ofTopic(event.topicAuthorId, event, { sourceType: 'reply', sourceId: String(event.replyId) })
+    return { ...notice, variables: { ...notice.variables, preview: event.preview ?? '' } }
+  }),
+  kind(forumTopicLiked, (event) => ofTopic(event.topicAuthorId, event)),
+  kind(forumTopicFavorited, (event) => ofTopic(event.topicAuthorId, event)),
+  kind(forumReplyLiked, (event) =>
+    ofTopic(event.replyAuthorId, event, { sourceType: 'reply', sourceId: String(event.replyId) }),
+  ),
+  kind(forumReportStatusChanged, (event) =>
+    isDealtWith(event)
+      ? {
+          ...{ userId: event.reporterId, actorId: event.userId },
+          variables: { reportId: event.reportId, status: event.status },
+          attributes: { module: 'forum', reportId: event.reportId },
+        }
+      : undefined,
+  ),
+  fromPerson(friendRequested),
+  fromPerson(friendAccepted),
+  fromPerson(friendRejected),
+  fromPerson(userFollowed),
+  // A muted conversation counts what is unread by itself (document 2, "Preferences" 3).
+  kind(conversationMessageCreated, ({ recipientId, senderId, senderName, preview, muted, ...conversation }) =>
+    muted
+      ? undefined
+      : {
+          ...{ userId: recipientId, actorId: senderId },
+          variables: { senderName, preview },
+          attributes: {
+            ...{ module: 'conversation', messagePreview: preview, ...conversation },
+            sender: { userId: senderId ?? null, name: senderName },
+          },
+        },
+  ),
+  kind(orderStatusChanged, ({ orderNo, userId, status }) => ({
+    ...{ userId, variables: { orderNo, status } },
+    attributes: { module: 'mall', orderNo },
+  })),
+  kind(afterSalesStatusChanged, ({ afterSalesNo, orderNo, userId, status }) => ({
+    ...{ userId, variables: { afterSalesNo, orderNo, status } },
+    attributes: { module: 'mall', afterSalesNo, sourceType: 'order', sourceId: orderNo },
+  })),
+]

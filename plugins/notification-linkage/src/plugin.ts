@@ -1,0 +1,66 @@
+import { type Delivery, events } from '@plinth/events'
+import { definePlugin, optional } from '@plinth/kernel'
+import { notification } from '@plinth/notification'
+import { notificationRules } from '@plinth/notification/rules'
+import { alertKinds } from './alerts.ts'
+import { config } from './config.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { type Notice, noticeKinds } from './notices.ts'
+
+/** Where notices go (document 2, "Events"); of a product without inboxes its default channel. */
+const inboxChannel = 'database'
+
+/** Names of the handlers, which an event that is under way knows: never change them. */
+const noticeHandler = 'notification-linkage.notice'
+const alertHandler = 'notification-linkage.alert'
+
+/**
+ * Makes notifications of what other plugins publish, so that these know nothing of notifications (N-162): notices to the users
+ * concerned, and alerts to whom the notification rules name.
+ */
+export default definePlugin({
+  id: 'notification-linkage',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { events, notification, rules: optional(notificationRules) },
+  config,
+  messages: { en, 'zh-CN': zhCN },
+  setup({ services, config, log }) {
+    const { events, notification, rules } = services
+
+    const tell = async ({ id, type }: Delivery, { userId, variables, attributes }: Notice) => {
+      const root = `messages.notification-linkage.${type}`
+      const draft = {
+        ...{ subject: `${root}.subject`, content: `${root}.content`, variables },
+        recipients: [{ kind: 'user' as const, userId }],
+        attributes: { ...attributes, event: type },
+      }
+      const channels = notification.channels().some(({ code }) => code === inboxChannel) ? [inboxChannel] : []
+      // However often the event is delivered, it is one message.
+      const once = id === 0 ? {} : { idempotencyKey: `notification-linkage:${id}` }
+      await notification.enqueue(draft, { channels, ...once })
+    }
+
+    for (const { ref, isForum, noticeOf } of noticeKinds) {
+      const handle = async (delivery: Delivery) => {
+        if (isForum && !config.get('platform.forum.notifications.enabled')) return
+        const notice = noticeOf(delivery.payload)
+        if (notice === undefined || notice.userId === notice.actorId) {
+          log.debug({ type: delivery.type, event: delivery.id }, 'nobody is to be told of an event')
+          return
+        }
+        await tell(delivery, notice)
+      }
+      events.on(ref, noticeHandler, handle, { transaction: true })
+    }
+    if (rules === undefined) return
+    for (const { ref, alertOf } of alertKinds) {
+      const handle = async ({ payload, publishedAt }: Delivery) => {
+        const alert = alertOf(payload)
+        if (alert !== undefined) await rules.raise({ ...alert, occurredAt: publishedAt })
+      }
+      events.on(ref, alertHandler, handle, { transaction: true })
+    }
+  },
+})
