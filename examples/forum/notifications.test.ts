@@ -93,7 +93,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   await t.rejects(talk.closeReport(report, 'declined', ann), { code: '409' })
 
   await t.test('a reply that is rolled back tells nobody', async (t) => {
-    await t.rejects(talk.reply(4711, bob, 'Into the void'), { reason: 'forum.topic-unknown' })
+    await t.rejects(talk.reply(4711, bob, 'Into the void'), { message: 'There is no such topic.' })
     t.equal((await ann.inbox()).length, 3)
   })
 })
