@@ -35,7 +35,7 @@ const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/^\/api\/v1\/notifications\/template-preview$|^platform\.notification\.template\./, 'template'],
   [/^\/api\/v1\/notification-rules|^notification:rule:/, 'notification.rules'],
   [/^platform\.notification\.channels\.(?<channel>[a-z]+)\./, 'notification-channels.$<channel>'],
-  [/^platform\.forum\./, 'forum'],
+  [/^platform\.forum\./, 'notification-linkage'],
   [/^platform\.conversation\./, 'conversation'],
   [/^\/api\/v1\/auth\/wallet\//, 'wallet-login'],
   [/^\/api\/v1\/open\/web3\//, 'web3'],

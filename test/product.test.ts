@@ -122,7 +122,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'social',
     'system-config',
   ],
-  events: ['install', 'notification.inbox'],
+  events: ['install', 'notification-linkage', 'notification.inbox'],
   http: [
     'iam',
     'iam.verification',
@@ -154,6 +154,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'notification-channels.social',
     'notification-channels.webhook',
     'notification-channels.websocket',
+    'notification-linkage',
     'notification.rules',
   ],
   'notification-channels.log': ['notification'],

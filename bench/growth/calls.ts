@@ -70,6 +70,15 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'type=filled.1&status=failed',
     'ownerId=7',
   ],
+  '/api/v1/notification-rules': [
+    '',
+    'enabled=false',
+    'keyword=rule-7',
+    'sort=code',
+    'sort=-createdAt',
+    'enabled=true&sort=code',
+    'enabled=true&sort=createdAt',
+  ],
   [`${admin}/open-platform/usage`]: ['', 'appId=7'],
   [`${admin}/system-config/history`]: ['', 'key=platform.log.level', 'actor=user:7'],
 }
@@ -77,6 +86,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
 const singles = [
   `${sendLogs}/summary`,
   `${sendLogs}/summary?retryableOnly=true`,
+  '/api/v1/notification-rules/ops-summary',
   `${admin}/events/outbox/backlog`,
   `${admin}/iam/users/7`,
   '/metrics',

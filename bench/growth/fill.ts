@@ -73,7 +73,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   /** Milliseconds since 1970: row 1 is the oldest. */
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
-  const { sendLog, audits, events, users, tasks, calls, configChanges } = sizes
+  const { sendLog, audits, events, users, tasks, calls, configChanges, alerts } = sizes
   const heads = headsOf(sizes)
   const isHead = `(i % 10 = 9 and i / 10 < ${heads})`
   const everyMoment = (rows: number, word: Words) => word.moment(time(rows))
@@ -291,6 +291,41 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         calls: '100',
         failed: '1',
         cost: '100',
+      }),
+    },
+    {
+      // As many as a product keeps.
+      table: 'notification_rule',
+      rows: Math.min(alerts, 2_000),
+      row: (word, rows) => ({
+        id: 'i',
+        code: `'filled.rule-' || i`,
+        enabled: 'i % 10 <> 0',
+        threshold_count: '1',
+        channels: `'["database"]'`,
+        recipient_user_ids: `'[1]'`,
+        escalation_enabled: 'false',
+        escalation_channels: `'[]'`,
+        escalation_recipient_user_ids: `'[]'`,
+        version: '1',
+        created_at: everyMoment(rows, word),
+        updated_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      // The oldest quarter is over.
+      table: 'notification_rule_state',
+      rows: alerts,
+      row: (_, rows) => ({
+        id: 'i',
+        state_key: `'filled-' || i`,
+        code: `'filled.rule-' || (1 + i % 2000)`,
+        dedupe_key: `'filled-' || i`,
+        counted: '1',
+        window_started_at_ms: time(rows),
+        last_sent_at_ms: time(rows),
+        unresolved_since_ms: time(rows),
+        expires_at_ms: `${time(rows)} + ${youngMs * 2}`,
       }),
     },
     {

@@ -9,6 +9,8 @@ export interface Sizes {
   /** Calls recorded and, as many again, lines of usage. */
   readonly calls: number
   readonly configChanges: number
+  /** Alerts that rules remember; rules themselves are few. */
+  readonly alerts: number
 }
 
 /** A thousand of everything. */
@@ -20,6 +22,7 @@ export const small: Sizes = {
   tasks: 1_000,
   calls: 1_000,
   configChanges: 1_000,
+  alerts: 1_000,
 }
 
 /** @param rows of the send log; at least 100,000. The other tables are in proportion, as far as one was seen in products. */
@@ -31,4 +34,5 @@ export const grown = (rows: number): Sizes => ({
   tasks: (rows * 3) / 10,
   calls: rows / 10,
   configChanges: rows / 50,
+  alerts: rows / 10,
 })

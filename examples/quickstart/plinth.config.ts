@@ -20,6 +20,7 @@ import smsChannel from '@plinth/notification-channels/sms'
 import socialChannel from '@plinth/notification-channels/social'
 import webhookChannel from '@plinth/notification-channels/webhook'
 import websocketChannel from '@plinth/notification-channels/websocket'
+import notificationLinkage from '@plinth/notification-linkage'
 import openPlatform from '@plinth/open-platform'
 import outgoingHttp from '@plinth/outgoing-http'
 import quickstartCleanup from '@plinth/quickstart-cleanup'
@@ -76,6 +77,7 @@ export default defineProduct({
     socialChannel,
     webhookChannel,
     websocketChannel,
+    notificationLinkage,
     openPlatform,
     outgoingHttp,
     quickstartCleanup,
