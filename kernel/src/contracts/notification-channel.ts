@@ -59,7 +59,7 @@ export interface ProviderAnswer {
   readonly provider?: string
   readonly providerCode?: string
   readonly providerMessage?: string
-  /** What the operator can do about it. */
+  /** What the operator can do about it: a text, or the key of one (`messages.<path>`), which the facade translates. */
   readonly hint?: string
 }
 

@@ -100,9 +100,12 @@ t.test('N-009 N-010 a send through the channel is in the send log, a call of the
   t.match((await logs()).items, [
     { channel: 'sms', status: 'success', provider: 'twilio', recipients: ['mobile:***8000'] },
   ])
+  company.reply = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
+  const refused = { success: false, providerCode: '21610', hint: /^The recipient has unsubscribed/ }
+  t.match(await facade.send({ content: 'x', recipients }), [refused], 'the hint is a text for operators')
   const attributes = { 'sms.provider': 'log', 'sms.template-code': 'T1', 'sms.sign-name': 'Shop' }
   t.match(await facade.send({ content: 'x', recipients, attributes }), [{ success: true, provider: 'log' }])
-  t.equal(company.asked.length, 2)
+  t.equal(company.asked.length, 3)
 })
 
 t.test('B42 the channel is on only while the facility can send', async (t) => {

@@ -101,7 +101,8 @@ export default definePlugin({
       }),
     })
     const render: Renderer = (message, channel, traits) => rendering.fill(message, channel, traits)
-    const outgoing = new Outgoing({ channels, settings, preferences, render, meter, clock, log })
+    const hintText = (hint: string) => translator?.resolve(translator.negotiate(undefined), hint) ?? hint
+    const outgoing = new Outgoing({ channels, settings, preferences, render, hintText, meter, clock, log })
     const queue = db && new MessageQueue({ db, events, outgoing, redact, clock })
     const facade = new ChannelNotification({ channels, settings, outgoing, recorder, queue })
     if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)

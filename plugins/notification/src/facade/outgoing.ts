@@ -49,6 +49,8 @@ export interface OutgoingParts {
   readonly settings: NotificationSettings
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly render: Renderer
+  /** A hint in the language of the site, whose operators read it. */
+  readonly hintText: (hint: string) => string
   readonly meter: SendMeter | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -156,7 +158,7 @@ export class Outgoing {
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
     signal?: AbortSignal,
   ): Promise<SendResult> {
-    const { settings, clock, meter } = this.#parts
+    const { settings, clock, meter, hintText } = this.#parts
     const secrets = secretsOf(message)
     const overdue = new Error(`No answer within ${settings.sendDeadlineMs} ms`)
     const end = meter?.begin(code)
@@ -167,7 +169,7 @@ export class Outgoing {
         return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt })
       }
       const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
-      result = withoutSecrets(resultOf(code, message, outcome), secrets)
+      result = withoutSecrets(resultOf(code, message, outcome, hintText), secrets)
     } catch (error) {
       const unknown = { outcome: 'unknown' } as const
       if (error === overdue) result = failure(code, message, 'notification.deadline-exceeded', overdue.message, unknown)

@@ -13,8 +13,14 @@ export const failure = (
 ): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
 
 /** What a channel answered, as a result. */
-export function resultOf(channel: string, message: NotificationMessage, delivery: DeliveryOutcome): SendResult {
-  const { outcome, provider, providerCode, providerMessage, hint } = delivery
+export function resultOf(
+  channel: string,
+  message: NotificationMessage,
+  delivery: DeliveryOutcome,
+  hintText: (hint: string) => string,
+): SendResult {
+  const { outcome, provider, providerCode, providerMessage } = delivery
+  const hint = delivery.hint === undefined ? undefined : hintText(delivery.hint)
   const said = Object.fromEntries(
     Object.entries({ provider, providerCode, providerMessage, hint }).filter(([, value]) => value !== undefined),
   )
