@@ -15,6 +15,7 @@ import inbox from '@plinth/notification/inbox'
 import notificationRules from '@plinth/notification/rules'
 import databaseChannel from '@plinth/notification-channels/database'
 import logChannel from '@plinth/notification-channels/log'
+import mailChannel from '@plinth/notification-channels/mail'
 import memoryChannel from '@plinth/notification-channels/memory'
 import smsChannel from '@plinth/notification-channels/sms'
 import socialChannel from '@plinth/notification-channels/social'
@@ -72,6 +73,7 @@ export default defineProduct({
     notificationRules,
     databaseChannel,
     logChannel,
+    mailChannel,
     memoryChannel,
     smsChannel,
     socialChannel,

@@ -24,6 +24,7 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
       provide(notificationPreferences, {
         wanted: async (ids, { channel, category }) =>
           new Set(ids.filter((id) => !unwanted.has(id) || channel === 'pager' || category === 'account')),
+        switchOff: async () => {},
         quietUntil: async (ids) => new Map([...quiet].filter(([id]) => ids.includes(id))),
       }),
   })

@@ -197,6 +197,8 @@ export interface NotificationPreferences {
    * @param nowMs milliseconds since the epoch
    */
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
+  /** Switches a category off for a user, on every channel, as the user does in the preferences. */
+  switchOff(userId: number, category: Category): Promise<void>
 }
 
 export const notificationPreferences = service<NotificationPreferences>('notification.preferences', {

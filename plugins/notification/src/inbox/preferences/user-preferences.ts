@@ -119,6 +119,10 @@ export class UserPreferences implements NotificationPreferences {
     return this.get(userId)
   }
 
+  async switchOff(userId: number, category: Category): Promise<void> {
+    await this.save(userId, { [`${category}Enabled`]: false })
+  }
+
   async forget(userId: number): Promise<void> {
     await this.#db.execute('delete from notification_preference where user_id = ?', [userId])
   }

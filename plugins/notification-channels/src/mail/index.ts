@@ -1,0 +1,141 @@
+import { http, site } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import {
+  type DeliveryOutcome,
+  definePlugin,
+  key,
+  type NotificationChannel,
+  type NotificationMessage,
+  notificationChannel,
+  optional,
+  redact,
+  secretsOf,
+} from '@plinth/kernel'
+import { type MailDelivery, mail } from '@plinth/mail'
+import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
+import { UnsubscribeLinks, unsubscribeRoutes } from './unsubscribe.ts'
+
+const keyName = 'platform.notification.channels.mail.unsubscribe-key'
+
+/** Channel `mail`: sends mails through the mail facility, one recipient at a time. */
+export default definePlugin({
+  id: 'notification-channels.mail',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: {
+    mail,
+    accounts: optional(accounts),
+    http: optional(http),
+    site: optional(site),
+    preferences: optional(notificationPreferences),
+  },
+  contributes: [notificationChannel],
+  config: {
+    'platform.notification.channels.mail.enabled': key.boolean({
+      title: { en: 'Channel "mail"', 'zh-CN': '渠道 mail' },
+      description: {
+        en: 'Sends mails. It is on only while platform.mail.driver names a driver that is filled in.',
+        'zh-CN': '发送邮件；仅当 platform.mail.driver 指定的驱动已填写完整时才启用。',
+      },
+      default: true,
+      reload: 'live',
+    }),
+    [keyName]: key.string({
+      title: { en: 'Key of links that end marketing mails', 'zh-CN': '退订链接签名密钥' },
+      description: {
+        en: 'At least 32 random characters. Several, separated by commas: the first signs, all verify. Empty, or without an https platform.site.url: mails have no such link.',
+        'zh-CN':
+          '至少 32 个随机字符。可用逗号分隔多个：第一个用于签名，全部可用于验证。留空，或 platform.site.url 不是 https 时，邮件不含退订链接。',
+      },
+      default: '',
+      pattern: '^(?:[^,\\s]{32,}(?:,[^,\\s]{32,})*)?$',
+      sensitive: true,
+      reload: 'live',
+    }),
+  },
+  setup({ services, config, log, contribute }) {
+    const { mail, accounts, http, site, preferences } = services
+    const keys = () => config.get(keyName).split(',').filter(Boolean)
+    const links = new UnsubscribeLinks(keys, () => site?.url ?? '')
+    if (http !== undefined && preferences !== undefined) {
+      http.register(unsubscribeRoutes({ links, preferences, log }), 'public')
+    }
+
+    /** The address of the recipient; of a user, that of the enabled account. */
+    const targetOf = async ({ recipients }: NotificationMessage): Promise<Target | undefined> => {
+      for (const recipient of recipients) {
+        if (recipient.kind === 'email') return { address: recipient.address }
+        if (recipient.kind !== 'user') continue
+        const account = await accounts?.find(recipient.userId)
+        if (account?.enabled === true && account.email !== null) return { address: account.email, userId: account.id }
+      }
+      return undefined
+    }
+    /** Only users have preferences that a link can change. */
+    const linkFor = ({ userId }: Target, { attributes }: NotificationMessage) =>
+      userId !== undefined && preferences !== undefined && categoryOf(attributes['module']) === 'marketing'
+        ? links.linkFor(userId)
+        : undefined
+
+    const channel: NotificationChannel = {
+      displayName: { en: 'Mail', 'zh-CN': '邮件' },
+      recipientKinds: accounts === undefined ? ['email'] : ['email', 'user'],
+      traits: { idempotent: false, recipients: 'each' },
+      enabled: () => config.get('platform.notification.channels.mail.enabled') && mail.isReady,
+      async send(message, { signal, idempotencyKey }) {
+        const target = await targetOf(message)
+        if (target === undefined) {
+          return {
+            outcome: 'rejected',
+            errorCode: 'mail.address-missing',
+            errorMessage: 'The recipient has no mail address',
+          }
+        }
+        const { subject, content: text, html, locale } = message
+        const letter = {
+          to: [target.address],
+          subject,
+          text,
+          html,
+          locale: tagOf(locale),
+          unsubscribeUrl: linkFor(target, message),
+        }
+        const { driver, messageId, deliveries } = await mail.send(letter, { idempotencyKey, signal })
+        return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
+      },
+      verify: (signal) => mail.verify(signal),
+    }
+    contribute(notificationChannel, 'mail', channel)
+  },
+})
+
+interface Target {
+  readonly address: string
+  /** Absent for an address that is nobody's account. */
+  readonly userId?: number
+}
+
+/** What is no tag is left out: a mail is not lost for it. */
+const tagOf = (locale: string | undefined) => (/^[A-Za-z0-9-]{2,35}$/.test(locale ?? '') ? locale : undefined)
+
+function outcomeOf(
+  delivery: MailDelivery | undefined,
+  { provider, messageId, secrets }: { provider: string; messageId: string; secrets: readonly string[] },
+): DeliveryOutcome {
+  if (delivery === undefined) {
+    return {
+      outcome: 'unknown',
+      errorCode: 'mail.no-answer',
+      errorMessage: 'The mail facility gave no answer',
+      provider,
+    }
+  }
+  const { outcome, errorCode = 'mail.failed', errorMessage = 'The mail was not sent', replyCode, reply } = delivery
+  if (outcome === 'accepted') return { outcome, messageId, provider }
+  return {
+    ...{ outcome, errorCode, errorMessage, provider },
+    ...(replyCode === undefined ? {} : { providerCode: replyCode }),
+    // A server may repeat what it was sent.
+    ...(reply === undefined ? {} : { providerMessage: redact(reply, secrets) }),
+  }
+}
