@@ -1,5 +1,6 @@
 import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
+import { metrics } from '@plinth/http'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
@@ -342,6 +343,40 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   t.match(await list('status=success'), { total: 2 }, 'and what is known in the end counts')
   t.match((await messages()).items, [{ outcomes: { accepted: 2, unknown: 0 } }])
 })
+
+onSqlite(
+  t,
+  'N-017 texts of the catalogue are in the language of the message, unless the channel translates them',
+  async (t, at) => {
+    const later = channel('later', [], { texts: 'as-written' })
+    const shop = definePlugin({
+      id: 'test.shop',
+      version: '1.0.0',
+      kernel: '^1.0.0',
+      messages: {
+        en: { shop: { paid: 'Order {{order}} is paid', title: 'Paid' } },
+        'zh-CN': { shop: { paid: '订单 {{order}} 已支付', title: '已支付' } },
+      },
+    })
+    const { facade, hook, idle, list, running } = await start(t, at, { plugins: [later.plugin, shop] })
+    const draft = { subject: 'messages.shop.title', content: '{messages.shop.paid}', variables: { order: 42 } }
+    const channels = ['hook', 'later']
+    await facade.send({ ...draft, locale: 'zh-CN' }, { channels })
+    t.match(hook.last(), { subject: '已支付', content: '订单 42 已支付' })
+    t.match(later.last(), { subject: draft.subject, content: draft.content })
+    t.match((await list('channel=hook')).items, [{ subject: '已支付' }])
+    await facade.enqueue({ ...draft, locale: 'en' }, { channels })
+    await idle()
+    t.match(hook.last(), { subject: 'Paid', content: 'Order 42 is paid' })
+    await facade.send({ subject: 'messages.shop.nothing', content: 'messages.shop.paid is a key' }, { channels })
+    t.match(hook.last(), { subject: 'messages.shop.nothing', content: 'messages.shop.paid is a key' })
+
+    const text = await running.service(metrics).metrics()
+    t.match(text, /platform_notification_sends_total\{channel="hook",outcome="accepted"\} 3/)
+    t.match(text, /platform_notification_send_seconds_count\{channel="later"\} 3/)
+    t.match(text, /platform_notification_sends_open\{channel="hook"\} 0/)
+  },
+)
 
 t.test('N-016 N-018 N-027 N-028 N-029 a message is built step by step, with recipients of every kind', async (t) => {
   const draft = new MessageBuilder()

@@ -18,66 +18,70 @@ async function failures({ facade, sms, list }: Started, count: number): Promise<
   return items.map(({ id }: { id: number }) => id)
 }
 
-onEachDatabase(t, 'N-143 B26 a failed message is sent again as it was, and each retry is a row', async (t, at) => {
-  const product = await startSendLog(t, at)
-  const { facade, sms, call, list, summary, table, audits } = product
-  sms.behave = refuse
-  const draft = {
-    subject: 'Order 漢',
-    content: 'Order 42',
-    template: 'order.paid',
-    variables: { total: 12.5, gift: true, note: null },
-    recipients: [mobile, { kind: 'user', userId: 7 }] as const,
-    attributes: { module: 'mall', order: { no: 42, tags: ['a'] }, traceId: 'trace-0001', absent: undefined },
-    locale: 'zh-CN',
-  }
-  await facade.send(draft, { channels: ['sms'], idempotencyKey: 'order-42' })
-  const first = (await list()).items[0].id
-  const failed = await call('POST', `/${first}/retry`)
-  t.match(failed, {
-    code: '200',
-    data: { id: first, result: { channel: 'sms', success: false, errorCode: 'acme.403' } },
-  })
-  const second = failed.data.logId
-  t.match((await list('sort=id')).items, [
-    { id: first, status: 'retried', retryable: false, attempt: 1, retryOfId: null },
-    {
-      id: second,
-      status: 'failed',
-      retryable: true,
-      attempt: 2,
-      retryOfId: first,
+onEachDatabase(
+  t,
+  'N-122 N-143 B26 a failed message is sent again as it was, and each retry is a row',
+  async (t, at) => {
+    const product = await startSendLog(t, at)
+    const { facade, sms, call, list, summary, table, audits } = product
+    sms.behave = refuse
+    const draft = {
       subject: 'Order 漢',
-      traceId: 'trace-0001',
-    },
-  ])
+      content: 'Order 42',
+      template: 'order.paid',
+      variables: { total: 12.5, gift: true, note: null },
+      recipients: [mobile, { kind: 'user', userId: 7 }] as const,
+      attributes: { module: 'mall', order: { no: 42, tags: ['a'] }, traceId: 'trace-0001', absent: undefined },
+      locale: 'zh-CN',
+    }
+    await facade.send(draft, { channels: ['sms'], idempotencyKey: 'order-42' })
+    const first = (await list()).items[0].id
+    const failed = await call('POST', `/${first}/retry`)
+    t.match(failed, {
+      code: '200',
+      data: { id: first, result: { channel: 'sms', success: false, errorCode: 'acme.403' } },
+    })
+    const second = failed.data.logId
+    t.match((await list('sort=id')).items, [
+      { id: first, status: 'retried', retryable: false, attempt: 1, retryOfId: null },
+      {
+        id: second,
+        status: 'failed',
+        retryable: true,
+        attempt: 2,
+        retryOfId: first,
+        subject: 'Order 漢',
+        traceId: 'trace-0001',
+      },
+    ])
 
-  sms.behave = async () => ({ outcome: 'accepted', messageId: 'acme-7' })
-  t.match(await call('POST', `/${second}/retry`), {
-    code: '200',
-    data: { result: { success: true, messageId: 'acme-7' } },
-  })
-  t.match((await list('size=1')).items, [{ status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' }])
-  const none = { retryable: 0, failedLast24h: 0, sending: 0, unknown: 0, dead: 0 }
-  t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
+    sms.behave = async () => ({ outcome: 'accepted', messageId: 'acme-7' })
+    t.match(await call('POST', `/${second}/retry`), {
+      code: '200',
+      data: { result: { success: true, messageId: 'acme-7' } },
+    })
+    t.match((await list('size=1')).items, [{ status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' }])
+    const none = { retryable: 0, failedLast24h: 0, sending: 0, unknown: 0, dead: 0 }
+    t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
 
-  const [original, ...again] = sms.sent
-  t.equal(again.length, 2)
-  for (const { message, context } of again) {
-    t.same(message, JSON.parse(JSON.stringify(original?.message)), 'the same message')
-    t.equal(context.idempotencyKey, 'order-42')
-  }
-  t.same(
-    sms.sent.map(({ context }) => context.attempt),
-    [1, 2, 3],
-  )
-  t.notMatch(await table(), mobile.number, 'a message that went out is not kept')
-  t.match(audits, [
-    { action: 'notification-send-log.retry', subject: first, actor: { name: 'anonymous' } },
-    { action: 'notification-send-log.retry', subject: second },
-  ])
-  t.equal(audits.length, 2)
-})
+    const [original, ...again] = sms.sent
+    t.equal(again.length, 2)
+    for (const { message, context } of again) {
+      t.same(message, JSON.parse(JSON.stringify(original?.message)), 'the same message')
+      t.equal(context.idempotencyKey, 'order-42')
+    }
+    t.same(
+      sms.sent.map(({ context }) => context.attempt),
+      [1, 2, 3],
+    )
+    t.notMatch(await table(), mobile.number, 'a message that went out is not kept')
+    t.match(audits, [
+      { action: 'notification-send-log.retry', subject: first, actor: { name: 'anonymous' } },
+      { action: 'notification-send-log.retry', subject: second },
+    ])
+    t.equal(audits.length, 2)
+  },
+)
 
 onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', async (t, at) => {
   const product = await startSendLog(t, at)

@@ -95,7 +95,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
+onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
   const { facade, sms, list, summary, clock } = await startSendLog(t, at)
   const states = { success: 0, failed: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
   const none = { ...states, total: 0, retryable: 0, failedLast24h: 0 }
@@ -119,6 +119,7 @@ onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list a
     items: [{ subject: 'old' }, { subject: 'new' }, { errorCode: 'notification.recipient-missing' }],
   })
   t.ok(retryable.items.every((item: { retryable: boolean }) => item.retryable))
+  t.ok(retryable.items.every(({ status }: { status: string }) => status === 'failed'))
   t.match(await list('retryableOnly=false'), { total: 5 })
 
   sms.isEnabled = false
@@ -126,7 +127,7 @@ onEachDatabase(t, 'N-140 N-141 N-142 D51 the totals, and retryableOnly in list a
   t.equal((await summary()).total, 5, 'what is skipped was not sent')
 })
 
-onSqlite(t, 'N-019 R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
+onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 nothing secret is in the table', async (t, at) => {
   const { facade, sms, pager, list, table } = await startSendLog(t, at)
   const secrets = {
     code: '4829137746',
