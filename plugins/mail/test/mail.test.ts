@@ -40,6 +40,7 @@ t.test('N-008 [the facility] a mail goes over the wire as it was written', async
   const [{ from, to, headers, raw } = { from: '', to: [], headers: {}, raw: '' }] = server.received
   t.equal(from, 'noreply@shop.example')
   t.same(to, message.to)
+  // effects of platform.mail.{from,driver} and platform.mail.smtp.{host,port}
   t.match(headers, {
     from: 'Shop <noreply@shop.example>',
     'reply-to': 'help@shop.example',
@@ -160,6 +161,7 @@ t.test('one deadline: behind it the socket is destroyed, and the outcome says wh
   while (server.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
   const [connection] = server.server.connections
   const closed = new Promise((resolve) => connection?.['_socket'].once('close', resolve))
+  // effect of platform.mail.send-deadline
   await clock.advance(5_000)
   t.match(await outcomes(hanging), [{ outcome: 'unknown', errorCode: 'mail.no-answer' }])
   await closed
@@ -233,6 +235,7 @@ t.test('without TLS nothing is sent and no password told, where TLS must be', as
       ...{ ...server.config, [security]: how },
       ...{ 'platform.mail.smtp.username': 'shop', 'platform.mail.smtp.password': 'planted-secret-1' },
     })
+    // effect of platform.mail.smtp.security
     t.match(await outcomes(send(facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }], how)
   }
   const { facility } = await startMail(t, { ...server.config, [security]: 'tls' })
@@ -250,6 +253,7 @@ t.test('a certificate that nobody vouches for is refused, one of a configured au
   t.match(await outcomes(send(stranger.facility)), [{ outcome: 'deferred', errorCode: 'mail.tls-failed' }])
   t.same(server.signIns, [])
   const known = await startMail(t, { ...config, 'platform.mail.smtp.ca': cert })
+  // effects of platform.mail.smtp.{ca,username,password}
   t.match(await outcomes(send(known.facility)), [{ outcome: 'accepted' }])
   t.same(server.signIns, [{ username: 'shop', password: 'planted-secret-2' }])
 })
@@ -304,6 +308,7 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
     Array(12).fill('accepted'),
   )
   t.equal(server.received.length, 12)
+  // effects of platform.mail.smtp.{max-connections,max-messages}
   t.equal(server.sessions, 4, 'twelve mails, three each')
   server.behave({ hangs: true })
   const controller = new AbortController()
@@ -344,6 +349,7 @@ t.test('DKIM signs what is configured', async (t) => {
   })
   t.match(await outcomes(send(facility, { unsubscribeUrl: 'https://shop.example/u' })), [{ outcome: 'accepted' }])
   const signature = server.received[0]?.headers['dkim-signature'] ?? ''
+  // effects of platform.mail.dkim.{domain,selector,private-key}
   t.match(signature, /d=shop\.example; .*s=s1;/)
   t.match(signature, /h=[^;]*list-unsubscribe:[^;]*list-unsubscribe-post/i)
 })
@@ -357,6 +363,7 @@ t.test('driver "file" keeps each mail as a private .eml file, "log" a line witho
   await facility.verify(new AbortController().signal)
   t.match(await send(facility, { text: 'Dear Ada 中文' }), { driver: 'file', deliveries: [{ outcome: 'accepted' }] })
   await send(facility)
+  // effect of platform.mail.file.directory
   const files = readdirSync(place)
   t.equal(files.length, 2)
   const texts = files.map((name) => partsOf({ raw: readFileSync(join(place, name), 'latin1') })['text/plain'])

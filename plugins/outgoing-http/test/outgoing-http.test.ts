@@ -217,7 +217,7 @@ t.test('every wait has an end, and the socket ends with it', async (t) => {
   clock.advance(5000)
   t.match(await late, { code: 'deadline-exceeded', mayHaveArrived: true, origin: hanging.url })
   await hanging.closed[0]
-  // effect of platform.outgoing-http.deadline, which a caller may change
+  // effect of platform.outgoing-http.deadline; a caller may change it
   const soon = failure(outgoing.request({ url: hanging.url, deadlineMs: 10 }))
   await hanging.arrived(2)
   clock.advance(10)
