@@ -3,7 +3,7 @@ import { asyncTasks } from '@plinth/async-task'
 import { onSqlite } from '@plinth/database/testing'
 import type { Test } from 'tap'
 import t from 'tap'
-import { startRules } from '../fixtures/rules-product.ts'
+import { startRules } from './fixtures/rules-product.ts'
 
 type Started = Awaited<ReturnType<typeof startRules>>
 

@@ -1,7 +1,7 @@
 /** Rules as operations keep them: the endpoints of document 2, "Notification rules". */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import t from 'tap'
-import { startRules } from '../fixtures/rules-product.ts'
+import { startRules } from './fixtures/rules-product.ts'
 
 const code = 'open-platform.balance-low'
 

@@ -3,7 +3,7 @@ import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/test
 import { http } from '@plinth/http'
 import type { RuleDecision } from '@plinth/notification/rules'
 import t from 'tap'
-import { startRules } from '../fixtures/rules-product.ts'
+import { startRules } from './fixtures/rules-product.ts'
 
 const minute = 60_000
 const code = 'open-platform.balance-low'
@@ -43,10 +43,11 @@ onEachDatabase(
   t,
   'N-083 N-084 an alert that goes on is escalated, and one that was quiet begins anew',
   async (t, at) => {
-    const { rules, raise, user, inbox, mail, pass, settled } = await startRules(t, at)
+    const { rules, raise, user, inbox, mail, pass, settled, running } = await startRules(t, at)
     const [ann, boss] = [await user('ann'), await user('boss')]
     const escalation = { enabled: true, after: 1800, channels: ['mail'], recipientUserIds: [boss] }
     await rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann], escalation })
+    await rules('POST', '', { code: 'scheduler.task.failed', recipientUserIds: [ann], escalation })
     const outcomes: string[] = []
     for (let step = 0; step < 7; step++) {
       outcomes.push((await raise({ code })).outcome)
@@ -68,6 +69,13 @@ onEachDatabase(
     )
     await pass(24 * 60 * minute)
     t.equal((await raise({ code })).outcome, 'sent', 'after a day without an event it is another alert')
+
+    // effect of platform.notification.rules.quiet-period
+    const name = 'platform.notification.rules.quiet-period'
+    await running.config.apply([{ name, by: 'key', written: '1h', place: 'test' }])
+    t.equal((await raise({ code: 'scheduler.task.failed' })).outcome, 'sent')
+    await pass(60 * minute)
+    t.equal((await raise({ code: 'scheduler.task.failed' })).outcome, 'sent', 'an hour later it is no escalation')
   },
 )
 
