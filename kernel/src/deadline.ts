@@ -1,5 +1,8 @@
 import type { Clock } from './clock.ts'
 
+/** One reason for all ends: without one, each end would make an exception with a stack. */
+const over = new Error('The work is over')
+
 /**
  * Runs work under a deadline. When the deadline passes, the work's signal aborts and `late` makes the error; when `outer`
  * aborts, the same happens with its reason. Whatever the work still does then is left to end by itself.
@@ -26,6 +29,6 @@ export async function withinDeadline<T>(
   try {
     return await Promise.race([Promise.resolve().then(() => work(given.signal)), givenUp])
   } finally {
-    finished.abort()
+    finished.abort(over)
   }
 }

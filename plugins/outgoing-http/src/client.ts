@@ -35,6 +35,9 @@ export interface ClientParts {
 /** Connections to one origin at the same time; more requests wait for one, within their deadlines. */
 const connectionsPerOrigin = 128
 
+/** One reason for all ends: without one, each end would make an exception with a stack. */
+const over = new Error('The request is over')
+
 /** Texts of system and library failures by code; whatever else they say may hold secrets. */
 const failureOf: Readonly<Record<string, readonly [code: OutgoingFailure, text: string]>> = {
   ENOTFOUND: ['host-unknown', 'The host is unknown'],
@@ -157,7 +160,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     } catch (error) {
       throw error instanceof OutgoingHttpError ? error : this.#failure(error)
     } finally {
-      this.#ended.abort()
+      this.#ended.abort(over)
     }
   }
 
@@ -195,13 +198,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#head === undefined) return
     const body = Buffer.concat(this.#chunks).toString()
     this.#settled.resolve({ ...this.#head, body, truncated })
-    this.#ended.abort()
+    this.#ended.abort(over)
   }
 
   #fail(code: OutgoingFailure, text: string): void {
     const { origin } = this.#url
     this.#settled.reject(new OutgoingHttpError(code, text, origin, this.#controller !== undefined))
-    this.#ended.abort()
+    this.#ended.abort(over)
     this.#controller?.abort(new Error(text))
   }
 

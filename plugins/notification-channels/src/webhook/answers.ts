@@ -13,6 +13,8 @@ export function answerOf({ status, headers, body }: OutgoingResponse, nowMs: num
 }
 
 function jsonOf(text: string): unknown {
+  // Many services answer nothing at all; an exception for each would cost more than the rest.
+  if (text === '') return undefined
   try {
     return JSON.parse(text)
   } catch {

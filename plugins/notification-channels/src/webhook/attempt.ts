@@ -48,40 +48,36 @@ export class Attempt {
   readonly #parts: AttemptParts
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
-  readonly #secrets: string[]
+  readonly #settings: AttemptSettings
+  /** What was used so far. Looked at when there is something to mask, which a success seldom has. */
+  #route: Route | undefined
+  #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
 
   constructor(parts: AttemptParts, message: NotificationMessage, asked: CommonAttributes) {
     this.#parts = parts
     this.#message = message
     this.#asked = asked
-    this.#secrets = [
-      ...secretsOf(message),
-      ...secretParts(asked.endpoint),
-      ...(asked.secret === undefined ? [] : [asked.secret]),
-      ...sensitiveValues(parts.directory.providers, message.attributes),
-    ]
+    this.#settings = parts.settings()
   }
 
   /** Sends. Never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
     try {
-      const { directory, settings } = this.#parts
-      const configured = directory.require(name)
-      const route = routeOf(name, configured, this.#asked, this.#message.attributes, settings())
-      this.#secrets.push(...secretParts(route.endpoint), ...(route.secret === undefined ? [] : [route.secret]))
-      return await this.#send(route, signal)
+      const configured = this.#parts.directory.require(name)
+      this.#route = routeOf(name, configured, this.#asked, this.#message.attributes, this.#settings)
+      return await this.#send(this.#route, signal)
     } catch (error) {
       return this.#refusal(name, error)
     }
   }
 
   async #send(route: Route, signal: AbortSignal): Promise<DeliveryOutcome> {
-    const { clock, limits, settings } = this.#parts
+    const { clock, limits } = this.#parts
     const { provider } = route
     const { request, truncated } = buildRequest(route, this.#message, this.#asked.payload, clock.now())
-    const receiver = JSON.stringify([request.url.href, route.attributes[provider.rateLimitBy ?? ''] ?? null])
-    const waitMs = settings().limited ? await limits.take(provider, receiver) : undefined
+    const receiver = () => JSON.stringify([request.url.href, route.attributes[provider.rateLimitBy ?? ''] ?? null])
+    const waitMs = this.#settings.limited ? await limits.take(provider, receiver) : undefined
     if (waitMs !== undefined) {
       const text = `${localize(provider.displayName, 'en')} takes no more messages to this address now`
       return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })
@@ -110,16 +106,15 @@ export class Attempt {
     request: WebhookRequest,
     signal: AbortSignal,
   ): Promise<[WebhookAnswer, WebhookVerdict]> {
-    const { http, clock, settings } = this.#parts
+    const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
     // Signed at the last moment: a signature is good for a short time, and a retry needs a new one.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
-    const { 'content-type': _, ...others } = headers
-    this.#secrets.push(...secretParts(url), ...Object.values(others))
+    this.#request = { url, headers }
     this.#sent = false
-    const { deadlineMs } = settings()
+    const { deadlineMs } = this.#settings
     const response = await http.request({ url, headers, body: bodyText({ body }), deadlineMs, signal })
     this.#sent = true
     const answer = answerOf(response, clock.now())
@@ -189,9 +184,22 @@ export class Attempt {
     return this.#failure({ name }, outcome, error.message, { hint: hintOfFailure(error) })
   }
 
+  #secrets(): readonly string[] {
+    const { directory } = this.#parts
+    const { 'content-type': _, ...headers } = this.#request?.headers ?? {}
+    return [
+      ...secretsOf(this.#message),
+      ...[this.#asked.endpoint, this.#route?.endpoint, this.#request?.url].flatMap(secretParts),
+      ...[this.#asked.secret, this.#route?.secret].flatMap((secret) => secret ?? []),
+      ...sensitiveValues(directory.providers, this.#message.attributes),
+      ...Object.values(headers),
+    ]
+  }
+
   /** A text without secrets, on one line. */
   #masked(text: string): string {
+    if (text === '') return text
     const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()
-    return maskPatterns(this.#parts.redact(short, this.#secrets))
+    return maskPatterns(this.#parts.redact(short, this.#secrets()))
   }
 }

@@ -25,9 +25,9 @@ export class EndpointLimits {
    * @param receiver what the limits count by: the address, and the chat where the provider has one limit for each
    * @returns milliseconds to wait when there is none left
    */
-  async take({ code, rateLimits = [] }: WebhookProvider, receiver: string): Promise<number | undefined> {
+  async take({ code, rateLimits = [] }: WebhookProvider, receiver: () => string): Promise<number | undefined> {
     if (this.#limiter === undefined || rateLimits.length === 0) return undefined
-    const hash = createHash('sha256').update(receiver).digest('hex').slice(0, 32)
+    const hash = createHash('sha256').update(receiver()).digest('hex').slice(0, 32)
     const requests = rateLimits.map(({ max, windowMs }) => ({
       key: `webhook:${code}:${hash}:${windowMs}`,
       maxAttempts: max,

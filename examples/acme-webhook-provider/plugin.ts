@@ -1,0 +1,37 @@
+import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+
+/** ACME's alert robot: takes a title and a text, and says `accepted` or why not. */
+export default webhookProviderPlugin(
+  { id: 'acme.alerts', version: '1.0.0' },
+  {
+    code: 'acme-alerts',
+    displayName: { en: 'ACME alerts', 'zh-CN': 'ACME 告警' },
+    knownHosts: ['alerts.acme.example'],
+    // The key stands in a header, so that no address holds it.
+    secret: { use: 'token', into: { header: 'x-acme-key' } },
+    attributes: {
+      severity: {
+        title: { en: 'Severity', 'zh-CN': '级别' },
+        values: ['info', 'warning', 'critical'],
+        member: 'severity',
+      },
+    },
+    messageTypes: {
+      text: {
+        body: ({ subject, content }) => ({ title: subject, text: content }),
+        limit: { max: 5000, unit: 'characters', member: 'text' },
+      },
+    },
+    rateLimits: [{ max: 10, windowMs: 1000 }],
+    judge: judgement({
+      delivered: ({ json }) => memberAt(json, 'state') === 'accepted',
+      code: 'error.code',
+      message: 'error.message',
+      id: 'alert',
+      codes: {
+        'key-unknown': { hint: 'token-invalid' },
+        'too-fast': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 5000 },
+      },
+    }),
+  },
+)

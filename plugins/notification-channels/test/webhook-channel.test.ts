@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
+import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
+import { startForTest } from '@plinth/kernel/testing'
+import webhook from '@plinth/notification-channels/webhook'
+import outgoingHttp from '@plinth/outgoing-http'
+import generic from '@plinth/webhook-providers/generic'
+import t from 'tap'
+
+const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
+const root = 'platform.notification.channels.webhook'
+const token = 'endpoint-T0ken-4711'
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+/** A receiver of webhooks that can be closed or fall silent, and the channel that posts to it. */
+async function createReceiver() {
+  const delivered: DeliveredMessage[] = []
+  let state: 'open' | 'closed' | 'silent' = 'open'
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString()
+    if (state === 'closed') return response.writeHead(503).end()
+    const { subject, content } = JSON.parse(body).data
+    delivered.push({ subject, content })
+    if (state === 'open') response.writeHead(204).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const product = await startForTest(
+    defineProduct({
+      name: 'webhook',
+      plugins: [owner, webhook, generic, outgoingHttp],
+      config: {
+        'platform.outgoing-http.allow-http': true,
+        'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${port}`],
+        [`${root}.enabled`]: true,
+        [`${root}.default-provider`]: 'generic',
+        [`${root}.providers.generic.endpoint`]: `http://127.0.0.1:${port}/${token}`,
+        [`${root}.providers.generic.secret`]: secret,
+      },
+    }),
+  )
+  const channel = product.contributions(notificationChannel).get('webhook')
+  if (channel === undefined) throw new Error('no channel')
+  return {
+    channel,
+    delivered: () => delivered,
+    become: (next: typeof state) => {
+      state = next
+    },
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+      await product.stop('test ended')
+    },
+  }
+}
+
+t.test('N-011 N-013 the webhook channel keeps its contract', async (t) => {
+  const cases = notificationChannelCases(createReceiver, {
+    secrets: [token, secret],
+    nextHop: {
+      fail: (receiver) => receiver.become('closed'),
+      hang: (receiver) => receiver.become('silent'),
+      recover: (receiver) => receiver.become('open'),
+    },
+  })
+  for (const { name, run } of cases) t.test(name, run)
+})
