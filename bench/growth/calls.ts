@@ -51,6 +51,17 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'notificationId=7',
   ],
   '/api/v1/notifications': ['', 'state=queued', 'state=finished', 'sort=id'],
+  '/api/v1/notifications/inbox': [
+    '',
+    'unreadOnly=true',
+    'module=mall',
+    'module=none',
+    'module=mall&unreadOnly=true',
+    'keyword=order 99',
+    'keyword=none',
+  ],
+  '/api/v1/notification-read-receipts': ['', 'messageId=message-7', 'messageId=none'],
+  '/api/v1/notification-message-attachments': ['', 'messageId=message-7'],
   [`${admin}/events/outbox`]: [
     '',
     'status=delivered',
@@ -84,6 +95,8 @@ const lists: Readonly<Record<string, readonly string[]>> = {
 }
 
 const singles = [
+  '/api/v1/notifications/inbox/unread-count',
+  '/api/v1/notifications/preferences',
   `${sendLogs}/summary`,
   `${sendLogs}/summary?retryableOnly=true`,
   '/api/v1/notification-rules/ops-summary',

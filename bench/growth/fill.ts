@@ -10,6 +10,10 @@ const pastMs = 4_000 * dayMs
 /** The others are this young at most, within every retention. */
 const youngMs = 5 * dayMs
 const roles = 10
+const preferenceSwitches = [
+  ...['database', 'websocket', 'email', 'sms', 'system', 'account'],
+  ...['todo', 'chat', 'blog', 'forum', 'mall', 'marketing'],
+]
 /** Failed events at the head of a key; a tenth of all events waits behind them. */
 const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
 
@@ -75,6 +79,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
   const { sendLog, audits, events, users, tasks, calls, configChanges, alerts } = sizes
   const heads = headsOf(sizes)
+  const inboxOwner = `case when i % 10 = 0 then (select id from iam_user where username = 'root') else 1 + i % ${users} end`
   const isHead = `(i % 10 = 9 and i / 10 < ${heads})`
   const everyMoment = (rows: number, word: Words) => word.moment(time(rows))
   return [
@@ -207,6 +212,57 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         unknown: '0',
         skipped: '0',
         created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'notification_inbox_content',
+      rows: Math.ceil(sendLog / 10),
+      row: (word, rows) => ({
+        id: 'i',
+        message_id: `'message-' || i`,
+        subject: `'Your order ' || i`,
+        content: `'Your order has left our house and is on its way to you.'`,
+        variables: `'{}'`,
+        jump: `'{"module":"mall","targetRoute":"/mall/orders/7"}'`,
+        attachments: '1',
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'notification_inbox_attachment',
+      rows: Math.ceil(sendLog / 10),
+      row: () => ({
+        id: 'i',
+        content_id: 'i',
+        message_id: `'message-' || i`,
+        disk: `'public'`,
+        path: `'orders/' || i || '.pdf'`,
+        name: `'order.pdf'`,
+        content_type: `'application/pdf'`,
+        size: '1024',
+      }),
+    },
+    {
+      // Ten recipients each, one of them the administrator, who has read three of four. Ids tell the age.
+      table: 'notification_inbox_item',
+      rows: sendLog,
+      row: (word, rows) => ({
+        id: `case when i <= ${rows / pastRetention} then i else (${time(rows)} - ${Date.UTC(2025, 0, 1)}) * 4096 + i % 4096 end`,
+        content_id: '1 + (i - 1) / 10',
+        user_id: inboxOwner,
+        owner_id: inboxOwner,
+        module: `case when i / 10 % 3 = 0 then 'mall' else 'forum' end`,
+        unread: 'i / 10 % 4 = 0',
+        read_at: `case when i / 10 % 4 <> 0 then ${everyMoment(rows, word)} end`,
+      }),
+    },
+    {
+      table: 'notification_preference',
+      rows: users,
+      row: (word) => ({
+        user_id: 'i',
+        ...Object.fromEntries(preferenceSwitches.map((name) => [`${name}_enabled`, 'i % 10 <> 0'])),
+        updated_at: word.moment(String(now)),
       }),
     },
     {

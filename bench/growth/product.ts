@@ -28,7 +28,10 @@ export interface Used {
   readonly statements: number
 }
 
-const purges = ['iam', 'events', 'async-task', 'notification.send-log', 'notification.rules', 'open-platform']
+const purges = [
+  ...['iam', 'events', 'async-task', 'notification.send-log', 'notification.inbox', 'notification.rules'],
+  'open-platform',
+]
 const root = mkdtempSync(join(tmpdir(), 'plinth-growth-'))
 const running = await startForTest({ ...product, root } as Product, {
   set: {

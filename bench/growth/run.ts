@@ -84,6 +84,7 @@ const purges = [
   { task: 'events.purge', tables: ['outbox_event'] },
   { task: 'notification.send-log.purge', tables: ['notification_send_log', 'notification_message'] },
   { task: 'notification.rules.purge', tables: ['notification_rule_state'] },
+  { task: 'notification.inbox.purge', tables: ['notification_inbox_item'] },
   { task: 'async-task.purge', tables: ['async_task'] },
   { task: 'open-platform.purge', tables: ['open_call', 'open_call_day'] },
 ] as const
