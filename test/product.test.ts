@@ -121,6 +121,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'shared-store',
     'social',
     'system-config',
+    'template',
   ],
   events: ['install', 'notification-linkage', 'notification.inbox'],
   http: [
@@ -143,12 +144,14 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   'notification-channels.webhook': product.plugins.flatMap(({ id }) =>
     id.startsWith('webhook-providers.') ? [id] : [],
   ),
+  mail: ['notification-channels.mail'],
   sms: ['notification-channels.sms'],
   social: ['notification-channels.social'],
   storage: ['async-task'],
   notification: [
     'notification-channels.database',
     'notification-channels.log',
+    'notification-channels.mail',
     'notification-channels.memory',
     'notification-channels.sms',
     'notification-channels.social',
