@@ -123,7 +123,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
     'system-config',
     'template',
   ],
-  events: ['install', 'notification-linkage', 'notification.inbox'],
+  events: ['install', 'notification-linkage', 'notification.inbox', 'notification.rules'],
   http: [
     'iam',
     'iam.verification',

@@ -1,5 +1,6 @@
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
+import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
@@ -27,7 +28,8 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: {
-    ...{ kernel, database, http, identity, notification, asyncTasks },
+    // Without events the facade keeps no message.
+    ...{ kernel, database, events, http, identity, notification, asyncTasks },
     ...{ i18n: optional(i18n), metrics: optional(metrics) },
   },
   provides: [notificationRules],
@@ -43,14 +45,14 @@ export default definePlugin({
     const rules = new Rules({ db, clock, identity, notification, kernel, changed: () => cache.clear() })
     const judged = metrics && ruleMetrics(metrics)
     if (judged !== undefined) onStop(judged.stop)
-    const events = new RaisedEvents({
+    const raised = new RaisedEvents({
       ...{ db, rules: cache, notification, log },
       states: new AlertStates(db, clock),
       sender: new AlertSender({ notification, identity, log }),
       quietMs: () => config.get('platform.notification.rules.quiet-period'),
       count: (outcome) => judged?.count(outcome),
     })
-    provide(notificationRules, events)
+    provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, i18n))
     http.addRoutes(ruleRoutes, { rules, tasks, i18n })
   },
