@@ -2,7 +2,7 @@
  * Writes the pages that are made from code: configuration reference, `.env.example`, error reference, API description,
  * and the list of requirements with the tests that prove them. `--check` writes nothing and fails when a page is stale.
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { http } from '@plinth/http'
 import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel'
@@ -10,6 +10,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
 import { errorPage } from './error-page.ts'
 import { requirementPage } from './requirement-page.ts'
+import { testFiles } from './test-files.ts'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
@@ -23,10 +24,7 @@ async function pages(): Promise<Record<string, string>> {
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'docs/errors.md': await errorPage(),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
-      'docs/requirements.md': requirementPage(
-        readFileSync('docs/requirements.tsv', 'utf8'),
-        globSync('{config-schema,kernel,migrations,plugins/*,examples/*,.}/{test/,}*.test.ts').sort(),
-      ),
+      'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),
     }
   } finally {
     await running.stop('pages written')

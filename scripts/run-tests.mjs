@@ -15,19 +15,14 @@
  * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createWriteStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Parser } from 'tap-parser'
 import { bundleLibraries } from './library-bundle.mjs'
+import { testFiles } from './test-files.ts'
 
-const places = [
-  '{config-schema,kernel,migrations}/test/*.test.ts',
-  'plugins/*/test/*.test.ts',
-  'examples/*/*.test.ts',
-  'test/*.test.ts',
-]
 const outputs = '.tap/output'
 /** Seconds that files took when they were last recorded, without the short ones. */
 const record = new URL('test-seconds.json', import.meta.url)
@@ -215,9 +210,7 @@ export async function runTests(words) {
   const isRecorded = words[0] === '--record'
   const named = isRecorded ? words.slice(1) : words
   const taken = readRecord()
-  const files = (named.length > 0 ? [...named] : globSync(places).sort()).sort(
-    (a, b) => (taken[b] ?? 0) - (taken[a] ?? 0),
-  )
+  const files = (named.length > 0 ? [...named] : testFiles()).sort((a, b) => (taken[b] ?? 0) - (taken[a] ?? 0))
   rmSync(outputs, { recursive: true, force: true })
   mkdirSync(outputs, { recursive: true })
   bundleLibraries()

@@ -3,12 +3,13 @@
  * of an assertion or in a comment where the value is changed: "effect of" and the key, or "effects of" and several, with braces for what differs (`a.{b,c}`). Here the
  * keys are compared with that.
  */
-import { globSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startForTest } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
+import { testFiles } from '../scripts/test-files.ts'
 
 const root = join(import.meta.dirname, '..')
 /** `a.{b,c}` stands for `a.b` and `a.c`. */
@@ -19,7 +20,7 @@ const spread = (keys: string): string[] => {
 const claim = /\beffects? of ((?:platform\.[a-z0-9.{},-]*[a-z0-9}](?:,? (?:and )?)?)+)/g
 
 const observed = new Set(
-  globSync('{config-schema,kernel,migrations,plugins/*,examples/*,.}/test/*.test.ts', { cwd: root }).flatMap((file) =>
+  testFiles(root).flatMap((file) =>
     [...readFileSync(join(root, file), 'utf8').matchAll(claim)].flatMap(([, keys = '']) =>
       keys.split(/,? (?:and )?/).flatMap(spread),
     ),

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { errorTables } from '../scripts/error-page.ts'
+import { testFiles } from '../scripts/test-files.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -25,7 +26,7 @@ t.test('every coded error is named after its package and written in two sentence
 
 t.test('every coded error is raised by its package, documented and expected by a test', async (t) => {
   const reference = read('docs/errors.md')
-  const tests = globSync('{config-schema,kernel,migrations,plugins/*,examples/*,.}/{test/,}*.test.ts', { cwd: root })
+  const tests = testFiles(root)
   const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
   const faults = tables.flatMap(({ folder, codes }) => {
     const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root }).filter((file) => !/errors\.ts$/.test(file))
