@@ -295,6 +295,18 @@ onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index',
   }
 })
 
+onEachDatabase(t, 'the position of a page is its first condition: SQLite seeks by the first bound', async (t, at) => {
+  const db = await start(t, at)
+  await insertNumbered(db, 400, {})
+  const { statements } = watchStatements(db, 'record')
+  const where = { endedAt: { $gte: new Date(5), $lte: new Date(9e12) } }
+  const orderBy = [{ property: 'endedAt', direction: 'desc' }] as const
+  await findPage(db.fork(), Record, where, { ...first, orderBy, size: 3, after: [201, 201], count: 'none' })
+  const [sql = ''] = statements.keys()
+  if (db.dialect === 'sqlite' || db.dialect === 'postgresql') t.match(sql, /where \(.*\) < \(\?, \?\) and .*<= \?/)
+  else t.match(sql, /<= \?.*<= \? and \(/)
+})
+
 t.test('a text in memory is found as in a table', async (t) => {
   t.ok(holdsText(['Straße 7', 'x'], 'STRASSE'))
   t.ok(holdsText(['ΟΔΟΣ'], 'οδος'))

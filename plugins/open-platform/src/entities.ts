@@ -67,7 +67,7 @@ export const OpenCallDay = defineEntity({
   name: 'OpenCallDay',
   tableName: 'open_call_day',
   uniques: [{ properties: ['day', 'appId', 'route', 'method'] }],
-  indexes: [{ properties: ['appId', 'day'] }],
+  indexes: [{ properties: ['appId', 'day', 'route', 'method'] }],
   properties: {
     id: column.primaryKey(),
     day: column.text(10),

@@ -116,14 +116,14 @@ onEachDatabase(t, 'C-051 usage by day, application and route', async (t, db) => 
   const line = { appId: one.id, appKey: one.appKey, method: 'GET', route: order, calls: 1, failed: 0, cost: 1 }
   t.same((await lines()).items, [
     { day: '2026-01-31', ...line },
-    { day: '2026-01-30', ...line, method: 'POST', route: '/api/v1/shop/exports', failed: 1, cost: 3 },
-    { day: '2026-01-30', ...line, calls: 3, cost: 3 },
     { day: '2026-01-30', ...line, appId: other.id, appKey: other.appKey, route: '/api/v1/open/whoami' },
+    { day: '2026-01-30', ...line, calls: 3, cost: 3 },
+    { day: '2026-01-30', ...line, method: 'POST', route: '/api/v1/shop/exports', failed: 1, cost: 3 },
   ])
   t.match(await lines(`appId=${other.id}`), { total: 1, items: [{ appId: other.id }] })
   t.match(await lines('from=2026-01-31'), { total: 1 })
   t.match(await lines('to=2026-01-30'), { total: 3 })
-  t.match(await lines('page=2&size=3'), { total: 4, page: 2, size: 3, items: [{ appId: other.id }] })
+  t.match(await lines('page=2&size=3'), { total: 4, page: 2, size: 3, items: [{ route: '/api/v1/shop/exports' }] })
   const walked: unknown[] = []
   for (let next: string | null = ''; next !== null; ) {
     const page = await lines(`size=1${next === '' ? '' : `&cursor=${encodeURIComponent(next)}`}`)

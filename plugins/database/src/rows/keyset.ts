@@ -34,8 +34,9 @@ const latestTime = Date.UTC(9999, 11, 31)
 const largestInt = 2 ** 31 - 1
 
 /**
- * The columns of an order, down to one that no two rows have in common, at the latest the primary key. What follows a unique
- * column is left out, because MySQL walks no unique index for an order of more than its columns.
+ * The columns of an order, down to where no two rows have them in common, at the latest at the primary key. What follows a
+ * unique column, or all columns of a unique index, is left out, because MySQL walks no unique index for an order of more than
+ * its columns.
  */
 export function keysOf<T extends object>(
   em: SqlEntityManager,
@@ -43,7 +44,7 @@ export function keysOf<T extends object>(
   orderBy: readonly SortedBy[],
 ): readonly Key[] {
   const { properties, primaryKeys, uniques, className } = em.getMetadata().get<T>(entity)
-  const unique = uniques.map(({ properties }) => [properties ?? []].flat().join())
+  const unique = uniques.map(({ properties }) => [properties ?? []].flat().map(String))
   const direction = orderBy.at(-1)?.direction ?? 'asc'
   const ties = primaryKeys.map((property) => ({ property: String(property), direction }))
   const keys = new Map<string, Key>()
@@ -53,7 +54,8 @@ export function keysOf<T extends object>(
     if (ties.every(({ property }) => keys.has(property))) break
     const isNullable = column.nullable === true
     if (!keys.has(rule.property)) keys.set(rule.property, { ...rule, column, isNullable })
-    if (!isNullable && unique.includes(rule.property)) break
+    if (unique.some((columns) => columns.length > 0 && columns.every((name) => keys.get(name)?.isNullable === false)))
+      break
   }
   return [...keys.values()]
 }
@@ -120,7 +122,8 @@ function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): stri
 /** Condition for the rows of a stretch. */
 export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
   if (after === undefined) return { $and: where }
-  if (isOneSeek(em, keys)) return { $and: [...where, rowBehind(em, keys, after)] }
+  // First, because of two bounds SQLite seeks by the first: another one on the same column may lie far before.
+  if (isOneSeek(em, keys)) return { $and: [rowBehind(em, keys, after), ...where] }
   return { $and: [...where, bound(keys[0] as Key, after[0] as Position), stepsBehind(keys, after)] }
 }
 

@@ -1,0 +1,15 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+const table = 'open_call_day'
+
+/** The usage of one application is read in the order of its list. */
+export const indexUsage = defineChangeSet({
+  id: '0004-index-usage',
+  up: ({ schema }) => [
+    schema
+      .createIndex(`${table}_app_id_day_route_method_index`)
+      .on(table)
+      .columns(['app_id', 'day', 'route', 'method']),
+    schema.dropIndex(`${table}_app_id_day_index`).on(table),
+  ],
+})
