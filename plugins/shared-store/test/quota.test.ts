@@ -4,8 +4,9 @@ import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, defineProduct, type RateLimitDecision } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type QuotaAlgorithm, sharedStore } from '@plinth/shared-store'
-import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import fc from 'fast-check'
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { MicroBatch } from '../src/micro-batch.ts'
 import { type BucketState, bucketScale, decideBucket, decideWindow, type WindowState } from '../src/quota-rules.ts'
@@ -159,6 +160,75 @@ t.test(
         },
       )
       await t.resolves(fc.assert(property, { numRuns: 60 }), algorithm)
+    }
+  },
+)
+
+t.test(
+  'R-035 a script that Redis has forgotten is sent again, and its answer is read like any other',
+  { skip: skipRedis || skipOwnRedis, timeout: 120_000 },
+  async (t) => {
+    const redis = await ownRedis()
+    t.teardown(() => redis.drop())
+    const client = new Redis({ port: redis.port })
+    t.teardown(() => client.disconnect())
+    const product = defineProduct({
+      name: 'test',
+      plugins: [databasePlugin, sharedStorePlugin],
+      config: { 'platform.database.sqlite.file': ':memory:', ...redis.config },
+    })
+    const running = await startForTest(product)
+    t.teardown(() => running.stop('test ended'))
+    const { quota } = running.service(sharedStore)
+    const year = 365 * 86_400_000
+    const small = { limit: 5, windowMs: year, cost: 1 }
+    // One number of Lua does not hold the two answers of such a limit.
+    const large = { limit: 1_000_000_000, windowMs: year, cost: 1 }
+    const asked = (algorithm: QuotaAlgorithm, world: string) => [
+      () => quota.decide(algorithm, { key: `${world}:one`, ...small }, true),
+      () => quota.decide(algorithm, { key: `${world}:one`, ...small, cost: 5 }, true),
+      () => quota.decide(algorithm, { key: `${world}:large`, ...large }, true),
+      () => quota.decide(algorithm, { key: `${world}:large`, ...large, cost: large.limit }, true),
+      () => quota.decide(algorithm, { key: `${world}:one`, ...small }, false),
+      () =>
+        Promise.all(['a', 'b', 'a'].map((key) => quota.decide(algorithm, { key: `${world}:${key}`, ...small }, true))),
+      () =>
+        quota.decideAll(
+          algorithm,
+          ['a', 'c'].map((key) => ({ key: `${world}:${key}`, ...small, cost: 3 })),
+        ),
+    ]
+    const sent = async () => {
+      const stats = await client.info('commandstats')
+      return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+    }
+    for (const algorithm of ['window', 'bucket'] as const) {
+      const shown: unknown[][] = []
+      for (const [world, forgets] of [
+        ['forgotten', true],
+        ['known', false],
+      ] as const) {
+        const before = await sent()
+        const answers: RateLimitDecision[] = []
+        const calls = asked(algorithm, world)
+        for (const ask of calls) {
+          if (forgets) await client.script('FLUSH')
+          answers.push(...[await ask()].flat())
+        }
+        // The last FLUSH has left but one of the three scripts.
+        t.equal((await sent()) - before, forgets ? calls.length : 2, `${algorithm}: scripts sent, ${world}`)
+        shown.push(answers.map(({ allowed, remaining }) => ({ allowed, remaining })))
+        for (const { allowed, resetAtMs, retryAfterMs } of answers) {
+          t.ok(resetAtMs > Date.now() && resetAtMs <= Date.now() + year)
+          t.ok(allowed ? retryAfterMs === 0 : retryAfterMs > 0 && retryAfterMs <= year, `${retryAfterMs}`)
+        }
+      }
+      const told = (allowed: boolean, remaining: number) => ({ allowed, remaining })
+      const expected = [
+        ...[told(true, 4), told(false, 4), told(true, 999_999_999), told(false, 999_999_999), told(true, 3)],
+        ...[told(true, 4), told(true, 4), told(true, 3), told(true, 0), told(true, 2)],
+      ]
+      t.same(shown, [expected, expected], algorithm)
     }
   },
 )
