@@ -58,7 +58,7 @@ onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins 
     if (db.dialect !== 'sqlite') continue
     for (const [sql, parameters] of statements) {
       const [line] = await db.query<{ detail: string }>(`explain query plan ${sql}`, parameters)
-      t.ok(line?.detail.includes(seek), line?.detail)
+      t.ok(line?.detail.includes(seek), String(line?.detail))
     }
   }
 })
