@@ -61,12 +61,13 @@ export class PartDelivery {
     const whole = { ...stored, recipients: part.recipients }
     const leftOut = new Set(await this.#begin(row, part, whole))
     const recipients = part.recipients.filter((_, index) => !leftOut.has(index))
+    let finished: readonly SendEntry[] = []
     if (recipients.length > 0 || part.recipients.length === 0) {
       const message = { ...whole, recipients }
       const prepared = await outgoing.prepare(part.channel, { message })
-      await this.#sendAll(prepared, deliveriesOf(prepared, part, message), signal)
+      finished = await this.#sendAll(prepared, deliveriesOf(prepared, part, message), signal)
     }
-    await this.#end(part)
+    await this.#end(part, finished, signal)
   }
 
   /** Answers the places of recipients to leave out. The first try decides, and puts those aside who have quiet hours. */
@@ -118,7 +119,12 @@ export class PartDelivery {
     return byEnd
   }
 
-  async #sendAll(prepared: Prepared, deliveries: readonly Delivery[], signal: AbortSignal): Promise<void> {
+  /** Answers the last sends, of which the send log does not know yet what became. */
+  async #sendAll(
+    prepared: Prepared,
+    deliveries: readonly Delivery[],
+    signal: AbortSignal,
+  ): Promise<readonly SendEntry[]> {
     const { db, outgoing } = this.#parts
     const keys = deliveries.map(({ key }) => key)
     const where = { deliveryKey: { $in: keys } }
@@ -141,15 +147,21 @@ export class PartDelivery {
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
       finished = begun
     }
-    await this.#write(finished, finished)
-    signal.throwIfAborted()
+    return finished
   }
 
   /** @param finished what must not be forgotten when it cannot be written now */
-  async #write(finished: readonly SendEntry[], entries: readonly SendEntry[]): Promise<void> {
-    const { recorder } = this.#parts
+  async #write(
+    finished: readonly SendEntry[],
+    entries: readonly SendEntry[],
+    also: () => Promise<void> = async () => {},
+  ): Promise<void> {
+    const { db, recorder } = this.#parts
     try {
-      await recorder.write(entries)
+      await db.transactional(async () => {
+        await recorder.write(entries)
+        await also()
+      })
     } catch (error) {
       recorder.writeLater(finished)
       throw error
@@ -179,10 +191,12 @@ export class PartDelivery {
     )
   }
 
-  async #end({ notificationId, part }: Part): Promise<void> {
+  /** Writes what became of the last sends, and that the part is done unless it was given up. */
+  async #end({ notificationId, part }: Part, finished: readonly SendEntry[], signal: AbortSignal): Promise<void> {
     const { db, clock } = this.#parts
     const now = new Date(clock.now())
-    await db.transactional(async () => {
+    await this.#write(finished, finished, async () => {
+      if (signal.aborted) return
       const ended = await db.execute(
         'update notification_message_part set done_at = ? where notification_id = ? and part = ? and done_at is null',
         [now, notificationId, part],
@@ -194,6 +208,7 @@ export class PartDelivery {
         [now, notificationId],
       )
     })
+    signal.throwIfAborted()
   }
 }
 
