@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { createDatabase } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
-import { type ConnectOptions, key, password, Refused, startWebsocket } from '../fixtures/websocket-product.ts'
+import { type ConnectOptions, key, password, Refused, startWebsocket } from './fixtures/websocket-product.ts'
 
 type Product = Awaited<ReturnType<typeof startWebsocket>>
 

@@ -5,7 +5,7 @@ import { accounts } from '@plinth/iam'
 import { definePlugin, type Plugin } from '@plinth/kernel'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import t, { type Test } from 'tap'
-import { type Client, key, password, startWebsocket } from '../fixtures/websocket-product.ts'
+import { type Client, key, password, startWebsocket } from './fixtures/websocket-product.ts'
 
 async function start(
   t: Test,
@@ -254,4 +254,20 @@ t.test('a client that does not say goodbye is cut at the drain deadline', async 
   client.ws.resume()
   await client.closed
   t.pass('the product has stopped')
+})
+
+t.test('200 connections come and go, and leave nothing behind', async (t) => {
+  const { user, connect, presence, facade } = await start(t, { [`${key}.max-sockets-per-user`]: 200 })
+  const ada = await user('ada')
+  const clients = await Promise.all(Array.from({ length: 200 }, () => connect({ token: ada.token })))
+  t.match(presence, { sockets: 200, users: 1 })
+  const recipients = [{ kind: 'user', userId: ada.id } as const]
+  await facade.send({ subject: 's', content: 'to all pages', recipients }, { channels: ['websocket'] })
+  const received = await Promise.all(clients.map(({ next }) => next()))
+  t.ok(received.every(({ data }) => data.content === 'to all pages'))
+  for (const { ws } of clients) ws.close()
+  await Promise.all(clients.map(({ closed }) => closed))
+  t.match(presence, { sockets: 0, users: 0 })
+  t.equal(presence.ofUser(ada.id), 0)
+  t.ok(await connect({ token: ada.token }), 'every place was given back')
 })

@@ -1,7 +1,7 @@
 /** What users see at once while a page of theirs is open. */
 import { createDatabase } from '@plinth/database/testing'
 import t from 'tap'
-import { startWebsocket } from '../fixtures/websocket-product.ts'
+import { startWebsocket } from './fixtures/websocket-product.ts'
 
 t.test('news reaches who is online', async (t) => {
   const at = await createDatabase('sqlite')

@@ -1,0 +1,210 @@
+/** Several instances: what one sends, clients of the others receive. */
+import { createDatabase, onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import { definePlugin, type Recipient } from '@plinth/kernel'
+import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
+import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
+import { sharedStore } from '@plinth/shared-store'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import t from 'tap'
+import { type Client, key, startWebsocket } from './fixtures/websocket-product.ts'
+
+const redisPort = 6379
+
+t.test(
+  '[N-007 N-027] a user who is connected to one instance receives what another sends, through Redis',
+  { skip: skipRedis },
+  async (t) => {
+    const at = await createDatabase('sqlite')
+    const redis = redisSpace()
+    t.teardown(async () => {
+      await redis.drop()
+      await at.drop()
+    })
+    const one = await startWebsocket(t, at, { config: redis.config })
+    const two = await startWebsocket(t, at, { config: redis.config })
+    const ada = await one.user('ada')
+    const here = await one.connect({ token: ada.token })
+    const there = await two.connect({ token: ada.token })
+    await two.inbox.add({ messageId: 'm1', subject: 'Hi', content: 'from two', userIds: [ada.id] })
+    await two.settled()
+    for (const client of [here, there]) {
+      t.match(await client.next(), { event: 'notification.created', data: { content: 'from two', unread: true } })
+    }
+    await one.facade.send(
+      {
+        subject: 'Hi',
+        content: 'from one',
+        recipients: [{ kind: 'websocket-session', sessionId: there.hello.sessionId }],
+      },
+      { channels: ['websocket'] },
+    )
+    for (const client of [here, there]) {
+      t.match(await client.next(), { event: 'notification.created', data: { content: 'from one', id: null } })
+      await client.settled()
+      t.equal(client.received.length, 3, 'each once')
+    }
+    const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
+    await ada.call('PUT', `notifications/inbox/${id}/read`)
+    t.match(await there.next(), { event: 'notification.read', data: { id } })
+  },
+)
+
+onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) => {
+  const config = { 'platform.shared-store.database.poll-interval': '100ms', [`${key}.heartbeat`]: '10m' }
+  const one = await startWebsocket(t, at, { config })
+  const two = await startWebsocket(t, at, { config })
+  const ada = await one.user('ada')
+  const there = await two.connect({ token: ada.token })
+  const recipients = [{ kind: 'user', userId: ada.id } as const]
+  const [result] = await one.facade.send(
+    { subject: 'Hi', content: 'from one', recipients },
+    { channels: ['websocket'] },
+  )
+  t.match(result, { outcome: 'accepted' })
+  let isThere = false
+  const arrived = there.next().then((message) => {
+    isThere = true
+    return message
+  })
+  // The clock of the instance that polls stands still by itself.
+  for (const late = AbortSignal.timeout(20_000); !isThere; late.throwIfAborted()) {
+    await two.clock.advance(100)
+    // The database has its own pace: time must not run away from it.
+    await two.db.query('select 1')
+  }
+  t.match(await arrived, { event: 'notification.created', data: { content: 'from one' } })
+
+  const code = { variables: { code: '482913' }, secretVariables: ['code'] }
+  const secret = { ...code, subject: 'Your code', content: 'It is 482913', recipients }
+  t.match(await one.facade.send(secret, { channels: ['websocket'] }), [
+    { outcome: 'rejected', errorCode: 'secret-needs-redis' },
+  ])
+  const [row] = await one.db.query<{ total: unknown }>(
+    `select count(*) as total from shared_store_message where content like '%482913%'`,
+  )
+  t.equal(Number(row?.total), 0, 'no secret lies in a table')
+})
+
+/** Lets everybody into the one group of the cases. */
+const open = definePlugin({
+  id: 'test.open',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [websocketGroupGuard],
+  setup: ({ contribute }) => contribute(websocketGroupGuard, 'open', { mayJoin: (group) => group === 'readers' }),
+})
+
+t.test(
+  '[N-013] the channel keeps its contract, with its clients on another instance',
+  { skip: skipRedis },
+  async (t) => {
+    const at = await createDatabase('sqlite')
+    const redis = redisSpace()
+    t.teardown(async () => {
+      await redis.drop()
+      await at.drop()
+    })
+    const proxy = await startHalfOpenProxy({ port: redisPort })
+    t.teardown(() => proxy.close())
+    const config = { ...redis.config, [`${key}.guests.enabled`]: true, [`${key}.max-sockets-per-user`]: 1000 }
+    const there = await startWebsocket(t, at, { config, plugins: [open] })
+    const here = await startWebsocket(t, at, {
+      config: { ...config, 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '200ms' },
+    })
+    const [user, watched, sitting, reading] = await Promise.all(
+      ['ada', 'bob', 'eve', 'mia'].map((name) => there.user(name)),
+    )
+    if (user === undefined || watched === undefined || sitting === undefined || reading === undefined)
+      throw new Error('no user')
+    const session = await there.connect({ token: sitting.token })
+    const recipients: readonly Recipient[] = [
+      { kind: 'user', userId: user.id },
+      { kind: 'websocket-user', userId: watched.id },
+      { kind: 'websocket-session', sessionId: session.hello.sessionId },
+      { kind: 'websocket-group', group: 'readers' },
+      { kind: 'websocket-guest' },
+    ]
+    session.ws.terminate()
+
+    const end = {
+      id: 'end',
+      subject: '',
+      content: 'end',
+      variables: {},
+      attributes: {},
+      recipients: recipients.slice(0, 1),
+    }
+    const heardStore = there.running.service(sharedStore)
+    let hear = () => {}
+    await heardStore.subscribe('test.end', () => hear())
+    /** What was published so far has been heard by the other instance, and written to its connections. */
+    const heard = async () => {
+      const isHeard = new Promise<void>((resolve) => {
+        hear = resolve
+      })
+      await heardStore.publish('test.end', '')
+      await isHeard
+      const context = { signal: new AbortController().signal, idempotencyKey: end.id, attempt: 1 }
+      await there.channel.send(end, context)
+    }
+
+    const create = async () => {
+      const clients: Client[] = []
+      for (const options of [user, watched, sitting, reading, {}]) {
+        clients.push(await there.connect('token' in options ? { token: options.token } : {}))
+      }
+      clients[3]?.say({ type: 'subscribe', group: 'readers' })
+      await clients[3]?.next()
+      /** What each client got, under the recipient that led to it. */
+      const delivered = async (): Promise<DeliveredMessage[]> => {
+        await heard()
+        const all = clients.map(async (client, index) => {
+          await client.settled()
+          return client.received
+            .filter(({ event, data }) => event === 'notification.created' && data.messageId !== end.id)
+            .map(({ data: { subject, content } }) => ({
+              subject,
+              content,
+              recipients: [recipients[index] as Recipient],
+            }))
+        })
+        return (await Promise.all(all)).flat()
+      }
+      const stop = async () => {
+        for (const { ws, closed } of clients) {
+          ws.terminate()
+          await closed
+        }
+      }
+      return { channel: here.channel, delivered, stop }
+    }
+    const store = here.running.service(sharedStore)
+    const isBack = async () => {
+      for (const late = AbortSignal.timeout(20_000); ; late.throwIfAborted()) {
+        try {
+          await store.get('probe')
+          return
+        } catch {
+          // The connection that fell silent is given up at the command timeout; the next one is made after a pause.
+          await here.clock.advance(1_000)
+        }
+      }
+    }
+    const nextHop = {
+      fail: () => proxy.fallSilent(),
+      hang: () => proxy.fallSilent(),
+      async recover() {
+        proxy.recover()
+        await isBack()
+      },
+    }
+    const cases = notificationChannelCases(
+      async () => {
+        await nextHop.recover()
+        return create()
+      },
+      { nextHop, recipients, longestContent: 65_536 },
+    )
+    for (const { name, run } of cases) await t.test(name, run)
+  },
+)
