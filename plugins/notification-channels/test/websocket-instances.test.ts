@@ -150,8 +150,8 @@ t.test(
 
     const create = async () => {
       const clients: Client[] = []
-      for (const options of [user, watched, sitting, reading, {}]) {
-        clients.push(await there.connect('token' in options ? { token: options.token } : {}))
+      for (const one of [user, watched, sitting, reading, undefined]) {
+        clients.push(await there.connect(one === undefined ? {} : { token: one.token }))
       }
       clients[3]?.say({ type: 'subscribe', group: 'readers' })
       await clients[3]?.next()
