@@ -77,6 +77,7 @@ async function runLoggedSteps(
   logged: readonly LoggedStep[],
 ): Promise<void> {
   const { db, lock } = application
+  let finished: number | undefined
   for (const [step, statement] of changeSet.statements.entries()) {
     const earlier = logged.find((entry) => entry.step === step)
     if (earlier !== undefined && earlier.checksum !== stepChecksum(statement)) {
@@ -85,8 +86,8 @@ async function runLoggedSteps(
     }
     if (earlier?.state === 'done') continue
     announce(application, changeSet, step, statement)
-    await lock.renew(db, nameOf(changeSet))
-    if (earlier === undefined) await logStepRunning(db, changeSet, step, statement)
+    await lock.keep(db, nameOf(changeSet))
+    await logStepRunning(db, changeSet, step, finished)
     try {
       await db.executeQuery(CompiledQuery.raw(statement))
     } catch (error) {
@@ -96,8 +97,9 @@ async function runLoggedSteps(
         throw failure(changeSet, `step ${step + 1}`, error)
       }
     }
-    await logStepDone(db, changeSet, step)
+    finished = step
   }
+  if (finished !== undefined && changeSet.changesData) await logStepDone(db, changeSet, finished)
 }
 
 async function changeData(application: Application, changeSet: CompiledChangeSet): Promise<void> {

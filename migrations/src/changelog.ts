@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Kysely } from 'kysely'
+import { type CompiledQuery, type Kysely, sql } from 'kysely'
 import { columnTypes } from './column-types.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
@@ -49,8 +49,8 @@ export interface AppliedChangeSet {
 
 type Identified = Pick<CompiledChangeSet, 'plugin' | 'id'>
 
-/** Creates the tables where they are missing. Two processes may do so at once. */
-export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<void> {
+/** What creates the tables that the runner keeps for itself, where they are missing. */
+export function changelogTables(dialect: Dialect): CompiledQuery[] {
   const { schema } = compilerFor(dialect)
   const type = columnTypes(dialect)
   const tables = [
@@ -84,7 +84,12 @@ export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<v
       .addColumn('acquired_at', type.bigint)
       .addColumn('expires_at', type.bigint, (c) => c.notNull()),
   ]
-  for (const table of tables) await tolerantOfRace(() => db.executeQuery(table.compile()))
+  return tables.map((table) => table.compile())
+}
+
+/** Creates the tables where they are missing. Two processes may do so at once. */
+export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<void> {
+  for (const table of changelogTables(dialect)) await tolerantOfRace(() => db.executeQuery(table))
   await tolerantOfRace(async () => {
     const row = await db.selectFrom(lockTable).select('id').executeTakeFirst()
     if (row === undefined) await db.insertInto(lockTable).values({ id: 1, expires_at: 0 }).execute()
@@ -159,10 +164,24 @@ export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
   return (rows ?? []).map(({ change_set, ...row }) => ({ ...row, id: change_set }))
 }
 
-export async function logStepRunning(db: ChangelogDb, { plugin, id }: Identified, step: number, statement: string) {
+/**
+ * Logs what is about to run, and in the same statement that the one before it has: of MySQL and MariaDB, which take the
+ * update into the insert.
+ */
+export async function logStepRunning(
+  db: ChangelogDb,
+  { plugin, id, statements }: Pick<CompiledChangeSet, 'plugin' | 'id' | 'statements'>,
+  step: number,
+  finished: number | undefined,
+): Promise<void> {
+  const row = (number: number, state: LoggedStep['state']) => {
+    const checksum = stepChecksum(statements[number] ?? '')
+    return { plugin, change_set: id, step: number, checksum, state }
+  }
   await db
     .insertInto('schema_changelog_step')
-    .values({ plugin, change_set: id, step, checksum: stepChecksum(statement), state: 'running' })
+    .values([...(finished === undefined ? [] : [row(finished, 'done')]), row(step, 'running')])
+    .onDuplicateKeyUpdate({ state: sql<LoggedStep['state']>`values(state)` })
     .execute()
 }
 

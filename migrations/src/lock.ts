@@ -50,6 +50,8 @@ export class MigrationLock {
   readonly #pollMs: number
   readonly #ended = new AbortController()
   #heartbeat: Promise<void> | undefined
+  /** When the renewal that counts was begun, on the monotonic clock. */
+  #renewedAt = Number.NEGATIVE_INFINITY
 
   constructor(db: ChangelogDb, dialect: Dialect, { leaseMs = 30_000, waitMs = 600_000, pollMs = 200 }: LockOptions) {
     this.#db = db
@@ -113,14 +115,26 @@ export class MigrationLock {
     }
   }
 
+  /**
+   * Renews unless this was done a moment ago, when nobody else can have taken over yet.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_LOCK_LOST`
+   */
+  async keep(db: ChangelogDb, changeSet: string): Promise<void> {
+    if (performance.now() - this.#renewedAt > this.#leaseMs / 10) await this.renew(db, changeSet)
+  }
+
   /** @throws PlinthError `PLINTH_MIGRATION_LOCK_LOST` */
   async renew(db: ChangelogDb, changeSet: string): Promise<void> {
+    const begunAt = performance.now()
     const { numUpdatedRows } = await db
       .updateTable(lockTable)
       .set({ expires_at: sql<number>`${this.#now} + ${sql.lit(this.#leaseMs)}` })
       .where('holder', '=', this.#self.token)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) throw migrationError('PLINTH_MIGRATION_LOCK_LOST', { changeSet })
+    // A renewal inside a transaction counts once that has committed.
+    if (db === this.#db) this.#renewedAt = begunAt
   }
 
   /** A renewal that fails here is not the last word: the change set itself renews before it commits. */
