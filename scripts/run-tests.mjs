@@ -24,6 +24,8 @@ import { bundleLibraries } from './library-bundle.mjs'
 import { testFiles } from './test-files.ts'
 
 const outputs = '.tap/output'
+/** Migrated databases that the files of one run share: see `startMigrated`. */
+const templates = '.tap/templates'
 /** Seconds that files took when they were last recorded, without the short ones. */
 const record = new URL('test-seconds.json', import.meta.url)
 const shortest = 8
@@ -106,6 +108,7 @@ async function runFile(file) {
       NODE_COMPILE_CACHE: resolve('.tap/compiled'),
       ...process.env,
       NODE_OPTIONS: nodeOptions,
+      PLINTH_TEST_TEMPLATES: resolve(templates),
       TAP_TIMEOUT: String(timeLimit),
     },
   })
@@ -211,8 +214,10 @@ export async function runTests(words) {
   const named = isRecorded ? words.slice(1) : words
   const taken = readRecord()
   const files = (named.length > 0 ? [...named] : testFiles()).sort((a, b) => (taken[b] ?? 0) - (taken[a] ?? 0))
-  rmSync(outputs, { recursive: true, force: true })
-  mkdirSync(outputs, { recursive: true })
+  for (const directory of [outputs, templates]) {
+    rmSync(directory, { recursive: true, force: true })
+    mkdirSync(directory, { recursive: true })
+  }
   bundleLibraries()
   // Files wait much of their time, for databases and for processes that they start.
   const outcomes = await run(files, 2 * availableParallelism())

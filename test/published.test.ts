@@ -62,6 +62,13 @@ const answer = await post('/api/v1/notifications/send', message, login.data.acce
 console.log(JSON.stringify({ status: answer.status, body: await answer.json(), kit: typeof notificationChannelCases }))
 await running.stop('done')
 `
+const typeCheck = {
+  compilerOptions: {
+    ...{ noEmit: true, strict: true, module: 'nodenext', target: 'es2024', skipLibCheck: true },
+    ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+  },
+  files: ['typed.ts'],
+}
 const typed = `
 import { definePlugin, key, service } from '@plinth/kernel'
 const clockwork = service<{ tick(): number }>('clockwork')
@@ -122,6 +129,8 @@ t.test(
       'plinth.config.js': product,
       'main.js': main,
       'typed.ts': typed,
+      // Otherwise the compiler looks for one in the directories above, which belong to others.
+      'tsconfig.json': JSON.stringify(typeCheck),
     }
     for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)
     await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: project })
@@ -142,20 +151,9 @@ t.test(
       new Set(JSON.parse(listed.stdout).map(({ id }: { id: string }) => id)),
       new Set(['database', 'http', 'i18n', 'iam', 'notification', 'pager']),
     )
-    const options = [
-      '--noEmit',
-      '--strict',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2024',
-      '--types',
-      'node',
-      '--typeRoots',
-      join(root, 'node_modules/@types'),
-      '--skipLibCheck',
-      'typed.ts',
-    ]
-    await t.resolves(run(tsc, options, { cwd: project }), 'the published types check the plugin of a third party')
+    await t.resolves(
+      run(tsc, ['-p', project], { cwd: project }),
+      'the published types check the plugin of a third party',
+    )
   },
 )

@@ -1,10 +1,9 @@
-import { definePlugin, healthCheck, type Kernel, kernel } from '@plinth/kernel'
-import type { PluginChangeSets } from '@plinth/migrations'
+import { definePlugin, healthCheck, kernel } from '@plinth/kernel'
 import { connectionSettings, databaseKeys } from './config.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import { migrateOptions, progressText, runMigrate } from './migrate-command.ts'
-import { changeSets } from './migrations/index.ts'
+import { changeSets, changeSetsOf } from './migrations/index.ts'
 
 /** A migration may take long; connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
@@ -60,10 +59,3 @@ export default definePlugin({
     if (!pending.some(({ plugin }) => plugin === ctx.plugin.id)) await service.reserveIds()
   },
 })
-
-/** In set-up order, but the plugin's own come first: data steps of the others take ids. */
-function changeSetsOf(plugins: Kernel['plugins']): PluginChangeSets[] {
-  const own = plugins.filter(({ migrations }) => migrations === changeSets)
-  const others = plugins.filter(({ migrations }) => migrations !== changeSets)
-  return [...own, ...others].map(({ id, migrations = [] }) => ({ plugin: id, changeSets: migrations }))
-}

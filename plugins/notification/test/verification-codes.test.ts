@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import database from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase, startMigrated } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { verificationCodeSender } from '@plinth/iam'
 import verification from '@plinth/iam/verification'
 import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
 import rateLimit from '@plinth/rate-limit'
@@ -51,7 +51,7 @@ async function start(
     },
   })
   const logger = pino({ level: 'trace' }, { write: (line) => void log.push(line) })
-  const running = await startForTest(product, { clock, logger })
+  const running = await startMigrated(product, { clock, logger })
   t.teardown(() => running.stop('test ended'))
   const call = async (url: string, body: object, headers: Record<string, string> = {}) => {
     const answer = await running

@@ -1,3 +1,12 @@
+import type { Plugin } from '@plinth/kernel'
+import type { PluginChangeSets } from '@plinth/migrations'
 import { createIdNode } from './0001-create-id-node.ts'
 
 export const changeSets = [createIdNode]
+
+/** In set-up order, but the plugin's own come first: data steps of the others take ids. */
+export function changeSetsOf(plugins: readonly Pick<Plugin, 'id' | 'migrations'>[]): PluginChangeSets[] {
+  const own = plugins.filter(({ migrations }) => migrations === changeSets)
+  const others = plugins.filter(({ migrations }) => migrations !== changeSets)
+  return [...own, ...others].map(({ id, migrations = [] }) => ({ plugin: id, changeSets: migrations }))
+}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { skipWithoutServer, startForTest } from '@plinth/kernel/testing'
+import type { ServerSettings } from '../connections/connection-settings.ts'
 import { database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 
@@ -44,6 +45,18 @@ const configOn = (server: TestServer, name: string) => ({
   'platform.database.pool-size': 5,
   'platform.database.connect-timeout': patience,
 })
+
+/** How a database on a server is reached, from what `createDatabase` gave as configuration of a product. */
+export function serverSettings(config: Readonly<Record<string, JsonValue>>): ServerSettings | undefined {
+  const type = config['platform.database.type']
+  if (type !== 'postgresql' && type !== 'mariadb') return undefined
+  const { port, username } = servers[type]
+  return {
+    ...{ type, host: '127.0.0.1', port, name: String(config['platform.database.name']), username, password: '' },
+    ...{ tls: 'off', poolSize: 2, preparedStatements: false },
+    ...{ connectTimeoutMs: 60_000, queryTimeoutMs: 60_000, transactionTimeoutMs: 60_000 },
+  }
+}
 
 /** Runs statements in the administration database of a server, through a product of its own that migrates nothing. */
 export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {

@@ -1,0 +1,144 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { manualClock } from '@plinth/kernel/testing'
+import {
+  type CompiledChangeSet,
+  changelogTables,
+  compileChangeSets,
+  type Dialect,
+  Migrator,
+  type PluginChangeSets,
+} from '@plinth/migrations'
+import { CompiledQuery, type Kysely } from 'kysely'
+import type { ServerSettings } from '../connections/connection-settings.ts'
+import { openOrm } from '../open-orm.ts'
+import { IdSource, type IdTables } from '../rows/id-source.ts'
+
+/**
+ * Migrated databases, each as the one text that makes its tables and rows: those of this process, and those of the whole
+ * run in the directory that the runner of the tests names. It is emptied before each run, because the code that data
+ * steps call is not part of the name.
+ */
+const known = new Map<string, string>()
+const shared = process.env['PLINTH_TEST_TEMPLATES']
+
+/** Before the clocks of tests, so that ids and times of the template lie in the past of whoever uses it. */
+const migratedAt = Date.UTC(2025, 0, 2)
+
+/**
+ * Brings the empty database of a test to where the change sets lead: the first time by migrating it, later by a copy of
+ * what the first one became. A database that holds anything already is left as it is.
+ *
+ * SQLite has none of this: there a migration costs less than opening the file once more.
+ */
+export async function fillFromTemplate(
+  settings: ServerSettings,
+  changeSets: readonly PluginChangeSets[],
+): Promise<void> {
+  const compiled = compileChangeSets(changeSets, settings.type)
+  const parts = compiled.map(({ plugin, id, checksum, statements }) => [plugin, id, checksum, ...statements])
+  const name = `${settings.type}-${createHash('sha256').update(JSON.stringify(parts)).digest('hex')}`
+  await connected(settings, async (db) => {
+    const server = settings.type === 'postgresql' ? postgresql : mariadb
+    if ((await server.tablesOf(db)).length > 0) return
+    const template = read(name)
+    if (template !== undefined) return void (await db.executeQuery(CompiledQuery.raw(template)))
+    await migrate(db, settings.type, changeSets)
+    keep(name, await server.exportOf(db, compiled))
+  })
+}
+
+async function connected(settings: ServerSettings, work: (db: Kysely<unknown>) => Promise<void>): Promise<void> {
+  const failures = { failed: () => {}, succeeded: () => {} }
+  const { orm, connect, close } = await openOrm(settings, { entities: [], warn: () => {}, failures })
+  try {
+    await connect()
+    await work(orm.driver.getConnection().getClient())
+  } finally {
+    await close()
+  }
+}
+
+async function migrate(db: Kysely<unknown>, dialect: Dialect, plugins: readonly PluginChangeSets[]): Promise<void> {
+  const clock = manualClock(migratedAt)
+  const ids = new IdSource(() => db as Kysely<IdTables>, clock, randomUUID())
+  await new Migrator({ db, dialect, plugins, clock, newId: () => ids.next(), beforeData: () => ids.claim() }).migrate()
+  await ids.release()
+}
+
+function read(name: string): string | undefined {
+  const own = known.get(name)
+  if (own !== undefined || shared === undefined || !existsSync(join(shared, name))) return own
+  const template = readFileSync(join(shared, name), 'utf8')
+  known.set(name, template)
+  return template
+}
+
+/** Two processes may make the same template at once: either serves, and none is ever seen half written. */
+function keep(name: string, template: string): void {
+  known.set(name, template)
+  if (shared === undefined) return
+  const draft = join(shared, `${name}.${process.pid}`)
+  writeFileSync(draft, template)
+  renameSync(draft, join(shared, name))
+}
+
+async function rowsOf<Row>(db: Kysely<unknown>, sql: string): Promise<Row[]> {
+  return (await db.executeQuery<Row>(CompiledQuery.raw(sql))).rows
+}
+
+interface Server {
+  tablesOf(db: Kysely<unknown>): Promise<readonly { readonly name: string }[]>
+  /** One statement text that makes tables and rows in an empty database. */
+  exportOf(db: Kysely<unknown>, compiled: readonly CompiledChangeSet[]): Promise<string>
+}
+
+/** Statements of the change sets once more, without what the runner writes between them; then the rows that resulted. */
+const postgresql: Server = {
+  tablesOf: (db) => rowsOf(db, `select tablename as name from pg_tables where schemaname = 'public'`),
+  async exportOf(db, compiled) {
+    const statements = [
+      ...changelogTables('postgresql').map(({ sql }) => sql),
+      ...compiled.flatMap((changeSet) => changeSet.statements),
+    ]
+    const rows: string[] = []
+    for (const { name } of await this.tablesOf(db)) {
+      const literal = `select quote_literal(json_agg(row)::text) as text from "${name}" row`
+      const [all] = await rowsOf<{ text: string | null }>(db, literal)
+      if (all?.text == null) continue
+      rows.push(`insert into "${name}" select * from json_populate_recordset(null::"${name}", ${all.text})`)
+    }
+    return ['begin', `set local session_replication_role = replica`, ...statements, ...rows, 'commit'].join(';\n')
+  },
+}
+
+/** The tables as they are in the end, which costs the server less than the way there: it commits after each statement. */
+const mariadb: Server = {
+  tablesOf: (db) =>
+    rowsOf(db, 'select table_name as name from information_schema.tables where table_schema = database()'),
+  async exportOf(db) {
+    const texts: string[] = []
+    for (const { name } of await this.tablesOf(db)) {
+      const [made] = await rowsOf<{ 'Create Table': string }>(db, `show create table \`${name}\``)
+      texts.push(made?.['Create Table'] ?? '')
+      const columns = await rowsOf<{ name: string; bytes: number }>(
+        db,
+        `select column_name as name, data_type in ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob') as bytes
+           from information_schema.columns where table_schema = database() and table_name = '${name}'
+           and is_generated = 'NEVER' order by ordinal_position`,
+      )
+      const literals = columns.map(({ name: column, bytes }) =>
+        Number(bytes) === 1
+          ? `convert(coalesce(concat('0x', hex(\`${column}\`)), 'NULL') using utf8mb4)`
+          : `convert(quote(\`${column}\`) using utf8mb4)`,
+      )
+      const values = `select concat('(', concat_ws(', ', ${literals.join(', ')}), ')') as text from \`${name}\``
+      const rows = await rowsOf<{ text: string }>(db, values)
+      if (rows.length === 0) continue
+      const names = columns.map(({ name: column }) => `\`${column}\``).join(', ')
+      texts.push(`insert into \`${name}\` (${names}) values ${rows.map(({ text }) => text).join(', ')}`)
+    }
+    return `begin not atomic\nset session foreign_key_checks = 0;\n${texts.join(';\n')};\nend`
+  },
+}
