@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Database, database } from '@plinth/database'
 import { type CommandInvocation, definePlugin } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
-import { defineChangeSet, type MigrationResult, Migrator } from '@plinth/migrations'
+import { type ChangeSet, defineChangeSet, type MigrationResult, Migrator } from '@plinth/migrations'
 import type { Kysely } from 'kysely'
 import t, { type Test } from 'tap'
 import type { DatabaseService } from '../src/database-service.ts'
@@ -92,6 +92,34 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
   while (!finished && last < 200) finished = await runUntil(++last)
   t.ok(finished, `finished after dying at each of ${last - 1} places in turn`)
   await assertMigrated(t, db)
+})
+
+onEachDatabase(t, 'a step costs one statement besides its own at most', async (t, db) => {
+  const { orm, connect } = await openOrm(db.settings, {
+    entities: [],
+    warn: () => {},
+    failures: { failed() {}, succeeded() {} },
+  })
+  await connect()
+  t.teardown(() => orm.close(true))
+  let statements = 0
+  const counted = onEveryResult(orm.driver.getConnection().getClient(), () => {
+    statements += 1
+  })
+  const changeSets: ChangeSet[] = []
+  /** Statements that the next change set takes, with so many steps. */
+  const costOf = async (id: string, steps: number) => {
+    const up: ChangeSet['up'] = ({ schema, type }) =>
+      Array.from({ length: steps }, (_, n) => schema.createTable(`t${id}_${n}`).addColumn('id', type.id))
+    changeSets.push(defineChangeSet({ id: `${id}-tables`, up }))
+    const plugins = [{ plugin: 'p', changeSets }]
+    statements = 0
+    await new Migrator({ db: counted, dialect: db.dialect, plugins }).migrate()
+    return statements
+  }
+  await costOf('0001', 1)
+  const [few, many] = [await costOf('0002', 1), await costOf('0003', 11)]
+  t.equal(many - few, db.dialect === 'mariadb' ? 20 : 10)
 })
 
 onEachDatabase(t, 'a change set that was edited while half of it was applied is refused', async (t, db) => {
