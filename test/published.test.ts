@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -101,7 +101,11 @@ t.test(
     for (const folder of ['scripts', ...packages]) {
       await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
     }
-    await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+    // npm puts a package beside the one that needs it where two versions of it are needed.
+    for (const folder of ['.', ...packages]) {
+      const modules = join(folder, 'node_modules')
+      if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
+    }
     const folders = packages.map((folder) => `./${folder}`)
     const { stdout: report } = await run('npm', ['pack', '--json', '--pack-destination', project, ...folders], {
       cwd: copy,
