@@ -325,3 +325,9 @@ t.test('K-018 a stopping product waits for what is being sent, then tells channe
   await stopping
   t.match(await endless, [{ success: false, errorCode: 'aborted' }])
 })
+
+t.test('a message is not enqueued where nothing can keep it', async (t) => {
+  const { facade, stop } = await start()
+  t.teardown(stop)
+  await t.rejects(facade.enqueue({ content: 'x' }), { code: 'PLINTH_NOTIFICATION_NO_QUEUE' })
+})

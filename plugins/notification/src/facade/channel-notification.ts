@@ -81,6 +81,10 @@ export class ChannelNotification implements Notification {
     return queue.enqueue(compose(draft), codes, options, sender)
   }
 
+  get administratorsChannel(): string {
+    return this.#parts.outgoing.administratorsChannel
+  }
+
   get hasQueue(): boolean {
     return this.#parts.queue?.isDurable === true
   }

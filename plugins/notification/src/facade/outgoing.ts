@@ -28,6 +28,8 @@ export interface NotificationSettings {
   readonly sendDeadlineMs: number
 }
 
+const inbox = 'database'
+
 /** Counts and times sends. Must not throw. */
 export interface SendMeter {
   /** @returns ends the wait; called once, with what became of it */
@@ -84,6 +86,15 @@ export class Outgoing {
 
   has(code: string): boolean {
     return this.#parts.channels.has(code)
+  }
+
+  /**
+   * Channel of an administrator's message that names none: `database` (document 2, "Admin send"; decision D.52), the default
+   * channel where no plugin brings that.
+   */
+  get administratorsChannel(): string {
+    const { channels, settings } = this.#parts
+    return channels.has(inbox) ? inbox : settings.defaultChannel
   }
 
   /** Throws `400` with reason `notification.channel-unknown`. */

@@ -3,10 +3,10 @@ import { own } from '../permissions.ts'
 import type { Rendering } from '../rendering.ts'
 import { compose } from './channel-notification.ts'
 import type { Outgoing } from './outgoing.ts'
-import { defaultChannel, messageTexts } from './send-routes.ts'
+import { messageTexts } from './send-routes.ts'
 
 interface PreviewParts {
-  readonly outgoing: Pick<Outgoing, 'requireChannel'>
+  readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
 }
 
@@ -23,7 +23,7 @@ export const previewRoutes = [
     request: {
       body: Type.Object({
         channel: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: `Channel code; absent: \`${defaultChannel}\`` }),
+          Type.String({ minLength: 1, maxLength: 64, description: 'Channel code; absent: as for sending' }),
         ),
         ...messageTexts,
       }),
@@ -34,8 +34,8 @@ export const previewRoutes = [
       html: nullable(text),
       missingVariables: Type.Array(text, { description: 'What the template needs and the message does not have.' }),
     }),
-    async handler({ body: { channel = defaultChannel, ...draft } }, { outgoing, rendering }) {
-      const code = channel.trim().toLowerCase()
+    async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
+      const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
       const { traits } = outgoing.requireChannel(code)
       const preview = await rendering.preview(compose(draft), code, traits)
       return { ...preview, missingVariables: [...preview.missingVariables] }

@@ -11,9 +11,6 @@ import { requireSuccess } from './results.ts'
 import { requireSentAttributes, sentAttributes } from './sent-attributes.ts'
 import { socialFields, socialMessageTypes } from './social-metadata.ts'
 
-/** Channel of an administrator's message that names none (document 2, "Admin send"; decision D.52). */
-export const defaultChannel = 'database'
-
 /** With more recipients a message is enqueued where the product can keep it. */
 const mostAtOnce = 1_000
 
@@ -37,7 +34,7 @@ const sendBody = Type.Object({
   channels: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
       maxItems: 20,
-      description: `Channel codes; empty: \`${defaultChannel}\``,
+      description: 'Channel codes; empty: `database`, or the default channel where that is not loaded',
     }),
   ),
   recipientUserIds: Type.Optional(
@@ -126,7 +123,7 @@ export const sendRoutes = [
       await identity?.assertInScope(requirePrincipal(request), userIds)
       const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
       const draft: MessageDraft = { ...texts, recipients, attributes: { ...attributes, traceId } }
-      const options = { channels: channels.length === 0 ? [defaultChannel] : channels }
+      const options = { channels: channels.length === 0 ? [notification.administratorsChannel] : channels }
       const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
       if (notBefore !== undefined || (userIds.length > mostAtOnce && notification.hasQueue)) {
         const at = notBefore === undefined ? {} : { notBefore: Date.parse(notBefore) }
