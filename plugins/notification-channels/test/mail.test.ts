@@ -149,6 +149,12 @@ t.test('without a driver the channel is off', async (t) => {
   t.match(await facade.send({ content: 'x', recipients }), [
     { skipped: true, errorCode: 'notification.channel-disabled' },
   ])
+  const off = await start(t, { 'platform.notification.channels.mail.enabled': false })
+  t.match(
+    off.facade.channels(),
+    [{ code: 'mail', enabled: false }],
+    'effect of platform.notification.channels.mail.enabled',
+  )
 })
 
 t.test('marketing mails to users have a link that ends them, by one POST and not by a look', async (t) => {
@@ -162,6 +168,7 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
   await send('mall')
   await send('marketing', { kind: 'email', address: 'eve@example.com' })
   const [marketing, mall, stranger] = server.received.map(({ headers }) => headers)
+  // effect of platform.notification.channels.mail.unsubscribe-key
   t.match(marketing, { 'list-unsubscribe-post': 'List-Unsubscribe=One-Click' })
   t.notHas(mall, { 'list-unsubscribe': String })
   t.notHas(stranger, { 'list-unsubscribe': String }, 'an address without an account has no preferences')

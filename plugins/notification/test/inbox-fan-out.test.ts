@@ -80,6 +80,7 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
       isSecond: true,
       config: { 'platform.notification.channels.database.enabled': false },
     })
+    // effect of platform.notification.channels.database.enabled
     t.match(await off.facade.send({ subject: 'off', recipients }, { channels: ['database'] }), [{ skipped: true }])
   })
   await t.test('secret variables are not kept beside the text that shows them', async (t) => {
@@ -308,6 +309,7 @@ onEachDatabase(t, 'old items go, the content with the last of them', async (t, a
   const wait = (days: number) => clock.shiftWallClock(days * dayMs)
   wait(11)
   await purge()
+  // effects of platform.notification.inbox.{retention,unread-retention}
   t.same(await tables(), [1, 1, 1], 'read and deleted ones are gone; what another has not read stays')
   wait(20)
   await purge()

@@ -139,6 +139,7 @@ t.test('N-025 fail-on-missing-variables blocks the send and names what is missin
   const { save, facade, sent, send, preview } = await start(t, { [failsOnMissing]: 'true' })
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} {{due.day}} {{#if note}}{{note}}{{/if}}' })
   const bill = { template: 'bill', variables: { number: 'A-1' } }
+  // effect of platform.notification.template.fail-on-missing-variables
   t.match(await send(bill), {
     code: '503',
     data: {
@@ -157,6 +158,7 @@ t.test('N-025 fail-on-missing-variables blocks the send and names what is missin
 t.test('N-026 with validate-before-send off nothing is checked', async (t) => {
   const { save, sent, send } = await start(t, { [failsOnMissing]: 'true', [validates]: 'false' })
   await save({ code: 'bill', subject: '{{number}}', content: '{{amount}} EUR' })
+  // effect of platform.notification.template.validate-before-send
   t.match(await send({ template: 'bill' }), { code: '200' })
   t.match(sent.messages, [{ content: ' EUR' }])
 })
