@@ -83,8 +83,7 @@ const measured = '"$@" 3>&-; code=$?; times >&3; exit $code'
 /** More room for what lives briefly: the garbage of a start is collected less often. */
 const nodeArguments = ['--max-semi-space-size=32', '--import', new URL('lean-tap.mjs', import.meta.url).href]
 /** For the processes that a test file starts too. */
-const nodeOptions =
-  `--import=${new URL('fast-imports.mjs', import.meta.url).href} ${process.env.NODE_OPTIONS ?? ''}`.trimEnd()
+const fastImports = `--import=${new URL('fast-imports.mjs', import.meta.url).href}`
 const propertyArguments = ['--import', new URL('property-seed.mjs', import.meta.url).href]
 const command = (...words) =>
   process.platform === 'win32' ? [words[0], words.slice(1)] : ['/bin/sh', ['-c', measured, 'sh', ...words]]
@@ -95,7 +94,7 @@ function cpuSeconds(times) {
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
 }
 
-async function runFile(file) {
+async function runFile(file, isBundled) {
   const outcome = { file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 }
   const begunAt = performance.now()
   const output = createWriteStream(join(outputs, `${file.replaceAll('/', '.')}.txt`))
@@ -107,7 +106,7 @@ async function runFile(file) {
     env: {
       NODE_COMPILE_CACHE: resolve('.tap/compiled'),
       ...process.env,
-      NODE_OPTIONS: nodeOptions,
+      NODE_OPTIONS: `${isBundled ? fastImports : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
       PLINTH_TEST_TEMPLATES: resolve(templates),
       TAP_TIMEOUT: String(timeLimit),
     },
@@ -149,12 +148,12 @@ async function runFile(file) {
 
 const seconds = (value) => value.toFixed(1).padStart(6)
 
-async function run(files, jobs) {
+async function run(files, jobs, isBundled) {
   const outcomes = []
   const waiting = [...files]
   const work = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const outcome = await runFile(file)
+      const outcome = await runFile(file, isBundled)
       outcomes.push(outcome)
       const { failures, skipped, cpu, wall } = outcome
       const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
@@ -218,16 +217,16 @@ export async function runTests(words) {
     rmSync(directory, { recursive: true, force: true })
     mkdirSync(directory, { recursive: true })
   }
-  bundleLibraries()
+  const isBundled = bundleLibraries()
   // Files wait much of their time, for databases and for processes that they start.
-  const outcomes = await run(files, 2 * availableParallelism())
+  const outcomes = await run(files, 2 * availableParallelism(), isBundled)
   printCosts(outcomes)
   if (isRecorded) writeRecord(outcomes)
 
   const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
   if (again.length > 0 && again.length <= mostUnsteady) {
     console.log(`\n== for the diagnosis, once more and alone: ${again.join(', ')}`)
-    const isUnsteady = (await run(again, 1)).every(({ failures }) => failures.length === 0)
+    const isUnsteady = (await run(again, 1, isBundled)).every(({ failures }) => failures.length === 0)
     console.log(isUnsteady ? `\nUnsteady, to be mended: ${again.join(', ')}` : '\nFailed again.')
   }
 
