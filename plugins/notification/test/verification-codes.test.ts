@@ -175,7 +175,7 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
 
   sms.isEnabled = false
   answers.push(await call('sms-codes', { mobile }))
-  t.match(answers.at(-1), { code: '503', data: { reason: 'verification.delivery-failed' } }, 'switched off')
+  t.match(answers.at(-1), { code: '503', data: { reason: 'verification.sender-missing' } }, 'switched off')
   t.equal(sms.sent.length, 3)
 
   answers.push(await call('email-codes', { email }))

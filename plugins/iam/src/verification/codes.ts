@@ -50,7 +50,7 @@ export class Codes implements VerificationCodes {
     const { channel } = subject
     const { settings, recipient, scene, codeKey } = this.#case(subject)
     const sender = senders[channel]
-    if (sender === undefined) throw refusal('sender-missing')
+    if (sender === undefined || sender.isReady?.(channel) === false) throw refusal('sender-missing')
     const [perRecipient] = await this.#takeQuota(channel, 'send', settings, recipient, origin.clientIp)
     const code = String(randomInt(10 ** settings.codeLength)).padStart(settings.codeLength, '0')
     const { ttlMs, texts } = settings

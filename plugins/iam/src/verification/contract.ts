@@ -78,6 +78,8 @@ export interface VerificationMessage {
 /** Delivers codes. Contributed by name: `ctx.contribute(verificationCodeSender, 'acme', sender)`. */
 export interface VerificationCodeSender {
   readonly channels: readonly VerificationChannel[]
+  /** False while the operator has switched the way of this kind of code off; absent: always on. Asked before every code. */
+  isReady?(channel: VerificationChannel): boolean
   /** Resolves when the next hop took the message; throws when it did not. Gives up when the signal aborts. */
   send(message: VerificationMessage, signal: AbortSignal): Promise<void>
 }

@@ -24,6 +24,8 @@ export function notificationSender(
   const isLoaded = (channel: VerificationChannel) => loaded.has(targets[channel].channel)
   return {
     channels: (['sms', 'email'] as const).filter(isLoaded),
+    isReady: (channel) =>
+      notification.channels().find(({ code }) => code === targets[channel].channel)?.enabled === true,
     async send(message, signal) {
       const { channel, recipient } = targets[message.channel]
       const draft = {
