@@ -71,8 +71,9 @@ const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
       routePrefix: docsPath,
       logo: null as never,
       theme: { title: 'API reference' },
-      // Without the bar that loads descriptions from anywhere.
-      uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false },
+      // Without the bar that loads descriptions from anywhere; groups are closed at first, because a product has hundreds of
+      // operations, of which the page shows the first ten alone.
+      uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false, docExpansion: 'none' },
       // Its name and address may change while it runs.
       transformSpecification: (shown) => ofSite(shown, site) as Record<string, unknown>,
       transformSpecificationClone: false,
