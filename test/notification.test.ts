@@ -43,17 +43,3 @@ t.test('N-002 no plugin imports a channel: whoever sends knows the facade alone'
     [],
   )
 })
-
-t.test('N-014 [N-014 partly: the conversation service] messages of conversations are not kept here', async (t) => {
-  const names = product.plugins
-    .filter(({ id }) => id.startsWith('notification'))
-    .flatMap(({ migrations = [] }) => migrations.map(({ id }) => id))
-  t.ok(names.length > 8)
-  t.notMatch(names.join('\n'), /conversation|chat/)
-  const keys = product.plugins.flatMap(({ config = {} }) => Object.keys(config))
-  t.same(
-    keys.filter((key) => key.startsWith('platform.conversation.')),
-    [],
-    'the switch belongs to the service that brings conversations',
-  )
-})

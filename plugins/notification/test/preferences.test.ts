@@ -122,18 +122,21 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
   const total = async (one: typeof ada) => (await one.inbox()).total
   const skips = () => lines.filter(({ msg }) => msg === 'not put into inboxes')
 
-  await t.test('[N-109] friend and follow items respect databaseEnabled and accountEnabled', async (t) => {
-    const follow = (messageId: string) =>
-      add({ messageId, userIds: [ada.id, bob.id], attributes: { event: 'social.user.followed', fromUserId: bob.id } })
-    await ada.call('PUT', path, { accountEnabled: false })
-    t.same(await follow('f1'), { added: 1, skipped: 1 })
-    await ada.call('PUT', path, { accountEnabled: true, databaseEnabled: false })
-    t.same(await follow('f2'), { added: 1, skipped: 1 })
-    t.equal(await total(ada), 0)
-    await ada.call('PUT', path, { databaseEnabled: true })
-    t.same(await follow('f3'), { added: 2, skipped: 0 })
-    t.same([await total(ada), await total(bob)], [1, 3])
-  })
+  await t.test(
+    '[N-109 N-113] friend and follow items respect databaseEnabled and accountEnabled, also when they are added directly',
+    async (t) => {
+      const follow = (messageId: string) =>
+        add({ messageId, userIds: [ada.id, bob.id], attributes: { event: 'social.user.followed', fromUserId: bob.id } })
+      await ada.call('PUT', path, { accountEnabled: false })
+      t.same(await follow('f1'), { added: 1, skipped: 1 })
+      await ada.call('PUT', path, { accountEnabled: true, databaseEnabled: false })
+      t.same(await follow('f2'), { added: 1, skipped: 1 })
+      t.equal(await total(ada), 0)
+      await ada.call('PUT', path, { databaseEnabled: true })
+      t.same(await follow('f3'), { added: 2, skipped: 0 })
+      t.same([await total(ada), await total(bob)], [1, 3])
+    },
+  )
   await t.test(
     '[N-110 N-111] a conversation respects databaseEnabled, chatEnabled and the mute flag of the member',
     async (t) => {

@@ -49,7 +49,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
   }
 }
 
-t.test('a message is what its template makes of it, channel by channel', async (t) => {
+t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, channel by channel', async (t) => {
   const { save, facade, sent, send, preview, call } = await start(t)
   await save({ code: 'welcome', subject: 'Hi {{name}}', content: 'all: {{name}} {{city}}' })
   const one = async (draft: object, channel = 'memory') => {

@@ -39,8 +39,13 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
     t.match((await rules('GET', `/${id}`)).data, { thresholdCount: 5, enabled: true, version: 3 })
   })
 
-  t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false, version: 4 })
-  t.match((await rules('POST', `/${id}/enable`, { version: 4 })).data, { enabled: true, version: 5 })
+  await t.test('N-121 a rule is switched off and on, also when it is so already', async (t) => {
+    t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false, version: 4 })
+    t.match((await rules('POST', `/${id}/disable`)).data, { enabled: false })
+    const { version } = (await rules('GET', `/${id}`)).data
+    t.match((await rules('POST', `/${id}/enable`, { version })).data, { enabled: true })
+    t.match((await rules('POST', `/${id}/enable`)).data, { enabled: true })
+  })
   t.match(await rules('DELETE', `/${id}`), { code: '200', data: null })
   for (const [method, rest, body] of [
     ['GET', `/${id}`, undefined],

@@ -6,7 +6,7 @@ import { path, startTemplates } from './fixtures/product.ts'
 onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t: Test, db) => {
   const { save, templates, call, running, server } = await startTemplates(t, db)
 
-  await t.test('[N-020 N-021 N-022 partly: the lookup] code, channel and language decide', async (t) => {
+  await t.test('N-020 N-021 N-022 code, channel and language decide', async (t) => {
     const make = (channel: string, locale: string) =>
       save({ code: 'order.paid', channel, locale, content: `${channel} ${locale} {{name}}` })
     const found = async (channel: string, locale?: string, code = 'order.paid') =>
@@ -34,49 +34,46 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     t.equal(await found('mail', 'en', 'off'), undefined, 'one that is not in use')
   })
 
-  await t.test(
-    '[N-024 partly: the variables] subject and text are not escaped, HTML is, and what is missing is named',
-    async (t) => {
-      await save({
+  await t.test('N-024 subject and text are not escaped, HTML is, and what is missing is named', async (t) => {
+    await save({
+      code: 'welcome',
+      subject: 'Hello {{name}}',
+      content: 'Dear {{name}}, {{#if gift}}take {{gift}}{{/if}} {{shop.title}}',
+      html: '<p title="{{name}}">{{name}} <a href="{{safeUrl link}}">x</a></p>',
+      htmlFormat: 'html',
+    })
+    const variables = { name: '<Ada> & "co"\r\nBcc: x@y.z', link: 'javascript:alert(1)' }
+    const rendered = await templates.render({ code: 'welcome', channel: 'mail', variables })
+    t.match(rendered, {
+      template: {
         code: 'welcome',
-        subject: 'Hello {{name}}',
-        content: 'Dear {{name}}, {{#if gift}}take {{gift}}{{/if}} {{shop.title}}',
-        html: '<p title="{{name}}">{{name}} <a href="{{safeUrl link}}">x</a></p>',
-        htmlFormat: 'html',
-      })
-      const variables = { name: '<Ada> & "co"\r\nBcc: x@y.z', link: 'javascript:alert(1)' }
-      const rendered = await templates.render({ code: 'welcome', channel: 'mail', variables })
-      t.match(rendered, {
-        template: {
-          code: 'welcome',
-          channel: 'all',
-          locale: 'en',
-          version: 1,
-          variables: ['name', 'shop.title', 'link'],
-        },
-        subject: 'Hello <Ada> & "co" Bcc: x@y.z',
-        content: 'Dear <Ada> & "co"\r\nBcc: x@y.z,  ',
-        missingVariables: ['shop.title'],
-      })
-      t.equal(
-        rendered?.html,
-        '<p title="&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z">&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z <a href="#">x</a></p>',
-      )
-      const given = { name: 'n', link: 'https://a.b', shop: { title: null } }
-      t.same((await templates.render({ code: 'welcome', channel: 'x', variables: given }))?.missingVariables, [])
-      t.same((await templates.find({ code: 'welcome', channel: 'x' }))?.variables, ['name', 'shop.title', 'link'])
-      const refusalOf = (code: string, variables: Parameters<typeof templates.render>[0]['variables']) =>
-        templates.render({ code, channel: 'x', variables }).catch((error: unknown) => error)
-      t.match(await refusalOf('welcome', { name: 'x'.repeat(200_000) }), {
-        code: '400',
-        reason: 'template.value-refused',
-      })
-      await save({ code: 'long', content: '{{#each l}}{{@root.t}}{{/each}}' })
-      t.match(await refusalOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
-        ...{ code: '400', reason: 'template.output-too-large', data: { code: 'long' } },
-      })
-    },
-  )
+        channel: 'all',
+        locale: 'en',
+        version: 1,
+        variables: ['name', 'shop.title', 'link'],
+      },
+      subject: 'Hello <Ada> & "co" Bcc: x@y.z',
+      content: 'Dear <Ada> & "co"\r\nBcc: x@y.z,  ',
+      missingVariables: ['shop.title'],
+    })
+    t.equal(
+      rendered?.html,
+      '<p title="&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z">&lt;Ada&gt; &amp; &quot;co&quot;\r\nBcc: x@y.z <a href="#">x</a></p>',
+    )
+    const given = { name: 'n', link: 'https://a.b', shop: { title: null } }
+    t.same((await templates.render({ code: 'welcome', channel: 'x', variables: given }))?.missingVariables, [])
+    t.same((await templates.find({ code: 'welcome', channel: 'x' }))?.variables, ['name', 'shop.title', 'link'])
+    const refusalOf = (code: string, variables: Parameters<typeof templates.render>[0]['variables']) =>
+      templates.render({ code, channel: 'x', variables }).catch((error: unknown) => error)
+    t.match(await refusalOf('welcome', { name: 'x'.repeat(200_000) }), {
+      code: '400',
+      reason: 'template.value-refused',
+    })
+    await save({ code: 'long', content: '{{#each l}}{{@root.t}}{{/each}}' })
+    t.match(await refusalOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
+      ...{ code: '400', reason: 'template.output-too-large', data: { code: 'long' } },
+    })
+  })
 
   await t.test('what a template renders follows each change at once', async (t) => {
     const { id } = await save({ code: 'news', content: 'one' })
