@@ -4,7 +4,7 @@ import type { SocialAccount } from './config.ts'
 import { type Social, type SocialMessage, type SocialMessageType, socialMessageTypes } from './contract.ts'
 import type { OutboundLog } from './outbound-log.ts'
 import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
-import { outcomeOf, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
+import { outcomeOf, outcomeOfAnswer, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
 import { capabilities, templateValues } from './wechat/bodies.ts'
 
 export interface SocialParts {
@@ -108,7 +108,7 @@ function checkedMessage(
 
 function failureOf(error: unknown): DeliveryOutcome {
   if (error instanceof TokenRefused) {
-    if (error.answer !== undefined) return outcomeOf(200, JSON.stringify(error.answer))
+    if (error.answer !== undefined) return outcomeOfAnswer(error.answer)
     return {
       outcome: 'deferred',
       errorCode: 'social.token-missing',

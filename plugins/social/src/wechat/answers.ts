@@ -72,8 +72,11 @@ const longest = 300
 
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
   const answer = readAnswer(body)
-  if (answer === undefined) return unreadable(status)
-  const { errcode, errmsg, messageId } = answer
+  return answer === undefined ? unreadable(status) : outcomeOfAnswer(answer)
+}
+
+/** What WeChat's own code means. */
+export function outcomeOfAnswer({ errcode, errmsg, messageId }: WechatAnswer): DeliveryOutcome {
   const said = { provider, providerCode: String(errcode), providerMessage: errmsg.slice(0, longest) }
   if (errcode === 0) return { outcome: 'accepted', ...said, ...(messageId === undefined ? {} : { messageId }) }
   const [outcome, hint, retryAfterMs] = meanings[errcode] ?? (['rejected', undefined] as const)
