@@ -1,0 +1,40 @@
+import { adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const records = adminList('getAdminApprovals', (row) => ({
+  id: 'approval.records',
+  title: text('Approvals', '审批记录'),
+  lead: text(
+    'Steps of workflows that were taken or refused, with the permission that counted then.',
+    '已执行或被拒绝的流程步骤，以及当时所需的权限。',
+  ),
+  place: { group: 'activity', order: 30 },
+  key: 'id',
+  columns: [
+    row.time('createdAt'),
+    row.status(
+      'result',
+      { approved: 'good', refused: 'bad' },
+      { labels: { approved: text('Taken', '已执行'), refused: text('Refused', '被拒绝') } },
+    ),
+    row.reference('workflow', { labels: 'approval.workflow' }),
+    row.text('action'),
+    row.text('sourceType', { hidden: true }),
+    row.text('sourceId', { mono: true }),
+    row.text('sourceState'),
+    row.text('actorName'),
+    row.text('reason'),
+    row.chips('permissions', undefined, { hidden: true }),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: [
+    { name: 'workflow', options: { labels: 'approval.workflow', title: text('Workflow', '流程') } },
+    'sourceType',
+    'sourceId',
+  ],
+}))
+
+/** What the back office shows of approvals. */
+export const pages = [records]

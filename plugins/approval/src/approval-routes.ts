@@ -1,0 +1,79 @@
+import { type Database, findPage } from '@plinth/database'
+import {
+  answerList,
+  id,
+  instant,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  routesWith,
+  Type,
+  text,
+} from '@plinth/http'
+import { approvalResults } from './contract.ts'
+import { ApprovalRecord } from './entities.ts'
+import { own } from './permissions.ts'
+
+const instanceView = Type.Object({
+  id,
+  workflow: text,
+  action: text,
+  sourceType: text,
+  sourceId: text,
+  sourceState: text,
+  permissions: Type.Array(text),
+  actorUserId: nullable(id),
+  actorName: nullable(text),
+  result: Type.Enum(approvalResults),
+  reason: nullable(text),
+  createdAt: instant,
+})
+
+const { route } = routesWith<{ readonly db: Database }>()
+
+/** Which steps were taken, and which were refused. */
+export const approvalRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/approvals',
+    summary: 'Steps of workflows that were taken or refused, the newest first',
+    access: { permission: own.instanceView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        workflow: Type.Optional(line(64)),
+        sourceType: Type.Optional(line(64)),
+        sourceId: Type.Optional(line(64, { description: 'Counts together with the kind of source.' })),
+      }),
+    },
+    response: listPage(instanceView),
+    handler({ query }, { db }) {
+      const { workflow, sourceType, sourceId } = query
+      const where = {
+        ...(workflow === undefined ? {} : { workflow }),
+        ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
+      }
+      return answerList(query, newestFirst, async (window) => {
+        const found = await findPage(db.fork(), ApprovalRecord, where, window)
+        return { ...found, items: found.items.map(viewOf) }
+      })
+    },
+  }),
+]
+
+const viewOf = (record: ApprovalRecord) => ({
+  id: record.id,
+  workflow: record.workflow,
+  action: record.action,
+  sourceType: record.sourceType,
+  sourceId: record.sourceId,
+  sourceState: record.sourceState,
+  permissions: [...record.permissionSnapshot],
+  actorUserId: record.actorUserId ?? null,
+  actorName: record.actorName ?? null,
+  result: record.result,
+  reason: record.reason ?? null,
+  createdAt: record.createdAt.toISOString(),
+})

@@ -1,0 +1,34 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+import type { ApprovalResult } from './contract.ts'
+
+/** A step that was taken or refused. Never changed. */
+export const ApprovalRecord = defineEntity({
+  name: 'ApprovalInstance',
+  tableName: 'approval_instance',
+  indexes: [
+    { properties: ['workflow', 'id'] },
+    { properties: ['sourceType', 'sourceId', 'id'] },
+    { properties: ['createdAt'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    workflow: column.text(64),
+    action: column.text(64),
+    sourceType: column.text(64),
+    sourceId: column.text(64),
+    sourceState: column.text(32),
+    permissionSnapshot: column.json<string[]>(),
+    /** Null: `actorName` acted by itself. */
+    actorUserId: column.id().nullable(),
+    actorName: column.text(64).nullable(),
+    result: column.text(16).$type<ApprovalResult>(),
+    /** Why it was refused; null when it was not. */
+    reason: column.text(64).nullable(),
+    traceId: column.text(128).nullable(),
+    createdAt: column.timestamp(),
+  },
+})
+export type ApprovalRecord = InferEntity<typeof ApprovalRecord>
+
+export const entities = [ApprovalRecord]

@@ -1,0 +1,65 @@
+import type { Database } from '@plinth/database'
+import { type BusinessError, type Clock, columnText } from '@plinth/kernel'
+import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
+import { ApprovalRecord } from './entities.ts'
+import { refusal } from './failures.ts'
+
+interface GuardParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly workflows: ReadonlyMap<string, ApprovalWorkflow>
+}
+
+/** Decides by the rule of a step, and keeps what was decided. */
+export class ApprovalGuard implements Approvals {
+  readonly #parts: GuardParts
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts
+  }
+
+  async assert(request: ApprovalRequest): Promise<ApprovalInstance> {
+    const { workflow, action, source, permissions } = request
+    const fault = faultOf(request, this.#parts.workflows.get(workflow))
+    const id = await this.#record(request, fault)
+    if (fault !== undefined) throw fault
+    return { id, workflow, action, source, permissions, result: 'approved' }
+  }
+
+  async #record(request: ApprovalRequest, fault: BusinessError | undefined): Promise<number> {
+    const { db, clock } = this.#parts
+    const { workflow, action, source, permissions, actor, traceId } = request
+    const id = db.newId()
+    const em = db.fork()
+    await em.insert(ApprovalRecord, {
+      id,
+      workflow: columnText(workflow, 64),
+      action: columnText(action, 64),
+      sourceType: columnText(source.type, 64),
+      sourceId: columnText(source.id, 64),
+      sourceState: columnText(source.state, 32),
+      permissionSnapshot: permissions.slice(0, 32),
+      actorUserId: 'userId' in actor ? actor.userId : null,
+      actorName: 'name' in actor ? columnText(actor.name, 64) : null,
+      result: fault === undefined ? 'approved' : 'refused',
+      reason: fault?.reason ?? null,
+      traceId: traceId === undefined ? null : columnText(traceId, 128),
+      createdAt: new Date(clock.now()),
+    })
+    return id
+  }
+}
+
+/** Looks at action, source state and snapshot, and at nothing else (document 3, settlement rule 4). */
+function faultOf(
+  { workflow, action, source: { state }, permissions }: ApprovalRequest,
+  found: ApprovalWorkflow | undefined,
+): BusinessError | undefined {
+  if (found === undefined) return refusal('workflow-unknown', { params: { workflow } })
+  const rule = Object.hasOwn(found.actions, action) ? found.actions[action] : undefined
+  if (rule === undefined) return refusal('action-unknown', { params: { workflow, action } })
+  if (!rule.from.includes(state)) return refusal('state-not-allowed', { params: { action, state }, data: { state } })
+  const { permission } = rule
+  if (permission === undefined || permissions.includes(permission)) return undefined
+  return refusal('permission-missing', { params: { action, permission }, data: { permission } })
+}

@@ -1,0 +1,47 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import { database } from '@plinth/database'
+import { adminPages, http, labelSources } from '@plinth/http'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { pages } from './admin-pages.ts'
+import { approvalRoutes } from './approval-routes.ts'
+import { keys } from './config.ts'
+import { approvals, approvalWorkflow } from './contract.ts'
+import { entities } from './entities.ts'
+import { messages } from './failures.ts'
+import { ApprovalGuard } from './guard.ts'
+import { workflowLabels } from './label-source.ts'
+import { changeSets } from './migrations/index.ts'
+import { permissions } from './permissions.ts'
+
+const requires = { kernel, database, http } as const
+
+const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('platform.approval', {
+  displayName: { en: 'Remove old approvals', 'zh-CN': '清除过期的审批记录' },
+  old: ({ config, clock }) => [
+    olderThan('approval_instance', 'created_at', new Date(clock.now() - config.get('platform.approval.retention'))),
+  ],
+})
+
+/** Approval workflows: which step may be taken from which state with which permission, recorded. */
+export default definePlugin({
+  id: 'approval',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [approvals],
+  extensionPoints: [approvalWorkflow],
+  contributes: [optional(adminPages), optional(labelSources)],
+  config: keys,
+  permissions,
+  migrations: changeSets,
+  entities,
+  messages,
+  scheduledTasks: [purge],
+  setup({ services: { database: db, http }, clock, provide, contribute, contributions }) {
+    const workflows = contributions(approvalWorkflow)
+    provide(approvals, new ApprovalGuard({ db, clock, workflows }))
+    for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
+    http.addRoutes(approvalRoutes, { db })
+  },
+})

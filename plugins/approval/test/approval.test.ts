@@ -1,0 +1,124 @@
+/** Steps of workflows: who may take them, and what is kept of it. */
+import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
+import databasePlugin, { database } from '@plinth/database'
+import { onEachDatabase, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
+import httpPlugin, { http } from '@plinth/http'
+import i18nPlugin from '@plinth/i18n'
+import iamPlugin, { accounts } from '@plinth/iam'
+import { definePlugin, defineProduct } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+
+const administrator = { username: 'admin', password: 'correct horse battery staple' }
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+
+const shop = definePlugin({
+  id: 'shop',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  contributes: [approvalWorkflow],
+  setup({ contribute }) {
+    const displayName = { en: 'Refunds', 'zh-CN': '退款' }
+    contribute(approvalWorkflow, 'shop.refund', {
+      displayName,
+      actions: {
+        pay: { displayName, from: ['reviewed', 'retried'], permission: 'shop:refund:execute' },
+        note: { displayName, from: ['reviewed'] },
+      },
+    })
+  },
+})
+
+async function start(t: Test, db: TestDatabase, clock = manualClock(Date.UTC(2026, 5, 1))) {
+  const product = defineProduct({
+    name: 'test',
+    plugins: [approval, databasePlugin, httpPlugin, i18nPlugin, iamPlugin, shop],
+    config: {
+      ...db.config,
+      'platform.http.port': 0,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.approval.retention': '30d', // effect of platform.approval.retention
+    },
+  })
+  const running = await startMigrated(product, { clock })
+  t.teardown(() => running.stop('test ended'))
+  await running.service(accounts).createAdministrator(administrator, origin)
+  const server = running.service(http)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: administrator })
+  const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
+  return {
+    ...{ running, clock },
+    guard: running.service(approvals),
+    list: async (query = '', as: Record<string, string> = headers) =>
+      (await server.inject({ url: `/api/v1/admin/approvals${query}`, headers: as })).json(),
+  }
+}
+
+const step = (change: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+  workflow: 'shop.refund',
+  action: 'pay',
+  source: { type: 'refund', id: '4711', state: 'reviewed' },
+  permissions: ['shop:refund:execute'],
+  actor: { userId: 7 },
+  traceId: 'trace-1',
+  ...change,
+})
+
+onEachDatabase(t, 'S-054 a step passes by action, source state and permission snapshot alone', async (t: Test, db) => {
+  const { guard, list } = await start(t, db)
+  t.match(await guard.assert(step()), { result: 'approved', action: 'pay', source: { id: '4711' } })
+  await guard.assert(step({ source: { type: 'refund', id: 'no such thing', state: 'retried' } }))
+  await guard.assert(step({ action: 'note', permissions: [], actor: { name: 'task' } }))
+
+  const refused = (request: ApprovalRequest, code: string, reason: string) =>
+    t.rejects(guard.assert(request), { code, reason: `approval.${reason}` })
+  await refused(step({ workflow: 'shop.sale' }), '404', 'workflow-unknown')
+  await refused(step({ action: 'toString' }), '400', 'action-unknown')
+  await refused(step({ source: { type: 'refund', id: '4711', state: 'paid' } }), '409', 'state-not-allowed')
+  await refused(step({ permissions: ['shop:refund:view'] }), '403', 'permission-missing')
+
+  const { data } = await list()
+  t.equal(data.total, 7, 'refusals are kept too')
+  t.match(data.items[0], {
+    ...{ result: 'refused', reason: 'approval.permission-missing', permissions: ['shop:refund:view'] },
+    ...{ actorUserId: 7, actorName: null, sourceState: 'reviewed' },
+  })
+  t.match(data.items[4], { result: 'approved', reason: null, actorUserId: null, actorName: 'task' })
+  t.equal((await list('?workflow=shop.sale')).data.total, 1)
+  t.equal((await list('?sourceType=refund&sourceId=4711')).data.total, 6)
+  t.equal((await list('?sourceId=other')).data.total, 7, 'an id alone names nothing')
+  t.equal((await list('', {})).code, '401')
+})
+
+onEachDatabase(t, 'S-054 a refusal is kept although the transaction around it fails on it', async (t: Test, db) => {
+  const { guard, list, running } = await start(t, db)
+  await t.rejects(guard.assert(step({ permissions: [] })), { code: '403' })
+  await t.rejects(
+    running.service(database).transactional(async () => {
+      await guard.assert(step())
+      throw new Error('the step failed')
+    }),
+  )
+  t.equal((await list()).data.total, 1, 'an approval of a step that did not happen is none')
+})
+
+onEachDatabase(t, 'approvals are walked by index and removed after their retention', async (t: Test, at) => {
+  const { guard, list, running, clock } = await start(t, at)
+  const db = running.service(database)
+  for (let index = 0; index < 30; index++) {
+    await guard.assert(step({ source: { type: 'refund', id: String(index % 3), state: 'reviewed' } }))
+  }
+  const { plansOf } = watchStatements(db, 'approval_instance')
+  for (const query of ['?count=none', '?workflow=shop.refund&count=none', '?sourceType=refund&sourceId=1&count=none']) {
+    for (const { sql, sorts, scans, indexes } of await plansOf(() => list(query))) {
+      t.notOk(sorts, sql)
+      t.ok(scans.length === 0 || (indexes.length === 0 && query === '?count=none'), `${query}: ${sql} ${scans}`)
+    }
+  }
+  await clock.advance(31 * 86_400_000)
+  await guard.assert(step())
+  const purge = running.scheduledTasks.find(({ name }) => name === 'approval.purge')
+  await purge?.run(new AbortController().signal)
+  t.equal((await db.query('select id from approval_instance')).length, 1)
+})

@@ -1,0 +1,299 @@
+import { adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const user = { labels: 'iam.user', page: 'iam.user' }
+const journal = { labels: 'money.journal', page: 'money.journal' }
+const journalTitle = text('Journal', '流水')
+const member = { labels: 'iam.user', title: text('Member', '会员') }
+const memberFilter = { name: 'userId', options: member } as const
+
+const accountStates = { open: text('Open', '正常'), closed: text('Closed', '已关闭') }
+const ruleTypes = {
+  'check-in': text('Check-in', '签到'),
+  order: text('Order', '订单'),
+  task: text('Task', '任务'),
+  lottery: text('Lottery', '抽奖'),
+  manual: text('Adjustment by hand', '手动调整'),
+  expiry: text('Expiry', '过期'),
+}
+const sourceStates = {
+  active: text('Active', '有效'),
+  exhausted: text('Used up', '已用完'),
+  expired: text('Lapsed', '已过期'),
+  reversed: text('Taken back', '已收回'),
+}
+const batchStates = {
+  running: text('Running', '进行中'),
+  completed: text('Completed', '已完成'),
+  failed: text('Failed', '失败'),
+}
+const sourceTones = { active: 'good', exhausted: 'quiet', expired: 'warn', reversed: 'bad' } as const
+const batchTones = { running: 'info', completed: 'good', failed: 'bad' } as const
+
+const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
+  id: 'member-points.accounts',
+  title: text('Points accounts', '积分账户'),
+  lead: text('What members have, and what they can spend.', '会员持有和可用的积分。'),
+  place: { group: 'value', order: 100 },
+  key: 'id',
+  detail: 'money.account',
+  columns: [
+    row.reference('userId', user, { title: member.title }),
+    row.text('displayName'),
+    row.count('available'),
+    row.count('frozen'),
+    row.status('status', { open: 'good', closed: 'quiet' }, { labels: accountStates }),
+    row.time('updatedAt'),
+    row.text('id', { link: true, mono: true }),
+    row.text('asset', { mono: true, hidden: true }),
+    row.time('createdAt', { hidden: true }),
+  ],
+  filters: [memberFilter, 'asset'],
+  create: adminForm('postAdminMemberPointsManualAdjustments', {
+    title: text('Adjust points', '调整积分'),
+    lead: text(
+      'Points are granted, or deducted with a minus. The member sees the reason.',
+      '正数为发放，负数为扣减。会员可以看到原因。',
+    ),
+    submit: text('Adjust', '调整'),
+    fields: ['userId', 'points', 'reason'],
+    options: { userId: member },
+    preview: adminPreview('postAdminMemberPointsManualAdjustmentsPreview', {
+      takes: ['userId', 'points'],
+      answer: (it) => [
+        it.reference('userId', user, { title: member.title }),
+        it.count('availableBefore'),
+        it.count('points'),
+        it.count('availableAfter'),
+        it.count('frozen'),
+        it.flag('possible'),
+        it.time('expiresAt'),
+      ],
+    }),
+    answer: (it) => [
+      it.reference('userId', user, { title: member.title }),
+      it.count('points'),
+      it.count('available'),
+      it.count('frozen'),
+      it.reference('journalId', journal, { title: journalTitle }),
+    ],
+  }),
+}))
+
+const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
+  id: 'member-points.ledger',
+  title: text('Points ledger', '积分流水'),
+  lead: text('Every change of points, with who did it and why.', '每一笔积分变动，以及操作者和原因。'),
+  place: { group: 'value', order: 110 },
+  key: 'id',
+  columns: [
+    row.time('createdAt'),
+    row.reference('userId', user, { title: member.title }),
+    row.text('displayName'),
+    row.text('displayTitle'),
+    row.count('points'),
+    row.count('availableAfter'),
+    row.count('frozenPoints', { hidden: true }),
+    row.count('frozenAfter', { hidden: true }),
+    row.text('reason'),
+    row.text('actor'),
+    row.reference('journalId', journal, { title: journalTitle }),
+    row.text('referenceType', { hidden: true }),
+    row.text('referenceId', { mono: true, hidden: true }),
+    row.text('kind', { mono: true, hidden: true }),
+    row.text('key', { mono: true, hidden: true }),
+  ],
+  filters: [memberFilter, 'asset'],
+}))
+
+const sources = adminList('getAdminMemberPointsSources', (row) => ({
+  id: 'member-points.sources',
+  title: text('Points sources', '积分来源'),
+  lead: text(
+    'Where the points of members came from, when they lapse, and what became of them.',
+    '会员积分的来源、过期时间及使用情况。',
+  ),
+  place: { group: 'value', order: 120 },
+  key: 'id',
+  columns: [
+    row.reference('userId', user, { title: member.title }),
+    row.text('sourceType'),
+    row.text('sourceId', { mono: true }),
+    row.status('status', sourceTones, { labels: sourceStates }),
+    row.count('granted'),
+    row.count('remaining'),
+    row.count('held'),
+    row.count('consumed', { hidden: true }),
+    row.count('reversed', { hidden: true }),
+    row.count('expired', { hidden: true }),
+    row.time('expiresAt'),
+    row.reference('ruleCode', { labels: 'member-points.rule' }),
+    row.count('ruleVersion'),
+    row.reference('journalId', journal, { title: journalTitle, hidden: true }),
+    row.time('createdAt'),
+  ],
+  filters: [{ name: 'status', labels: sourceStates }, memberFilter, 'asset'],
+}))
+
+const rules = adminList('getAdminMemberPointsRules', (row) => ({
+  id: 'member-points.rules',
+  title: text('Points rules', '积分规则'),
+  lead: text(
+    'What members are rewarded for. Saving a rule begins its next version; what was granted before stays.',
+    '会员如何获得积分。保存规则即产生新版本，之前已发放的不变。',
+  ),
+  place: { group: 'value', order: 130 },
+  key: 'id',
+  detail: 'member-points.rule',
+  columns: [
+    row.text('displayName', { link: true }),
+    row.text('code', { mono: true }),
+    row.status(
+      'type',
+      { 'check-in': 'info', order: 'info', task: 'info', lottery: 'info', manual: 'quiet', expiry: 'quiet' },
+      { labels: ruleTypes },
+    ),
+    row.flag('enabled'),
+    row.count('version'),
+    row.time('activeFrom'),
+    row.time('activeTo', { hidden: true }),
+    row.reference('updatedBy', user),
+    row.json('config', { hidden: true }),
+    row.text('asset', { mono: true, hidden: true }),
+  ],
+  create: adminForm('postAdminMemberPointsRules', {
+    title: text('New rule', '新建规则'),
+    body: { version: { value: 0 } },
+    fields: [
+      ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.expiresInDays'] as const),
+      ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
+    ],
+    reason: 'optional',
+  }),
+}))
+
+const ruleVersions = adminList('getAdminMemberPointsRules', (row) => ({
+  id: 'member-points.rule-versions',
+  title: text('Versions of a rule', '规则版本'),
+  key: 'id',
+  detail: 'member-points.rule',
+  columns: [
+    row.count('version'),
+    row.flag('current'),
+    row.flag('enabled'),
+    row.difference('previousConfig', 'config', { title: text('Settings, before and after', '设置（修改前后）') }),
+    row.time('activeFrom'),
+    row.time('activeTo'),
+    row.reference('updatedBy', user),
+  ],
+  filters: ['code'],
+}))
+
+const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
+  id: 'member-points.rule',
+  title: text('Points rule', '积分规则'),
+  name: 'displayName',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('code', { mono: true }),
+        it.status(
+          'type',
+          { 'check-in': 'info', order: 'info', task: 'info', lottery: 'info', manual: 'quiet', expiry: 'quiet' },
+          { labels: ruleTypes },
+        ),
+        it.flag('enabled'),
+        it.count('version'),
+        it.flag('current'),
+        it.text('asset', { mono: true }),
+        it.time('activeFrom'),
+        it.time('activeTo'),
+        it.reference('updatedBy', user),
+      ],
+    },
+    {
+      title: text('Settings', '设置'),
+      columns: [
+        it.count('config.points'),
+        it.count('config.cycleDays'),
+        it.amount('config.perAmount'),
+        it.text('config.currency'),
+        it.count('config.maxPoints'),
+        it.text('config.recovery'),
+        it.flag('config.recoverExpired'),
+        it.count('config.expiresInDays'),
+        it.count('config.expiringSoonDays'),
+        it.rows('config.bonuses', (bonus) => [bonus.count('day'), bonus.count('points')]),
+      ],
+    },
+    {
+      title: text('What members read', '会员看到的文字'),
+      columns: [
+        it.text('displayTitle.en', { title: text('Title in English', '英文标题') }),
+        it.text('displayTitle.zh-CN', { title: text('Title in Chinese', '中文标题') }),
+        it.text('displayDescription.en', { title: text('Description in English', '英文说明') }),
+        it.text('displayDescription.zh-CN', { title: text('Description in Chinese', '中文说明') }),
+      ],
+    },
+  ],
+  form: it.form('postAdminMemberPointsRules', {
+    title: text('Change', '修改'),
+    lead: text('Begins the next version of the rule.', '保存后将产生规则的新版本。'),
+    body: { code: 'code', type: 'type', asset: 'asset' },
+    version: 'version',
+    fields: [
+      ...(['enabled', 'config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
+      ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
+      ...(['config.expiresInDays', 'config.expiringSoonDays'] as const),
+      ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
+    ],
+    reason: 'optional',
+  }),
+  related: [{ page: 'member-points.rule-versions', title: text('Versions', '版本'), filter: { code: 'code' } }],
+}))
+
+const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
+  id: 'member-points.expire-batches',
+  title: text('Expiry runs', '积分过期批次'),
+  lead: text('Scans that let points lapse which are past their time.', '扫描并清除到期的积分。'),
+  place: { group: 'value', order: 140 },
+  key: 'id',
+  live: true,
+  columns: [
+    row.time('startedAt'),
+    row.status('status', batchTones, { labels: batchStates }),
+    row.text('asset', { mono: true }),
+    row.count('scanned'),
+    row.count('expired'),
+    row.count('points'),
+    row.count('refused'),
+    row.time('asOf'),
+    row.time('finishedAt'),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: ['asset'],
+  create: adminForm('postAdminMemberPointsExpireBatchesRun', {
+    title: text('Let points lapse now', '立即执行过期'),
+    lead: text(
+      'Points of all members that are past their time lapse. This cannot be undone.',
+      '所有会员到期的积分将被清除，无法撤销。',
+    ),
+    submit: text('Run', '执行'),
+    fields: ['asset'],
+    reason: 'required',
+    tone: 'danger',
+    answer: (it) => [
+      it.status('status', batchTones, { labels: batchStates }),
+      it.count('scanned'),
+      it.count('expired'),
+      it.count('points'),
+      it.count('refused'),
+    ],
+  }),
+}))
+
+/** What the back office shows of points. */
+export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches]

@@ -1,0 +1,127 @@
+import { type Database, exactInteger } from '@plinth/database'
+import type { Ledger } from '@plinth/money'
+import type { AccessAudit } from '../audited.ts'
+import { never } from '../entities.ts'
+import type { Lapsing } from '../expiry/lapsing.ts'
+import { refusal } from '../failures.ts'
+import { ownerOf } from '../rewards/owner.ts'
+import type { Rewards } from '../rewards/rewards.ts'
+import type { Rules } from '../rules/rules.ts'
+
+export interface Adjustment {
+  readonly userId: number
+  /** Granted when positive, deducted when negative; never 0. */
+  readonly points: number
+  readonly reason: string
+  /** Of the operator, who never adjusts twice under one. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface Adjusted {
+  readonly journalId: number
+  readonly available: number
+  readonly frozen: number
+  readonly replayed: boolean
+}
+
+/** What an adjustment would do now. */
+export interface AdjustmentPreview {
+  readonly availableBefore: number
+  readonly availableAfter: number
+  readonly frozen: number
+  /** Points that refunds still want back: a grant settles them first. */
+  readonly settlesDebt: number
+  readonly possible: boolean
+  /** Milliseconds since the epoch at which granted points lapse; `undefined`: never, or a deduction. */
+  readonly expiresAt: number | undefined
+}
+
+export interface AdjustmentParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly ledger: Ledger
+  readonly rules: Rules
+  readonly rewards: Rewards
+  readonly lapsing: Lapsing
+}
+
+/** Points that an operator grants or deducts, with a reason (document 1, "Manual adjustment"). */
+export class Adjustments {
+  readonly #parts: AdjustmentParts
+
+  constructor(parts: AdjustmentParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @param operatorId who does it
+   * @param record writes the audit, in the same transaction
+   * @throws BusinessError `409` `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409`
+   *   `member-points.rule-disabled`
+   */
+  async adjust(adjustment: Adjustment, operatorId: number, record: AccessAudit): Promise<Adjusted> {
+    const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
+    const { userId, points, reason, idempotencyKey = String(db.newId()) } = adjustment
+    return db.transactional(async () => {
+      const now = clock.now()
+      const rule = await rules.at('manual-adjustment', now)
+      if (!rule.enabled) throw refusal('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
+      const sourceKey = `${operatorId}:${idempotencyKey}`
+      const notes = { key: `member-points:manual:${sourceKey}`, actor: `user:${operatorId}`, reason }
+      const reference = { type: 'manual-adjustment', id: String(userId) }
+      const ref = ownerOf(userId, rule.asset)
+      if (points < 0) {
+        const { accountId } = await ledger.balance(ref)
+        if (accountId !== undefined) await lapsing.sweep(accountId, rule.asset, now)
+      }
+      const { journalId, replayed } =
+        points > 0
+          ? await rewards.grant({
+              ...{ ...notes, userId, rule, points, kind: 'points.adjust-grant', reference },
+              source: { type: 'manual-adjustment', key: sourceKey },
+            })
+          : await ledger.debit({
+              ...{ ...ref, ...notes, amount: -points, kind: 'points.adjust-deduct', counter: 'issued', reference },
+            })
+      if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
+      const { available, frozen } = await ledger.balance(ref)
+      return { journalId, available, frozen, replayed }
+    })
+  }
+
+  /** What `adjust` would do if nothing else happened meanwhile. Changes nothing. */
+  async preview({ userId, points }: Pick<Adjustment, 'userId' | 'points'>): Promise<AdjustmentPreview> {
+    const { db, clock, rules, ledger } = this.#parts
+    const now = clock.now()
+    const rule = await rules.at('manual-adjustment', now)
+    const { accountId, available, frozen } = await ledger.balance(ownerOf(userId, rule.asset))
+    const lapsed = accountId === undefined ? 0 : await lapsedOf(db, accountId, now)
+    const settlesDebt = Math.min(Math.max(points, 0), await owedBy(db, userId, rule.asset))
+    const availableBefore = available - lapsed
+    const availableAfter = availableBefore + points - settlesDebt
+    const lapses = points > 0 ? rule.expiryOf(now) : never
+    return {
+      ...{ availableBefore, availableAfter, frozen, settlesDebt },
+      possible: rule.enabled && availableAfter >= 0,
+      expiresAt: lapses === never ? undefined : lapses,
+    }
+  }
+}
+
+/** Points of an account that are past their time and that no scan has met yet. */
+async function lapsedOf(db: Database, accountId: number, now: number): Promise<number> {
+  const [row] = await db.query<{ total: unknown }>(
+    `select coalesce(sum(remaining), 0) as total from points_source
+     where account_id = ? and status = 'active' and expires_at <= ?`,
+    [accountId, now],
+  )
+  return exactInteger(row?.total)
+}
+
+async function owedBy(db: Database, userId: number, asset: string): Promise<number> {
+  const [row] = await db.query<{ total: unknown }>(
+    'select coalesce(sum(owed), 0) as total from points_order_reward where user_id = ? and owed > 0 and asset = ?',
+    [userId, asset],
+  )
+  return exactInteger(row?.total)
+}

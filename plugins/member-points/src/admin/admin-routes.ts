@@ -1,0 +1,310 @@
+import { type Database, findPage } from '@plinth/database'
+import {
+  answerList,
+  count,
+  id,
+  instant,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { type Kernel, localize } from '@plinth/kernel'
+import type { Ledger } from '@plinth/money'
+import type { Static } from 'typebox'
+import { auditedBy } from '../audited.ts'
+import { defaultAsset } from '../contract.ts'
+import { ExpireBatchRow, SourceRow } from '../entities.ts'
+import type { ExpiryRuns } from '../expiry/expiry-run.ts'
+import { refusal } from '../failures.ts'
+import { accountView, adminLedgerView, adminViewOfEntry, viewOfAccount } from '../members/ledger-views.ts'
+import type { Texts } from '../members/texts.ts'
+import { own } from '../permissions.ts'
+import { ownerOf, userOf } from '../rewards/owner.ts'
+import { mostPoints } from '../rules/rule-types.ts'
+import type { Adjustments } from './adjustments.ts'
+import { sourceStates, sourceView, viewOfSource } from './source-views.ts'
+
+export interface AdminRouteParts {
+  readonly db: Database
+  readonly ledger: Ledger
+  readonly identity: Identity
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly texts: Texts
+  readonly adjustments: Adjustments
+  readonly expiry: ExpiryRuns
+  /** Has the scheduled task go on with a scan that takes longer than a request may. */
+  readonly continueExpiry: () => Promise<unknown>
+}
+
+const root = '/api/v1/admin/member-points'
+/** Milliseconds that a request goes on with a scan. */
+const requestBudgetMs = 10_000
+
+const pointsAsset = Type.String({
+  pattern: '^points:[a-z0-9.-]+$',
+  maxLength: 64,
+  description: `\`${defaultAsset}\` where absent.`,
+})
+const userFilter = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Of one user. Who does not reach the data of all users names one.',
+  }),
+)
+
+const adjustmentBody = Type.Object({
+  userId: id,
+  points: Type.Integer({
+    minimum: -mostPoints,
+    maximum: mostPoints,
+    description: 'Granted when positive, deducted when negative; not 0.',
+  }),
+  reason: line(200, { minLength: 1, description: 'Why; the member sees it.' }),
+  idempotencyKey: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      pattern: '^[!-~]+$',
+      description: 'Of the operator: the same key never adjusts twice.',
+    }),
+  ),
+})
+
+const adjustmentView = Type.Object({
+  userId: id,
+  points: Type.Integer(),
+  journalId: id,
+  available: count,
+  frozen: count,
+  replayed: Type.Boolean({ description: 'True when an earlier call under the same key did it.' }),
+})
+
+const previewView = Type.Object({
+  userId: id,
+  points: Type.Integer(),
+  availableBefore: Type.Integer({ description: 'Points that can be spent now; what has lapsed is taken off.' }),
+  availableAfter: Type.Integer(),
+  frozen: count,
+  settlesDebt: Type.Integer({
+    minimum: 0,
+    description: 'Points that refunds still want back: a grant settles them first.',
+  }),
+  possible: Type.Boolean({ description: 'False where the balance is too small, or adjustments are switched off.' }),
+  expiresAt: nullable(instant, { description: 'When granted points lapse; null: never, or a deduction.' }),
+})
+
+const batchView = Type.Object({
+  id,
+  asset: Type.String(),
+  status: Type.Enum(['running', 'completed', 'failed'], {
+    description: '`running`: more is left than a request scans, and the scheduled task goes on with it.',
+  }),
+  asOf: instant,
+  scanned: Type.Integer({ minimum: 0, description: 'Sources that were looked at.' }),
+  expired: Type.Integer({ minimum: 0, description: 'Sources that lapsed.' }),
+  points: Type.Integer({ minimum: 0, description: 'Points that lapsed.' }),
+  refused: Type.Integer({
+    minimum: 0,
+    description: 'Sources that the ledger refused, such as those of closed accounts.',
+  }),
+  startedAt: instant,
+  finishedAt: nullable(instant),
+})
+
+const byExpiry = [
+  { property: 'expiresAt', direction: 'asc' },
+  { property: 'id', direction: 'asc' },
+] as const
+
+const { route } = routesWith<AdminRouteParts>()
+
+/** Accounts, ledger, adjustments and expiry, for operators. */
+export const adminRoutes = [
+  route({
+    method: 'GET',
+    path: `${root}/accounts`,
+    summary: 'Points accounts',
+    access: { permission: own.accountView },
+    request: {
+      query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
+    },
+    response: listPage(accountView),
+    async handler(request, { ledger, identity }) {
+      const { query, locale } = request
+      const { asset = defaultAsset } = query
+      const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
+      const filter =
+        userId === undefined ? { asset, ownerType: 'user' } : { asset, ownerType: 'user', ownerId: String(userId) }
+      const brought = ledger.assets.get(asset)
+      const name = brought === undefined ? asset : localize(brought.displayName, locale)
+      return answerList(query, newestFirst, async (window) => {
+        const found = await ledger.accounts(filter, window)
+        return { ...found, items: found.items.map((account) => viewOfAccount(account, name)) }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/ledgers`,
+    summary: 'Points ledger',
+    access: { permission: own.ledgerView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        userId: userFilter,
+        asset: Type.Optional(pointsAsset),
+      }),
+    },
+    response: listPage(adminLedgerView),
+    async handler(request, { ledger, identity, texts }) {
+      const { query, locale } = request
+      const { asset = defaultAsset } = query
+      const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
+      return answerList(query, newestFirst, async (window) => {
+        const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
+        if (userId !== undefined && account === undefined) {
+          return { items: [], total: 0, isCapped: false, next: null }
+        }
+        const filter = account === undefined ? { asset } : { accountId: account.id }
+        const found = await ledger.entries(filter, window)
+        return {
+          ...found,
+          items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), texts, locale)),
+        }
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/manual-adjustments`,
+    summary: 'Grant or deduct points by hand',
+    access: { permission: own.adjust },
+    annotations: [idempotent],
+    request: { body: adjustmentBody },
+    response: adjustmentView,
+    async handler(request, { identity, adjustments, kernel }) {
+      const principal = requirePrincipal(request)
+      const { userId, points } = request.body
+      if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+      if (!(await identity.isInScope(principal, userId))) throw refusal('user-unknown', { data: { userId } })
+      const record = auditedBy(kernel, request, 'points-account.adjust')
+      return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/manual-adjustments/preview`,
+    summary: 'What an adjustment by hand would do now; changes nothing',
+    access: { permission: own.adjust },
+    request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
+    response: previewView,
+    async handler(request, { identity, adjustments }) {
+      const { userId, points } = request.body
+      if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+      if (!(await identity.isInScope(requirePrincipal(request), userId)))
+        throw refusal('user-unknown', { data: { userId } })
+      const { expiresAt, ...preview } = await adjustments.preview({ userId, points })
+      return {
+        ...{ userId, points, ...preview },
+        expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/sources`,
+    summary: 'Where points came from and what is left of them, those that lapse first before others',
+    access: { permission: own.accountView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        userId: userFilter,
+        asset: Type.Optional(pointsAsset),
+        status: Type.Enum(sourceStates, { default: 'active' }),
+      }),
+    },
+    response: listPage(sourceView),
+    async handler(request, { db, ledger, identity }) {
+      const { query } = request
+      const { asset = defaultAsset, status } = query
+      const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
+      const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
+      if (userId !== undefined && account === undefined)
+        return answerList(query, byExpiry, async () => ({ items: [], total: 0, isCapped: false, next: null }))
+      const where = account === undefined ? { asset, status } : { accountId: account.id, status }
+      return answerList(query, byExpiry, async (window) => {
+        const found = await findPage<SourceRow>(db.fork(), SourceRow, where, window)
+        return { ...found, items: found.items.map(viewOfSource) }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/expire-batches`,
+    summary: 'Runs that let points lapse, the newest first',
+    access: { permission: own.ledgerView },
+    request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
+    response: listPage(batchView),
+    handler: ({ query }, { db }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await findPage<ExpireBatchRow>(
+          db.fork(),
+          ExpireBatchRow,
+          { asset: query.asset ?? defaultAsset },
+          window,
+        )
+        return { ...found, items: found.items.map(viewOfBatch) }
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/expire-batches/run`,
+    summary: 'Let points lapse now that are past their time',
+    access: { permission: own.expireRun },
+    request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
+    response: batchView,
+    async handler(request, { expiry, continueExpiry, kernel, ledger }) {
+      const { asset = defaultAsset } = request.body
+      if (!ledger.assets.has(asset))
+        throw refusal('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
+      await auditedBy(kernel, request, 'points-expiry.run')({ subject: asset })
+      const batch = await expiry.run(asset, { budgetMs: requestBudgetMs })
+      if (batch.status === 'running') await continueExpiry()
+      return viewOfBatch(batch)
+    },
+  }),
+]
+
+/** The user whose data is wanted; undefined: those of all, for whoever reaches them (decision A5). */
+async function reachedUser(
+  principal: Principal,
+  userId: number | undefined,
+  identity: Identity,
+): Promise<number | undefined> {
+  if (userId === undefined) {
+    if (principal.dataScope === 'all') return undefined
+    if (principal.dataScope === 'self') return principal.userId
+    throw refusal('user-needed', { data: { field: 'userId' } })
+  }
+  if (principal.dataScope !== 'all' && !(await identity.isInScope(principal, userId))) {
+    throw refusal('user-unknown', { data: { userId } })
+  }
+  return userId
+}
+
+function viewOfBatch(batch: ExpireBatchRow): Static<typeof batchView> {
+  const { id, asset, status, scanned, expired, points, refused } = batch
+  return {
+    ...{ id, asset, status, scanned, expired, points, refused },
+    asOf: new Date(batch.asOf).toISOString(),
+    startedAt: batch.startedAt.toISOString(),
+    finishedAt: batch.finishedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,98 @@
+import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import { refusal } from '../failures.ts'
+import type { Rewards } from '../rewards/rewards.ts'
+import type { RuleInForce, Rules } from '../rules/rules.ts'
+import { checkInPoints, type LastCheckIn, streakOn } from './streak.ts'
+
+const table = 'points_check_in'
+const columns = ['id', 'user_id', 'check_date', 'zone', 'consecutive_days', 'points', 'journal_id', 'created_at']
+
+/** The calendar of the programme. */
+export interface ProgrammeCalendar {
+  /** Name of the IANA time zone database. */
+  zone(): string
+  /** `YYYY-MM-DD` there. */
+  dayOf(moment: Date): string
+}
+
+export interface CheckInParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly rules: Rules
+  readonly rewards: Rewards
+  readonly calendar: ProgrammeCalendar
+}
+
+export interface CheckedIn {
+  /** True when the member had checked in on that day before: nothing was granted (decision B7). */
+  readonly repeated: boolean
+  /** Points that this call granted. */
+  readonly points: number
+  readonly date: string
+  readonly consecutiveDays: number
+}
+
+/** Daily check-in with extra points for days in a row (document 1, "Check-in"). */
+export class CheckIns {
+  readonly #parts: CheckInParts
+
+  constructor(parts: CheckInParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Checks a member in, once a day of the programme.
+   *
+   * @throws BusinessError `409` `member-points.rule-disabled`
+   */
+  async checkIn(userId: number): Promise<CheckedIn> {
+    const { db, clock, rules, calendar } = this.#parts
+    return db.transactional(async () => {
+      const now = clock.now()
+      const rule = await rules.at('check-in', now)
+      if (!rule.enabled) throw refusal('rule-disabled', { data: { code: rule.code } })
+      const date = calendar.dayOf(new Date(now))
+      const last = await this.last(userId)
+      const streak = streakOn(date, last)
+      const id = db.newId()
+      const points = streak === undefined ? 0 : checkInPoints(rule.config, streak)
+      if (streak !== undefined) {
+        const row = [id, userId, date, calendar.zone(), streak, points, null, new Date(now)]
+        await insertMissing(db, { table, columns, unique: ['user_id', 'check_date'] }, [row])
+      }
+      const kept = await this.#find(userId, streak === undefined ? (last?.day ?? date) : date)
+      const isNew = kept?.id === id
+      if (isNew && points > 0) await this.#grant({ id, userId, date, points, rule })
+      return { repeated: !isNew, points: isNew ? points : 0, date, consecutiveDays: kept?.streak ?? 1 }
+    })
+  }
+
+  /** The last check-in of a member. */
+  async last(userId: number): Promise<LastCheckIn | undefined> {
+    const [row] = await this.#parts.db.query<Record<string, unknown>>(
+      `select check_date, consecutive_days from ${table} where user_id = ? order by check_date desc limit 1`,
+      [userId],
+    )
+    if (row === undefined) return undefined
+    return { day: String(row['check_date']), streak: exactInteger(row['consecutive_days']) }
+  }
+
+  async #find(userId: number, date: string) {
+    const [row] = await this.#parts.db.query<Record<string, unknown>>(
+      `select id, consecutive_days from ${table} where user_id = ? and check_date = ?`,
+      [userId, date],
+    )
+    return row && { id: exactInteger(row['id']), streak: exactInteger(row['consecutive_days']) }
+  }
+
+  async #grant(made: { id: number; userId: number; date: string; points: number; rule: RuleInForce }): Promise<void> {
+    const { id, userId, date, points, rule } = made
+    const key = `check-in:${userId}:${date}`
+    const { journalId } = await this.#parts.rewards.grant({
+      ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.check-in' },
+      source: { type: 'check-in', key: `${userId}:${date}` },
+      reference: { type: 'check-in', id: date },
+    })
+    await this.#parts.db.execute(`update ${table} set journal_id = ? where id = ?`, [journalId, id])
+  }
+}

@@ -1,0 +1,35 @@
+import { key } from '@plinth/kernel'
+
+export const keys = {
+  'platform.member-points.time-zone': key.timeZone({
+    title: { en: 'Time zone of the points programme', 'zh-CN': '积分计划时区' },
+    description: {
+      en: 'Days of check-in and months of the overview follow it. Without one: the time zone of the site.',
+      'zh-CN': '签到日期和积分月度统计按此时区计算；未设置时使用站点时区。',
+    },
+    reload: 'live',
+  }),
+  'platform.member-points.expire.auto-startup': key.boolean({
+    title: { en: 'Let points lapse by itself', 'zh-CN': '自动执行积分过期' },
+    description: {
+      en: 'Whether the expiry scan starts automatically. Points that have lapsed cannot be spent either way.',
+      'zh-CN': '是否自动启动过期扫描。已到期的积分在任何情况下都不能使用。',
+    },
+    default: true,
+  }),
+  'platform.member-points.expire.task-name': key.string({
+    title: { en: 'Name of the expiry task', 'zh-CN': '过期任务名称' },
+    description: {
+      en: 'Name of the scheduled task. It begins with member-points. so that it is no other plugin’s.',
+      'zh-CN': '定时任务的名称，须以 member-points. 开头，以免与其他插件的任务重名。',
+    },
+    default: 'member-points.expire',
+    maxLength: 64,
+    pattern: '^member-points(\\.[a-z0-9]+(-[a-z0-9]+)*)+$',
+  }),
+  'platform.member-points.expire.fixed-delay': key.duration({
+    title: { en: 'Delay between expiry scans', 'zh-CN': '过期扫描间隔' },
+    default: '1h',
+    minimum: '1m',
+  }),
+}

@@ -1,0 +1,205 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { databaseMs } from '@plinth/coordination'
+import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import { type Clock, isBusinessError, type Logger } from '@plinth/kernel'
+import { ExpireBatchRow } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { type LapsedSource, type Lapsing, lapsePage } from './lapsing.ts'
+
+const table = 'points_expire_batch'
+const columns = [
+  ...['id', 'asset', 'open_asset', 'as_of', 'status', 'cursor_expires_at', 'cursor_id', 'scanned', 'expired'],
+  ...['points', 'refused', 'holder', 'lease_until', 'started_at'],
+]
+
+/** Milliseconds that a page may take before another instance goes on with the scan. */
+const leaseMs = 60_000
+
+export interface ExpiryRunParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  readonly lapsing: Lapsing
+  /** Name of this process and run, unique among all. */
+  readonly runner: () => string
+}
+
+export interface RunLimits {
+  readonly signal?: AbortSignal
+  /** Milliseconds after which the run pauses between two pages; it is gone on with later. */
+  readonly budgetMs?: number
+}
+
+/** A scan that was taken by this run. */
+interface TakenBatch {
+  readonly id: number
+  readonly asset: string
+  readonly asOf: number
+  readonly holder: string
+}
+
+/** What a page did. */
+interface PageResult {
+  readonly scanned: number
+  readonly expired: number
+  readonly points: number
+  readonly refused: number
+}
+
+/** Another run has taken the scan over; what the page did is rolled back. */
+class ScanLost extends Error {
+  override readonly name = 'ScanLost'
+}
+
+/**
+ * Scans an asset for points that have lapsed (document 1, "Expiry job"). A scan has one runner at a time and goes on where it was
+ * cut off: a page of sources, their entries and its own position commit together, so a process may die anywhere.
+ */
+export class ExpiryRuns {
+  readonly #parts: ExpiryRunParts
+
+  constructor(parts: ExpiryRunParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs a scan, or goes on with one that was cut off.
+   *
+   * @throws BusinessError `409` `member-points.expiry-running` while another run has it
+   */
+  async run(asset: string, { signal, budgetMs = Number.POSITIVE_INFINITY }: RunLimits = {}): Promise<ExpireBatchRow> {
+    const { clock, db, log } = this.#parts
+    const batch = await this.#take(asset)
+    const end = clock.monotonic() + budgetMs
+    try {
+      while (await this.#page(batch)) {
+        if (signal?.aborted || clock.monotonic() >= end) {
+          await this.#release(batch)
+          break
+        }
+        await nextTurn()
+        await db.checkpointed()
+      }
+    } catch (error) {
+      if (!(error instanceof ScanLost)) {
+        await this.#release(batch).catch((failure: unknown) =>
+          log.warn({ err: failure }, 'an expiry scan keeps its lease'),
+        )
+      }
+      throw error
+    }
+    return this.get(batch.id)
+  }
+
+  async get(id: number): Promise<ExpireBatchRow> {
+    return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
+  }
+
+  /** The scan of the asset that is open, or a new one. */
+  async #take(asset: string): Promise<TakenBatch> {
+    const { db, clock, runner } = this.#parts
+    const holder = runner()
+    const now = databaseMs(db, clock)
+    return db.transactional(async () => {
+      const row = [db.newId(), asset, asset, clock.now(), 'running', 0, 0, 0, 0, 0, 0, null, 0, new Date(clock.now())]
+      await insertMissing(db, { table, columns, unique: 'open_asset' }, [row])
+      const taken = await db.execute(
+        `update ${table} set holder = ?, lease_until = ${now.sql} + ? where open_asset = ? and lease_until < ${now.sql}`,
+        [holder, ...now.parameters, leaseMs, asset, ...now.parameters],
+      )
+      if (taken === 0) throw refusal('expiry-running', { params: { asset }, data: { asset } })
+      const [batch] = await db.query<Record<string, unknown>>(`select id, as_of from ${table} where open_asset = ?`, [
+        asset,
+      ])
+      return { id: exactInteger(batch?.['id']), asOf: exactInteger(batch?.['as_of']), asset, holder }
+    })
+  }
+
+  async #release({ id, holder }: TakenBatch): Promise<void> {
+    await this.#parts.db.execute(`update ${table} set holder = null, lease_until = 0 where id = ? and holder = ?`, [
+      ...[id, holder],
+    ])
+  }
+
+  /** @returns whether more may be left */
+  async #page(batch: TakenBatch): Promise<boolean> {
+    const { db, lapsing } = this.#parts
+    try {
+      return await db.transactional(async () => {
+        const sources = await this.#due(batch)
+        if (sources.length === 0) return this.#complete(batch)
+        const { posted, amount, refused } = await lapsing.expire(batch.asset, sources)
+        const result = { scanned: sources.length, expired: posted, points: amount, refused: refused.length }
+        return this.#advance(batch, sources.at(-1) as LapsedSource, result)
+      })
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      return this.#oneByOne(batch, error)
+    }
+  }
+
+  /** A page that the ledger refuses as a whole: each source by itself, so that one keeps none of the others. */
+  async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
+    const { db, lapsing, log } = this.#parts
+    log.warn({ err: cause, batch: batch.id }, 'a page of lapsed points was refused; its sources lapse one by one')
+    for (const source of await this.#due(batch)) {
+      const refused = { scanned: 1, expired: 0, points: 0, refused: 1 }
+      await db
+        .transactional(async () => {
+          const { posted, amount, refused } = await lapsing.expire(batch.asset, [source])
+          await this.#advance(batch, source, { scanned: 1, expired: posted, points: amount, refused: refused.length })
+        })
+        .catch(async (error: unknown) => {
+          if (!isBusinessError(error)) throw error
+          log.warn({ err: error, source: source.id }, 'points cannot lapse')
+          await this.#advance(batch, source, refused)
+        })
+    }
+    return true
+  }
+
+  async #due({ id, asset, asOf }: TakenBatch): Promise<readonly LapsedSource[]> {
+    const { db } = this.#parts
+    const [at] = await db.query<Record<string, unknown>>(
+      `select cursor_expires_at, cursor_id from ${table} where id = ?`,
+      [id],
+    )
+    const [expiry, last] = [exactInteger(at?.['cursor_expires_at']), exactInteger(at?.['cursor_id'])]
+    const rows = await db.query<Record<string, unknown>>(
+      `select id, account_id, expires_at from points_source
+       where asset = ? and status = 'active' and remaining > 0 and expires_at >= ? and expires_at <= ?
+         and (expires_at > ? or id > ?)
+       order by expires_at, id limit ${lapsePage}`,
+      [asset, expiry, asOf, expiry, last],
+    )
+    return rows.map((row) => ({
+      id: exactInteger(row['id']),
+      accountId: exactInteger(row['account_id']),
+      expiresAt: exactInteger(row['expires_at']),
+    }))
+  }
+
+  async #advance(batch: TakenBatch, { id, expiresAt }: LapsedSource, result: PageResult): Promise<boolean> {
+    const { db, clock } = this.#parts
+    const now = databaseMs(db, clock)
+    const { scanned, expired, points, refused } = result
+    const changed = await db.execute(
+      `update ${table} set cursor_expires_at = ?, cursor_id = ?, scanned = scanned + ?, expired = expired + ?,
+         points = points + ?, refused = refused + ?, lease_until = ${now.sql} + ? where id = ? and holder = ?`,
+      [expiresAt, id, scanned, expired, points, refused, ...now.parameters, leaseMs, batch.id, batch.holder],
+    )
+    if (changed === 0) throw new ScanLost()
+    return true
+  }
+
+  async #complete(batch: TakenBatch): Promise<boolean> {
+    const { db, clock } = this.#parts
+    const changed = await db.execute(
+      `update ${table} set status = 'completed', open_asset = null, holder = null, lease_until = 0, finished_at = ?
+       where id = ? and holder = ?`,
+      [new Date(clock.now()), batch.id, batch.holder],
+    )
+    if (changed === 0) throw new ScanLost()
+    return false
+  }
+}

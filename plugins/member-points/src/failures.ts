@@ -1,0 +1,24 @@
+import { businessFailures } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/** Business failures of member points (document 1, "Errors" 6 leaves them open). */
+export const refusal = businessFailures('member-points', en['member-points'], {
+  'rule-unknown': '404',
+  'rule-invalid': '400',
+  'rule-conflict': '409',
+  'rule-disabled': '409',
+  'asset-unconfirmed': '400',
+  'key-invalid': '400',
+  'amount-invalid': '400',
+  'position-invalid': '400',
+  'user-unknown': '404',
+  'user-needed': '403',
+  'points-lapsed': '409',
+  'order-mismatch': '409',
+  'refund-mismatch': '409',
+  'refund-exceeds-paid': '409',
+  'expiry-running': '409',
+})

@@ -1,0 +1,31 @@
+import { type LabelSource, labelsWith } from '@plinth/http'
+import type { Texts } from './members/texts.ts'
+import { own } from './permissions.ts'
+import { ruleName } from './rules/rule-routes.ts'
+import type { Rules } from './rules/rules.ts'
+
+/** Current rules by their codes. */
+export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
+  permission: own.ruleView,
+  async byIds(codes, { locale }) {
+    const found = await rules.current(codes)
+    return [...found.values()].map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) }))
+  },
+  async search(text, { locale }) {
+    const { items } = await rules.list({}, firstRules)
+    return labelsWith(
+      items.map((rule) => ({ id: rule.code, name: ruleName(rule, texts, locale) })),
+      text,
+    )
+  },
+})
+
+const firstRules = {
+  orderBy: [
+    { property: 'activeTo', direction: 'asc' },
+    { property: 'code', direction: 'asc' },
+  ],
+  size: 200,
+  offset: 0,
+  count: 'none',
+} as const

@@ -1,0 +1,112 @@
+import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
+import type { LotMovement } from '@plinth/money'
+
+const table = 'points_source'
+const useTable = { table: 'points_source_use', columns: ['journal_id', 'source_id', 'kind', 'amount', 'hold_id'] }
+/** Sources that are read at once. */
+const pageSize = 500
+
+/** What a movement does to the free units of a source. */
+export type Taking = 'spend' | 'reverse' | 'hold'
+
+/** The column that free units go to, and what a source is when it has lost its last. */
+const takings = {
+  spend: { column: 'consumed', last: 'exhausted' },
+  reverse: { column: 'reversed', last: 'reversed' },
+  hold: { column: 'held', last: 'active' },
+} as const
+
+export interface FreeLot {
+  readonly id: number
+  readonly expiresAt: number
+  readonly remaining: number
+}
+
+type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
+
+/**
+ * Statements that move units between the columns of sources, under the lock of their account. Free units go in the order of
+ * their expiry, then of their age (decision B11); what lapsed by the moment of the movement is not touched.
+ */
+export class LotMoves {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** @returns units that live sources could not give */
+  async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
+    let left = amount
+    while (left > 0) {
+      const lots = await this.#free(moved)
+      const whole: FreeLot[] = []
+      for (const lot of lots) {
+        if (lot.remaining > left) break
+        whole.push(lot)
+        left -= lot.remaining
+      }
+      const next = lots[whole.length]
+      if (whole.length === 1 && whole[0] !== undefined) await this.takeFrom(moved, taking, whole[0], whole[0].remaining)
+      else if (whole.length > 1) await this.#takeWhole(moved, taking, whole.at(-1) as FreeLot)
+      if (next !== undefined && left > 0) {
+        await this.takeFrom(moved, taking, next, left)
+        left = 0
+      }
+      if (lots.length < pageSize) break
+    }
+    return left
+  }
+
+  /** @param amount of the source's free units, all of them at most */
+  async takeFrom({ journalId, holdId }: Moved, taking: Taking, lot: FreeLot, amount: number): Promise<void> {
+    const { column, last } = takings[taking]
+    const isLast = amount === lot.remaining
+    await this.#db.execute(
+      `update ${table} set ${column} = ${column} + ?, remaining = remaining - ?${isLast ? `, ${statusNow(last)}` : ''} where id = ?`,
+      [amount, amount, lot.id],
+    )
+    await this.note([[journalId, lot.id, taking, amount, holdId ?? null]])
+  }
+
+  /** All sources from the first that is free to this one, in one range of the index. */
+  async #takeWhole({ accountId, journalId, holdId, at }: Moved, taking: Taking, end: FreeLot): Promise<void> {
+    const { column, last } = takings[taking]
+    const where = `account_id = ? and status = 'active' and remaining > 0 and expires_at > ? and expires_at <= ?
+      and (expires_at < ? or id <= ?)`
+    const range = [accountId, at, end.expiresAt, end.expiresAt, end.id]
+    await this.#db.execute(
+      `insert into points_source_use (journal_id, source_id, kind, amount, hold_id)
+       select ?, id, '${taking}', remaining, ? from ${table} where ${where}`,
+      [journalId, holdId ?? null, ...range],
+    )
+    await this.#db.execute(
+      `update ${table} set ${column} = ${column} + remaining, remaining = 0, ${statusNow(last)} where ${where}`,
+      range,
+    )
+  }
+
+  /** Uses of sources, each once. */
+  async note(rows: readonly (readonly Parameter[])[]): Promise<void> {
+    await insertMissing(this.#db, { ...useTable, unique: ['journal_id', 'source_id', 'kind'] }, rows)
+  }
+
+  async #free({ accountId, at }: Moved): Promise<readonly FreeLot[]> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select id, expires_at, remaining from ${table}
+       where account_id = ? and status = 'active' and remaining > 0 and expires_at > ?
+       order by expires_at, id limit ${pageSize}`,
+      [accountId, at],
+    )
+    return rows.map(freeLot)
+  }
+}
+
+const freeLot = (row: Record<string, unknown>): FreeLot => ({
+  id: exactInteger(row['id']),
+  expiresAt: exactInteger(row['expires_at']),
+  remaining: exactInteger(row['remaining']),
+})
+
+/** MySQL assigns from left to right, so nothing here may look at what the statement changes, but for what stays with `hold`. */
+const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

@@ -1,0 +1,75 @@
+import { type Database, exactInteger } from '@plinth/database'
+import { count, described, Type } from '@plinth/http'
+import type { Ledger } from '@plinth/money'
+import type { Static } from 'typebox'
+import { defaultAsset } from '../contract.ts'
+import type { Lapsing } from '../expiry/lapsing.ts'
+import { ownerOf } from '../rewards/owner.ts'
+import type { Rules } from '../rules/rules.ts'
+
+const points = (description: string) => described(count, description)
+
+/** Document 1, "Overview content"; names by decision B4. */
+export const overviewView = Type.Object({
+  asset: Type.String(),
+  available: points('Points that can be spent: the balance of the money ledger.'),
+  frozen: points('Points that are held for something that is not settled yet.'),
+  monthEarned: points('Points granted this month, what was taken back of them not subtracted.'),
+  monthUsed: points('Points spent this month.'),
+  monthReversed: points('Points taken back this month: by refunds and by hand.'),
+  monthExpired: points('Points that lapsed this month.'),
+  expiringSoon: points('Points that lapse within `expiringSoonDays`.'),
+  expiringSoonDays: Type.Integer({ minimum: 1 }),
+})
+export type Overview = Static<typeof overviewView>
+
+/** What leaves an account without being spent, by the kind of its journal. */
+const reversals: ReadonlySet<string> = new Set([
+  ...['points.refund', 'points.recover', 'points.adjust-deduct', 'points.forfeit'],
+])
+const usualSoonDays = 30
+const dayMs = 86_400_000
+
+export interface OverviewParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly ledger: Ledger
+  readonly rules: Rules
+  readonly lapsing: Lapsing
+}
+
+/**
+ * What a member has. What has lapsed and no scan has met yet lapses now, so that the balance shown is the ledger's and can be
+ * spent.
+ */
+export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
+  const { clock, ledger, rules, lapsing } = parts
+  const asset = defaultAsset
+  const now = clock.now()
+  const expiringSoonDays = (await rules.at('expiry', now)).config.expiringSoonDays ?? usualSoonDays
+  const before = await ledger.balance(ownerOf(userId, asset))
+  const { accountId } = before
+  const month = { monthEarned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 0 }
+  if (accountId === undefined) {
+    return { asset, available: 0, frozen: 0, ...month, expiringSoon: 0, expiringSoonDays }
+  }
+  const swept = await lapsing.sweep(accountId, asset, now)
+  const { available, frozen } = swept === 0 ? before : await ledger.balance(ownerOf(userId, asset))
+  for (const { kind, received, spent } of await ledger.monthTotals(accountId, ledger.monthKeyOf(asset, now))) {
+    month.monthEarned += received
+    if (kind === 'points.expire') month.monthExpired += spent
+    else if (reversals.has(kind)) month.monthReversed += spent
+    else month.monthUsed += spent
+  }
+  const expiringSoon = await lapsingBy(parts.db, accountId, now, now + expiringSoonDays * dayMs)
+  return { asset, available, frozen, ...month, expiringSoon, expiringSoonDays }
+}
+
+async function lapsingBy(db: Database, accountId: number, after: number, until: number): Promise<number> {
+  const [row] = await db.query<Record<string, unknown>>(
+    `select sum(remaining) as points from points_source
+     where account_id = ? and status = 'active' and expires_at > ? and expires_at <= ?`,
+    [accountId, after, until],
+  )
+  return exactInteger(row?.['points'] ?? null)
+}

@@ -1,0 +1,26 @@
+import type { Translator } from '@plinth/i18n'
+import { fillText, type LocalizedText, localize } from '@plinth/kernel'
+import en from '../messages/en.json' with { type: 'json' }
+
+type Params = Readonly<Record<string, string | number>>
+
+/** Texts for members, in the language of the caller where the product translates. */
+export class Texts {
+  readonly #translator: Translator | undefined
+
+  constructor(translator: Translator | undefined) {
+    this.#translator = translator
+  }
+
+  /** @param path below the texts of this plugin, such as `kinds.check-in`; undefined where there is none */
+  find(locale: string, path: string, params: Params = {}): string | undefined {
+    const found = path.split('.').reduce<unknown>((branch, name) => Object(branch)[name], en['member-points'])
+    const translated = this.#translator?.translate(locale, `messages.member-points.${path}`, params)
+    return translated ?? (typeof found === 'string' ? fillText(found, params) : undefined)
+  }
+
+  /** A text that an operator wrote, or that of the product. */
+  written(locale: string, text: LocalizedText | null | undefined, path: string, params: Params): string | undefined {
+    return text == null ? this.find(locale, path, params) : localize(text, locale)
+  }
+}

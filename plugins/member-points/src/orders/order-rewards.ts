@@ -1,0 +1,225 @@
+import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import type { Ledger } from '@plinth/money'
+import { OrderRewardRow, ReversalRow } from '../entities.ts'
+import type { Lapsing } from '../expiry/lapsing.ts'
+import { refusal } from '../failures.ts'
+import type { ReversalDetails } from '../lots/lot-details.ts'
+import { ownerOf } from '../rewards/owner.ts'
+import type { Rewards } from '../rewards/rewards.ts'
+import type { Rules } from '../rules/rules.ts'
+import { orderPoints, reversalTarget, splitReversal } from './order-points.ts'
+
+/** What `commerce.order.paid` says. */
+export interface PaidOrder {
+  readonly orderNo: string
+  readonly userId: number
+  /** Minor units paid in money, without points and coupons. */
+  readonly cashAmount: number
+  readonly currency: string
+  /** Milliseconds since the epoch. */
+  readonly paidAt: number
+}
+
+/** What `commerce.order.refunded` says. */
+export interface OrderRefund {
+  readonly refundNo: string
+  readonly orderNo: string
+  readonly userId: number
+  /** Minor units. */
+  readonly refundAmount: number
+  readonly orderCashAmount: number
+}
+
+export interface OrderRewardParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly ledger: Ledger
+  readonly rules: Rules
+  readonly rewards: Rewards
+  readonly lapsing: Lapsing
+}
+
+/** What a refund took back. */
+export interface Reversed {
+  /** Waits for its order to be paid: the events came in the other order. */
+  readonly deferred: boolean
+  readonly replayed: boolean
+  readonly deducted: number
+  readonly shortfall: number
+}
+
+const table = 'points_order_reward'
+const columns = [
+  ...['id', 'order_no', 'user_id', 'asset', 'status', 'paid_amount', 'refunded_amount', 'granted', 'reversed_target'],
+  ...['deducted', 'shortfall', 'owed', 'recovered', 'version', 'created_at'],
+]
+const reversalColumns = [
+  ...['id', 'refund_no', 'order_no', 'user_id', 'refund_amount', 'status', 'wanted', 'deducted', 'shortfall'],
+  'created_at',
+]
+
+/**
+ * Points for paid orders, and what refunds take back of them (document 1, "Order reward" and "Refund reversal"; decision B9). The
+ * row of the order is where its events meet, in whichever order they come: it is locked before the account.
+ */
+export class OrderRewards {
+  readonly #parts: OrderRewardParts
+
+  constructor(parts: OrderRewardParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Grants the points of a paid order once, then books the refunds that came before it.
+   *
+   * @throws BusinessError `409` `member-points.order-mismatch` when the order was paid before with other facts
+   */
+  async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
+    const { db, clock, rules, rewards } = this.#parts
+    const { orderNo, userId, cashAmount, currency } = order
+    return db.transactional(async () => {
+      // The rule of the moment of the payment, however late the event is; no rule of the future.
+      const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
+      const row = await this.#lock(orderNo, userId, rule.asset)
+      if (row.userId !== userId) throw refusal('order-mismatch', { params: { orderNo }, data: { orderNo } })
+      if (row.status === 'paid') {
+        if (row.paidAmount !== cashAmount) throw refusal('order-mismatch', { params: { orderNo }, data: { orderNo } })
+        return { points: row.granted, replayed: true }
+      }
+      const earns = rule.enabled && (rule.config.currency ?? currency) === currency
+      const points = earns ? orderPoints(cashAmount, rule.config) : 0
+      const granted =
+        points === 0
+          ? undefined
+          : await rewards.grant({
+              ...{ userId, rule, points, key: `member-points:order:${orderNo}`, kind: 'points.order' },
+              source: { type: 'order', key: orderNo },
+              reference: { type: 'order', id: orderNo },
+            })
+      await db.execute(
+        `update ${table} set status = 'paid', asset = ?, paid_amount = ?, granted = ?, source_id = ?, journal_id = ?,
+           rule_code = ?, rule_version = ?, rule_snapshot = ? where id = ?`,
+        [
+          ...[rule.asset, cashAmount, points, granted?.sourceId ?? null, granted?.journalId ?? null],
+          ...[rule.code, rule.version, JSON.stringify(rule.config), row.id],
+        ],
+      )
+      const deferred = await db.fork().find(ReversalRow, { orderNo, status: 'deferred' }, { orderBy: { id: 'asc' } })
+      for (const reversal of deferred) await this.#book(orderNo, reversal)
+      return { points, replayed: false }
+    })
+  }
+
+  /**
+   * Takes back the points of the refunded part, once for each refund; before the order is paid it is kept until then.
+   *
+   * @throws BusinessError `409` `member-points.refund-mismatch` when the refund was booked before with other facts, or the order is
+   *   another user's; `409` `member-points.refund-exceeds-paid`
+   */
+  async refunded(refund: OrderRefund): Promise<Reversed> {
+    const { db, clock, rules } = this.#parts
+    const { refundNo, orderNo, userId, refundAmount } = refund
+    return db.transactional(async () => {
+      const now = clock.now()
+      const { asset } = await rules.at('order-reward', now)
+      const order = await this.#lock(orderNo, userId, asset)
+      const id = db.newId()
+      const row = [id, refundNo, orderNo, userId, refundAmount, 'deferred', 0, 0, 0, new Date(now)]
+      await insertMissing(db, { table: 'points_reversal', columns: reversalColumns, unique: 'refund_no' }, [row])
+      const kept = await db.fork().findOneOrFail(ReversalRow, { refundNo })
+      const isSame = kept.orderNo === orderNo && kept.userId === userId && kept.refundAmount === refundAmount
+      if (!isSame || order.userId !== userId) {
+        throw refusal('refund-mismatch', { params: { refundNo }, data: { refundNo } })
+      }
+      const { deducted, shortfall, status } = kept
+      if (kept.id !== id) return { deferred: status === 'deferred', replayed: true, deducted, shortfall }
+      if (order.status === 'awaited') {
+        await this.#assertWithin(refund.orderCashAmount, await this.#deferredSum(orderNo), refundNo)
+        return { deferred: true, replayed: false, deducted: 0, shortfall: 0 }
+      }
+      await this.#assertWithin(order.paidAmount, order.refundedAmount + refundAmount, refundNo)
+      return { deferred: false, replayed: false, ...(await this.#book(orderNo, kept)) }
+    })
+  }
+
+  async #assertWithin(paid: number, refunded: number, refundNo: string): Promise<void> {
+    if (refunded > paid) throw refusal('refund-exceeds-paid', { params: { refundNo }, data: { refundNo } })
+  }
+
+  async #deferredSum(orderNo: string): Promise<number> {
+    const [row] = await this.#parts.db.query<Record<string, unknown>>(
+      `select sum(refund_amount) as amount from points_reversal where order_no = ? and status = 'deferred'`,
+      [orderNo],
+    )
+    return exactInteger(row?.['amount'] ?? null)
+  }
+
+  /** The row of an order, made where there is none, locked until the transaction ends. */
+  async #lock(orderNo: string, userId: number, asset: string): Promise<OrderRewardRow> {
+    const { db, clock } = this.#parts
+    const created = new Date(clock.now())
+    const row = [db.newId(), orderNo, userId, asset, 'awaited', 0, 0, 0, 0, 0, 0, 0, 0, 0, created]
+    await insertMissing(db, { table, columns, unique: 'order_no' }, [row])
+    await db.execute(`update ${table} set version = version + 1 where order_no = ?`, [orderNo])
+    return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
+  }
+
+  /** Books one refund of an order that is paid and locked. */
+  async #book(orderNo: string, reversal: ReversalRow): Promise<{ deducted: number; shortfall: number }> {
+    const { db } = this.#parts
+    const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
+    const { id, paidAmount: paid, granted } = order
+    // Refunds that came before their order may want more than was paid in the end.
+    const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
+    const target = reversalTarget({ paid, refunded, granted })
+    const wanted = target - order.reversedTarget
+    const { deducted, shortfall, owed, journalId } =
+      wanted === 0
+        ? { deducted: 0, shortfall: 0, owed: 0, journalId: null }
+        : await this.#deduct(order, wanted, reversal.refundNo)
+    await db.execute(
+      `update ${table} set refunded_amount = ?, reversed_target = ?, deducted = deducted + ?, shortfall = shortfall + ?,
+         owed = owed + ? where id = ?`,
+      [refunded, target, deducted, shortfall, owed, id],
+    )
+    await db.execute(
+      `update points_reversal set status = 'booked', wanted = ?, deducted = ?, shortfall = ?, journal_id = ? where id = ?`,
+      [wanted, deducted, shortfall, journalId, reversal.id],
+    )
+    return { deducted, shortfall }
+  }
+
+  async #deduct(order: OrderRewardRow, wanted: number, refundNo: string) {
+    const { db, clock, ledger, lapsing } = this.#parts
+    const { asset, userId, sourceId } = order
+    const ref = ownerOf(userId, asset)
+    const { accountId } = await ledger.balance(ref)
+    if (accountId === undefined) return { deducted: 0, shortfall: wanted, owed: 0, journalId: null }
+    await lapsing.sweep(accountId, asset, clock.now())
+    let split = { deducted: 0, shortfall: wanted, owed: 0 }
+    // Locks the account, so that what is read here is still there when it is debited.
+    await ledger.batch({
+      ...{ asset, kind: 'points.refund', direction: 'debit', accountIds: [accountId] },
+      postings: async () => {
+        const { available } = await ledger.balance(ref)
+        const [source] = await db.query<Record<string, unknown>>('select expired from points_source where id = ?', [
+          sourceId ?? 0,
+        ])
+        const expired = exactInteger(source?.['expired'] ?? null)
+        const claimed = order.deducted + order.owed + order.recovered
+        split = splitReversal(wanted, available, { granted: order.granted, expired, claimed }, order.ruleSnapshot ?? {})
+        return []
+      },
+    })
+    if (split.deducted === 0) return { ...split, journalId: null }
+    const lots: ReversalDetails = { reversed: { sourceId: sourceId ?? null } }
+    const { journalId } = await ledger.debit({
+      ...ref,
+      amount: split.deducted,
+      ...{ key: `member-points:refund:${refundNo}`, kind: 'points.refund', counter: 'issued', lots },
+      reference: { type: 'refund', id: refundNo },
+      ...(order.journalId == null ? {} : { parentJournalId: order.journalId }),
+    })
+    return { ...split, journalId }
+  }
+}

@@ -1,0 +1,75 @@
+import { type Database, exactInteger } from '@plinth/database'
+import type { Ledger } from '@plinth/money'
+import type { ReversalDetails } from '../lots/lot-details.ts'
+import { ownerOf } from './owner.ts'
+
+/** Orders whose debts one reward settles at most; later rewards go on. */
+const mostOrders = 100
+
+/** Points of a reward that settle what a refund could not take. */
+export interface Settlement {
+  readonly orderRewardId: number
+  readonly points: number
+}
+
+interface GrantOfDebtor {
+  readonly sourceId: number
+  readonly journalId: number
+}
+
+/**
+ * Points that refunds wanted back and that were spent, where the rule says that later rewards settle them. The orders are changed
+ * before the account of the ledger is locked, as refunds do it.
+ */
+export class Debts {
+  readonly #db: Database
+  readonly #ledger: Ledger
+
+  constructor(db: Database, ledger: Ledger) {
+    this.#db = db
+    this.#ledger = ledger
+  }
+
+  /** Marks debts as settled, up to a number of points. */
+  async settle(userId: number, asset: string, points: number): Promise<readonly Settlement[]> {
+    const debts = await this.#db.query<Record<string, unknown>>(
+      `select id, owed from points_order_reward where user_id = ? and owed > 0 and asset = ? order by owed, id limit ${mostOrders}`,
+      [userId, asset],
+    )
+    const settled: Settlement[] = []
+    let left = points
+    for (const debt of debts) {
+      const [id, part] = [exactInteger(debt['id']), Math.min(left, exactInteger(debt['owed']))]
+      if (part === 0) break
+      const changed = await this.#db.execute(
+        'update points_order_reward set owed = owed - ?, recovered = recovered + ? where id = ? and owed >= ?',
+        [part, part, id, part],
+      )
+      if (changed === 0) continue
+      settled.push({ orderRewardId: id, points: part })
+      left -= part
+    }
+    return settled
+  }
+
+  /** Undoes `settle`. */
+  async restore(settled: readonly Settlement[]): Promise<void> {
+    for (const { orderRewardId, points } of settled) {
+      await this.#db.execute(
+        'update points_order_reward set owed = owed + ?, recovered = recovered - ? where id = ? and recovered >= ?',
+        [points, points, orderRewardId, points],
+      )
+    }
+  }
+
+  /** Takes the settled points from the account, where everybody sees it: one entry of its own. */
+  async collect(userId: number, asset: string, settled: readonly Settlement[], grant: GrantOfDebtor): Promise<void> {
+    const lots: ReversalDetails = { reversed: { sourceId: grant.sourceId } }
+    await this.#ledger.debit({
+      ...ownerOf(userId, asset),
+      amount: settled.reduce((sum, { points }) => sum + points, 0),
+      key: `member-points:recover:${grant.journalId}`,
+      ...{ kind: 'points.recover', counter: 'issued', parentJournalId: grant.journalId, lots },
+    })
+  }
+}

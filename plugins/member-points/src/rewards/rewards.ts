@@ -1,0 +1,138 @@
+import { type Database, exactInteger } from '@plinth/database'
+import { columnText } from '@plinth/kernel'
+import type { Ledger, Posted } from '@plinth/money'
+import type { Reward, TaskReward } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import type { GrantDetails } from '../lots/lot-details.ts'
+import { mostPoints } from '../rules/rule-types.ts'
+import type { RuleInForce, Rules } from '../rules/rules.ts'
+import type { Debts } from './debts.ts'
+import { ownerOf } from './owner.ts'
+
+export interface RewardParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly ledger: Ledger
+  readonly rules: Rules
+  readonly debts: Debts
+}
+
+export interface Grant {
+  readonly userId: number
+  readonly rule: RuleInForce
+  readonly points: number
+  /** Idempotency key of the ledger. */
+  readonly key: string
+  /** Business kind of the journal, such as `points.task`. */
+  readonly kind: string
+  /** Where the points come from: unique by type and key. */
+  readonly source: { readonly type: string; readonly key: string }
+  readonly reference?: { readonly type: string; readonly id: string }
+  readonly actor?: string
+  readonly reason?: string
+}
+
+export interface Granted extends Posted {
+  /** The new source; of a replayed grant it is not there. */
+  readonly sourceId: number
+}
+
+/** Points that come in: one way for all of them. */
+export class Rewards {
+  readonly #parts: RewardParts
+
+  constructor(parts: RewardParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Credits the account and makes the source, once for each key. Debts of refunds are settled first.
+   *
+   * @throws what `Ledger.credit` throws
+   */
+  async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted> {
+    const { db, clock, ledger, debts } = this.#parts
+    return db.transactional(async () => {
+      const now = clock.now()
+      const { code, version, asset } = rule
+      const sourceId = db.newId()
+      const isRepeated = (await this.#find(source.type, source.key)) !== undefined
+      const taken = isRepeated ? [] : await debts.settle(userId, asset, points)
+      const details: GrantDetails = {
+        source: { id: sourceId, ...source },
+        expiresAt: rule.expiryOf(now),
+        rule: { code, version },
+      }
+      const posted = await ledger.credit({
+        ...ownerOf(userId, asset),
+        amount: points,
+        key,
+        kind,
+        lots: details,
+        ...notes,
+      })
+      if (posted.replayed) await debts.restore(taken)
+      else if (taken.length > 0) await debts.collect(userId, asset, taken, { sourceId, journalId: posted.journalId })
+      return { ...posted, sourceId }
+    })
+  }
+
+  /** @throws BusinessError `404` `member-points.rule-unknown`; `400` `member-points.key-invalid` */
+  async rewardTask({ task, userId, subject }: TaskReward): Promise<Reward> {
+    const { rules, clock } = this.#parts
+    if (subject !== undefined || task === 'review-reward') assertKey('subject', subject ?? '', 100)
+    const rule = await rules.at(task, clock.now())
+    if (rule.type !== 'task') throw refusal('rule-unknown', { params: { code: task }, data: { code: task } })
+    const key = taskKey(task, userId, subject)
+    // A rule that gives another number of points by now does not make it another reward.
+    const earlier = await this.#find(task, key)
+    if (earlier !== undefined) return { ...earlier, replayed: true }
+    const points = rule.config.points ?? 0
+    if (!rule.enabled || points === 0) return { points: 0, journalId: null, replayed: false }
+    const { journalId, replayed } = await this.grant({
+      ...{ userId, rule, points, key: `member-points:${key}`, kind: 'points.task' },
+      source: { type: task, key },
+      reference: { type: task, id: subject ?? String(userId) },
+    })
+    return { points, journalId, replayed }
+  }
+
+  /** @throws BusinessError `400` `member-points.key-invalid`, `400` `member-points.amount-invalid` */
+  async rewardLottery(userId: number, operationKey: string, points: number): Promise<Reward> {
+    assertKey('operationKey', operationKey, 150)
+    if (!Number.isSafeInteger(points) || points < 1 || points > mostPoints) {
+      throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
+    }
+    const rule = await this.#parts.rules.at('marketing-lottery', this.#parts.clock.now())
+    if (!rule.enabled) return { points: 0, journalId: null, replayed: false }
+    const key = `${userId}:${operationKey}`
+    const { journalId, replayed } = await this.grant({
+      ...{ userId, rule, points, key: `member-points:marketing-lottery:${key}`, kind: 'points.lottery' },
+      source: { type: 'marketing-lottery', key },
+      reference: { type: 'marketing-lottery', id: columnText(operationKey, 128) },
+    })
+    return { points, journalId, replayed }
+  }
+
+  async #find(type: string, key: string): Promise<{ readonly points: number; readonly journalId: number } | undefined> {
+    const [row] = await this.#parts.db.query<Record<string, unknown>>(
+      'select granted, journal_id from points_source where source_type = ? and source_id = ?',
+      [type, key],
+    )
+    if (row === undefined) return undefined
+    return { points: exactInteger(row['granted']), journalId: exactInteger(row['journal_id']) }
+  }
+}
+
+/** What a task is rewarded once for (decision B8); also the key of its source. */
+function taskKey(task: string, userId: number, subject: string | undefined): string {
+  if (task === 'profile-completion') return `${userId}:profile-completion`
+  if (task === 'first-order') return `${userId}:mall:first-order`
+  if (task === 'review-reward') return `review:${subject}`
+  return ['task', task, userId, ...(subject === undefined ? [] : [subject])].join(':')
+}
+
+function assertKey(field: string, value: string, limit: number): void {
+  if (/^[!-~](?:[ -~]*[!-~])?$/.test(value) && value.length <= limit) return
+  throw refusal('key-invalid', { params: { field, limit }, data: { field } })
+}

@@ -1,0 +1,142 @@
+import {
+  answerList,
+  currentVersion,
+  id,
+  idParams,
+  instant,
+  listPage,
+  listQuery,
+  nullable,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { type Kernel, localize } from '@plinth/kernel'
+import type { Static } from 'typebox'
+import { auditedBy } from '../audited.ts'
+import { never, type RuleRow } from '../entities.ts'
+import type { Texts } from '../members/texts.ts'
+import { own } from '../permissions.ts'
+import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
+import type { Rules } from './rules.ts'
+
+export interface RuleRouteParts {
+  readonly rules: Rules
+  readonly texts: Texts
+  readonly kernel: Pick<Kernel, 'contributions'>
+}
+
+const path = '/api/v1/admin/member-points/rules'
+const assetName = Type.String({ pattern: '^points:[a-z0-9.-]+$', maxLength: 64 })
+const texts = { en: Type.String(), 'zh-CN': Type.String() }
+
+const ruleView = Type.Object({
+  id,
+  code: ruleCode,
+  version: currentVersion,
+  type: Type.Enum(ruleTypes),
+  asset: assetName,
+  enabled: Type.Boolean(),
+  config: ruleSettings,
+  previousConfig: nullable(ruleSettings, { description: 'Settings of the version before; null for the first.' }),
+  displayName: Type.String(),
+  displayTitle: nullable(Type.Object(texts)),
+  displayDescription: nullable(Type.Object(texts)),
+  current: Type.Boolean({ description: 'Whether it counts now; the others are kept for what was granted by them.' }),
+  activeFrom: instant,
+  activeTo: nullable(instant),
+  updatedBy: nullable(id),
+})
+
+const ruleBody = Type.Object({
+  code: ruleCode,
+  type: Type.Enum(ruleTypes),
+  enabled: Type.Optional(Type.Boolean({ default: true })),
+  asset: Type.Optional(assetName),
+  config: ruleSettings,
+  displayTitle: Type.Optional(nullable(displayText(100))),
+  displayDescription: Type.Optional(nullable(displayText(500))),
+  version: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'Version that the change starts from, 0 for a new rule. Absent: whatever is there.',
+    }),
+  ),
+})
+
+const ruleQuery = Type.Object({
+  ...listQuery.properties,
+  code: Type.Optional(Type.String({ ...ruleCode, description: 'All versions of this rule, the newest first.' })),
+})
+
+const byCode = [
+  { property: 'activeTo', direction: 'asc' },
+  { property: 'code', direction: 'asc' },
+] as const
+const byVersion = [{ property: 'version', direction: 'desc' }] as const
+
+const { route } = routesWith<RuleRouteParts>()
+
+/** Rules of the programme, for operators. */
+export const ruleRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Points rules',
+    access: { permission: own.ruleView },
+    request: { query: ruleQuery },
+    response: listPage(ruleView),
+    handler: ({ query, locale }, parts) =>
+      answerList(query, query.code === undefined ? byCode : byVersion, async (window) => {
+        const found = await parts.rules.list({ code: query.code }, window)
+        const before = await parts.rules.before(found.items)
+        const items = found.items.map((rule) => viewOfRule(rule, parts.texts, locale, before.get(rule.id)))
+        return { ...found, items }
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One version of a points rule',
+    access: { permission: own.ruleView },
+    request: { params: idParams },
+    response: ruleView,
+    async handler({ params, locale }, { rules, texts }) {
+      const rule = await rules.get(params.id)
+      return viewOfRule(rule, texts, locale, (await rules.before([rule])).get(rule.id))
+    },
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Save a points rule: its next version, or a new rule',
+    access: { permission: own.ruleSave },
+    request: { body: ruleBody },
+    response: ruleView,
+    async handler(request, { rules, texts, kernel }) {
+      const { enabled = true, ...draft } = request.body
+      const { userId } = requirePrincipal(request)
+      const saved = await rules.save({ ...draft, enabled }, userId, auditedBy(kernel, request, 'points-rule.save'))
+      return viewOfRule(saved, texts, request.locale, (await rules.before([saved])).get(saved.id))
+    },
+  }),
+]
+
+function viewOfRule(rule: RuleRow, names: Texts, locale: string, before: RuleRow | undefined): Static<typeof ruleView> {
+  const { id, code, version, type, asset, enabled, config, displayTitle, displayDescription, activeTo } = rule
+  return {
+    ...{ id, code, version, type, asset, enabled, config },
+    previousConfig: before?.config ?? null,
+    displayName: ruleName(rule, names, locale),
+    displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
+    displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
+    current: activeTo === never,
+    activeFrom: new Date(rule.activeFrom).toISOString(),
+    activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
+    updatedBy: rule.updatedBy ?? null,
+  }
+}
+
+/** What people call a rule. */
+export const ruleName = ({ code, displayTitle }: RuleRow, names: Texts, locale: string): string =>
+  displayTitle == null ? (names.find(locale, `tasks.${code}.name`) ?? code) : localize(displayTitle, locale)

@@ -1,0 +1,131 @@
+import { count, described, line, nullable, Type } from '@plinth/http'
+import type { Static } from 'typebox'
+
+/** What a rule is about: it decides which members its settings have. */
+export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'expiry'] as const
+export type RuleType = (typeof ruleTypes)[number]
+
+/** Most points of one reward: a slip of the keyboard must not make a fortune. */
+export const mostPoints = 1_000_000_000
+/** Days of the longest period, a hundred years. */
+const longestPeriod = 36_500
+
+const points = Type.Integer({ minimum: 0, maximum: mostPoints, description: 'Points of one reward.' })
+const days = { minimum: 1, maximum: 366 }
+
+const bonus = Type.Object({ day: Type.Integer(days), points: Type.Integer({ minimum: 1, maximum: mostPoints }) })
+
+const expiresInDays = nullable(Type.Integer({ minimum: 1, maximum: longestPeriod }), {
+  description: 'Days after which the points lapse; null: never. Absent: as the rule `expiry` says.',
+})
+
+const recovery = Type.Enum(['none', 'future-grants'], {
+  description:
+    'What becomes of points that a refund would have taken back and that were spent: nothing, or later rewards settle them first.',
+})
+
+/** Settings of all types of rules; `settingsOf` says which a type needs and allows. */
+export const ruleSettings = Type.Object({
+  points: Type.Optional(points),
+  cycleDays: Type.Optional(
+    Type.Integer({ ...days, description: 'Days in a row after which the extra points of check-in begin anew.' }),
+  ),
+  bonuses: Type.Optional(
+    Type.Array(bonus, { maxItems: 31, description: 'Extra points on a day of the cycle, the first is 1.' }),
+  ),
+  perAmount: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000_000,
+      description: 'Minor units of the cash amount for which the points of the rule are given.',
+    }),
+  ),
+  currency: Type.Optional(
+    nullable(Type.String({ pattern: '^[A-Z]{3,8}$' }), {
+      description: 'Only orders in this currency earn points; null or absent: orders in every currency.',
+    }),
+  ),
+  maxPoints: Type.Optional(Type.Integer({ minimum: 1, maximum: mostPoints, description: 'Most points of one order.' })),
+  recovery: Type.Optional(recovery),
+  recoverExpired: Type.Optional(
+    Type.Boolean({
+      description: 'Whether a refund also takes points back that had lapsed, from other points of the member.',
+    }),
+  ),
+  expiresInDays: Type.Optional(expiresInDays),
+  expiringSoonDays: Type.Optional(
+    Type.Integer({ ...days, description: 'Points that lapse within so many days are shown as about to expire.' }),
+  ),
+})
+export type RuleSettings = Static<typeof ruleSettings>
+
+type Setting = keyof RuleSettings & string
+
+/** Which settings a type of rule needs, and which it may have. */
+const settingsBy: Readonly<
+  Record<RuleType, { readonly needs: readonly Setting[]; readonly allows: readonly Setting[] }>
+> = {
+  'check-in': { needs: ['points'], allows: ['cycleDays', 'bonuses', 'expiresInDays'] },
+  order: {
+    needs: ['points', 'perAmount'],
+    allows: ['currency', 'maxPoints', 'recovery', 'recoverExpired', 'expiresInDays'],
+  },
+  task: { needs: ['points'], allows: ['expiresInDays'] },
+  lottery: { needs: [], allows: ['expiresInDays'] },
+  manual: { needs: [], allows: ['expiresInDays'] },
+  expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },
+}
+
+/** A setting that breaks the rules of its type. */
+export interface SettingFault {
+  readonly field: string
+  readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
+}
+
+/** What speaks against settings for a type of rule; the schema has looked at each of them already. */
+export function faultOf(type: RuleType, settings: RuleSettings): SettingFault | undefined {
+  const { needs, allows } = settingsBy[type]
+  for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
+  for (const [name, value] of Object.entries(settings)) {
+    const isKnown = [...needs, ...allows].includes(name as Setting)
+    if (value !== undefined && !isKnown) return { field: `config.${name}`, rule: 'not-allowed' }
+  }
+  const bonuses = settings.bonuses ?? []
+  for (const [index, { day }] of bonuses.entries()) {
+    const field = `config.bonuses[${index}].day`
+    if (day > (settings.cycleDays ?? usualCycle)) return { field, rule: 'beyond-cycle' }
+    if (bonuses.findIndex((other) => other.day === day) !== index) return { field, rule: 'repeated' }
+  }
+  return undefined
+}
+
+/** Days of a cycle of check-in rewards where the rule does not say. */
+export const usualCycle = 7
+
+/** Text of a rule by locale, for people. */
+export const displayText = (maxLength: number) =>
+  described(
+    Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
+    'Text by locale, instead of the text of the product.',
+  )
+
+export const ruleCode = Type.String({
+  pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+  maxLength: 64,
+  description: 'Lower-case words with hyphens.',
+})
+
+/** Rules that the product itself goes by, with their type; other codes are of the types `task` and `lottery`. */
+export const builtInRules = {
+  'check-in': 'check-in',
+  'order-reward': 'order',
+  'profile-completion': 'task',
+  'first-order': 'task',
+  'review-reward': 'task',
+  'marketing-lottery': 'lottery',
+  'manual-adjustment': 'manual',
+  expiry: 'expiry',
+} as const satisfies Readonly<Record<string, RuleType>>
+export type BuiltInRule = keyof typeof builtInRules
+
+export const pointsCount = described(count, 'Points.')

@@ -1,0 +1,159 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import type { AccessAudit } from '../audited.ts'
+import { defaultAsset } from '../contract.ts'
+import { never, RuleRow } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { builtInRules, faultOf, type RuleSettings, type RuleType } from './rule-types.ts'
+
+const dayMs = 86_400_000
+
+/** A rule at some moment, with how long its points last. */
+export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
+  /** When points lapse that are granted at a moment; both milliseconds since the epoch. */
+  expiryOf(at: number): number
+}
+
+export interface RuleDraft {
+  readonly code: string
+  readonly type: RuleType
+  readonly enabled: boolean
+  readonly asset?: string | undefined
+  readonly config: RuleSettings
+  readonly displayTitle?: RuleRow['displayTitle'] | undefined
+  readonly displayDescription?: RuleRow['displayDescription'] | undefined
+  /** The version that the change starts from; whatever is there where absent. */
+  readonly version?: number | undefined
+}
+
+export interface RuleParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  /** Whether another plugin brings the asset with the lot book of this one. */
+  readonly isConfirmedAsset: (asset: string) => boolean
+}
+
+/** The rules and their versions. What a rule says at a moment is never changed afterwards. */
+export class Rules {
+  readonly #parts: RuleParts
+
+  constructor(parts: RuleParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The version that counts at a moment.
+   *
+   * @param at milliseconds since the epoch
+   * @throws BusinessError `404` `member-points.rule-unknown`
+   */
+  async at(code: string, at: number): Promise<RuleInForce> {
+    const rows = await this.#parts.db.fork().find(RuleRow, {
+      code: { $in: [code, 'expiry'] },
+      activeFrom: { $lte: at },
+      activeTo: { $gt: at },
+    })
+    const rule = rows.find((row) => row.code === code)
+    if (rule === undefined) throw refusal('rule-unknown', { params: { code }, data: { code } })
+    const usual = rows.find((row) => row.code === 'expiry')?.config.expiresInDays
+    const days = rule.config.expiresInDays === undefined ? usual : rule.config.expiresInDays
+    const { version, type, asset, enabled, config } = rule
+    return {
+      ...{ code, version, type, asset, enabled, config },
+      expiryOf: (moment) => (days == null ? never : moment + days * dayMs),
+    }
+  }
+
+  /** Current versions of all rules with these codes. */
+  async current(codes: readonly string[]): Promise<ReadonlyMap<string, RuleRow>> {
+    const rows = await this.#parts.db.fork().find(RuleRow, { code: { $in: [...codes] }, activeTo: never })
+    return new Map(rows.map((row) => [row.code, row]))
+  }
+
+  /** Current versions, or all versions of one rule. */
+  list(filter: { readonly code?: string | undefined }, window: PageWindow): Promise<FoundPage<RuleRow>> {
+    const { code } = filter
+    return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: never } : { code }, window)
+  }
+
+  /** @throws BusinessError `404` `member-points.rule-unknown` */
+  async get(id: number): Promise<RuleRow> {
+    const row = await this.#parts.db.fork().findOne(RuleRow, { id })
+    if (row === null) throw refusal('rule-unknown', { params: { code: id }, data: { id } })
+    return row
+  }
+
+  /** The versions before these, by the ids of these. */
+  async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
+    const wanted = rows
+      .filter(({ version }) => version > 1)
+      .map(({ code, version }) => ({ code, version: version - 1 }))
+    const found = wanted.length === 0 ? [] : await this.#parts.db.fork().find(RuleRow, { $or: wanted })
+    const earlier = new Map(found.map((row) => [`${row.code} ${row.version + 1}`, row]))
+    return new Map(
+      rows.flatMap((row) => {
+        const last = earlier.get(`${row.code} ${row.version}`)
+        return last === undefined ? [] : [[row.id, last] as const]
+      }),
+    )
+  }
+
+  /**
+   * Ends the current version of a rule and begins the next, or makes a new rule.
+   *
+   * @param record writes the audit, in the same transaction
+   * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400` `member-points.asset-unconfirmed`,
+   *   `409` `member-points.rule-conflict`
+   */
+  async save(draft: RuleDraft, userId: number, record: AccessAudit): Promise<RuleRow> {
+    const { db, isConfirmedAsset } = this.#parts
+    const { code, type, asset = defaultAsset } = draft
+    const owned =
+      builtInRules[code as keyof typeof builtInRules] ?? (type === 'task' || type === 'lottery' ? type : null)
+    if (owned !== type) throw ruleInvalid('type', 'of-code')
+    const fault = faultOf(type, draft.config)
+    if (fault !== undefined) throw ruleInvalid(fault.field, fault.rule)
+    if (!isConfirmedAsset(asset))
+      throw refusal('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
+    try {
+      return await db.transactional(async () => {
+        const saved = await this.#begin({ ...draft, asset }, userId)
+        await record({ subject: code, summary: { version: saved.version, enabled: saved.enabled } })
+        return saved
+      })
+    } catch (error) {
+      // Somebody else has begun the next version meanwhile.
+      if (error instanceof UniqueConstraintViolationException) throw refusal('rule-conflict', { data: { code } })
+      throw error
+    }
+  }
+
+  async #begin(draft: RuleDraft & { readonly asset: string }, userId: number): Promise<RuleRow> {
+    const { db, clock } = this.#parts
+    const { code, type, asset, enabled, config, displayTitle, displayDescription } = draft
+    const em = db.fork()
+    const last = await em.findOne(RuleRow, { code, activeTo: never })
+    if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
+      throw refusal('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
+    }
+    // A version counts for a moment at least, also when the clock stands still or goes back.
+    const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
+    if (last !== null) {
+      const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [
+        ...[from, last.id, never],
+      ])
+      if (ended === 0) throw refusal('rule-conflict', { data: { code, currentVersion: last.version } })
+    }
+    const row = em.create(RuleRow, {
+      ...{ id: db.newId(), code, version: (last?.version ?? 0) + 1, type, asset, enabled, config },
+      displayTitle: displayTitle ?? null,
+      displayDescription: displayDescription ?? null,
+      ...{ activeFrom: from, activeTo: never, updatedBy: userId, createdAt: new Date(clock.now()) },
+    })
+    await em.flush()
+    return row
+  }
+}
+
+const ruleInvalid = (field: string, rule: string) =>
+  refusal('rule-invalid', { params: { field, rule }, data: { field, rule } })

@@ -1,0 +1,356 @@
+/** Sources of points: which are spent, which lapse, and that no point is lost or invented between the two. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { onEachDatabase } from '@plinth/database/testing'
+import { manualClock } from '@plinth/kernel/testing'
+import { scheduler } from '@plinth/scheduler'
+import fc from 'fast-check'
+import t from 'tap'
+import { brokenRules } from './fixtures/invariants.ts'
+import { asset, day, type Points, reasonOf, startPoints } from './fixtures/product.ts'
+
+const never = Number.MAX_SAFE_INTEGER
+const june = (date: number) => Date.UTC(2026, 5, date)
+
+/** A source of points, as plugins post them. */
+function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
+  return async (userId: number, name: string, amount: number, expiresAt: number) => {
+    const id = db.newId()
+    const lots = { source: { id, type: 'test', key: `${userId}:${name}` }, expiresAt }
+    await ledger.credit({ ...ref(userId), amount, key: `grant ${userId} ${name}`, kind: 'test.grant', lots })
+    return id
+  }
+}
+/** Many sources of one point each over some users, in few statements. */
+async function grantMany(product: Points, name: string, users: readonly number[], count: number, expiresAt: number) {
+  const { ledger, ref, db } = product
+  const grant = granter(product)
+  const accounts: number[] = []
+  for (const userId of users) {
+    await grant(userId, name, 1, never)
+    accounts.push((await ledger.find(ref(userId)))?.id ?? 0)
+  }
+  for (let from = 0; from < count; from += 1000) {
+    const numbers = Array.from({ length: Math.min(1000, count - from) }, (_, index) => from + index)
+    await ledger.batch({
+      ...{ asset, kind: 'test.grant', direction: 'credit', accountIds: accounts },
+      postings: async () =>
+        numbers.map((one) => {
+          const lots = { source: { id: db.newId(), type: 'test', key: `${name} ${one}` }, expiresAt }
+          return { accountId: accounts[one % accounts.length] ?? 0, amount: 1, key: `${name} ${one}`, lots }
+        }),
+    })
+  }
+}
+const spender =
+  ({ points }: Pick<Points, 'points'>) =>
+  (userId: number, amount: number, key: string) =>
+    points.spend({ userId, points: amount, key })
+
+onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  const { points, ledger, ref, rows, balance } = product
+  const [grant, spend] = [granter(product), spender(product)]
+  const lots = (userId: number) =>
+    rows(
+      `select source_id, remaining, held, consumed, expired, status from points_source where user_id = ${userId} order by source_id`,
+    )
+  const remaining = async (userId: number) => (await lots(userId)).map((lot) => lot['remaining'])
+  const batches = () => rows('select scanned, expired, points, refused, status from points_expire_batch order by id')
+  t.afterEach(async () => t.same(await brokenRules(product), []))
+
+  await t.test('X1 P-043 the soonest expiry first, then the oldest, and what never lapses last', async (t) => {
+    await grant(1, 'a', 30, june(10))
+    await grant(1, 'b', 50, june(5))
+    await grant(1, 'c', 20, never)
+    await spend(1, 60, 'x1')
+    t.same(await remaining(1), [20, 0, 20])
+    clock.shiftWallClock(9 * day)
+    await points.expire()
+    t.same(await remaining(1), [0, 0, 20])
+    t.same((await batches()).at(-1), { scanned: 1, expired: 1, points: 20, refused: 0, status: 'completed' })
+    t.same(await balance(1), [20, 0])
+    await grant(1, 'd', 5, never)
+    await spend(1, 21, 'x1 again')
+    t.same(await remaining(1), [0, 0, 0, 4], 'of two that never lapse the older one')
+  })
+
+  await t.test('X2 P-040 to the millisecond, and once', async (t) => {
+    const due = clock.now() + 10_000
+    await grant(2, 'a', 100, due)
+    clock.shiftWallClock(9_999)
+    await spend(2, 99, 'x2')
+    clock.shiftWallClock(1)
+    await points.expire()
+    await points.expire()
+    t.same(
+      (await batches()).slice(-2).map(({ points }) => points),
+      [1, 0],
+    )
+    t.same(await balance(2), [0, 0])
+    t.equal(await reasonOf(spend(2, 1, 'x2 late')), '409 money.balance-insufficient')
+  })
+
+  await t.test('X3 what has lapsed and no scan has met cannot be spent', async (t) => {
+    await grant(3, 'a', 40, clock.now() + 1000)
+    await grant(3, 'b', 10, never)
+    clock.shiftWallClock(1000)
+    const direct = ledger.debit({ ...ref(3), amount: 11, key: 'x3 direct', kind: 'test.spend' })
+    t.equal(
+      await reasonOf(direct),
+      '409 member-points.points-lapsed',
+      'also by a posting that knows nothing of sources',
+    )
+    t.same(await balance(3), [50, 0], 'a refused posting leaves nothing')
+    t.equal(await reasonOf(spend(3, 11, 'x3')), '409 money.balance-insufficient')
+    t.same(await balance(3), [10, 0], 'it lapsed with the first that wanted to spend it')
+    t.match(await spend(3, 10, 'x3 all'), { available: 0, replayed: false })
+  })
+
+  await t.test('X4 what is held does not lapse', async (t) => {
+    await grant(4, 'a', 100, clock.now() + 1000)
+    const { holdId } = await ledger.hold({ ...ref(4), amount: 70, key: 'x4 hold', kind: 'test.hold' })
+    t.same(await balance(4), [30, 70])
+    clock.shiftWallClock(1000)
+    await points.expire()
+    t.same((await batches()).at(-1)?.['points'], 30)
+    t.same(await balance(4), [0, 70])
+    await ledger.capture({ holdId, key: 'x4 capture', kind: 'test.capture' })
+    t.same(await balance(4), [0, 0])
+    t.match(await lots(4), [{ remaining: 0, held: 0, consumed: 70, expired: 30, status: 'exhausted' }])
+  })
+
+  await t.test('X5 what comes back from a hold after its time lapses then, under a key of its own', async (t) => {
+    await grant(5, 'a', 100, clock.now() + 1000)
+    await grant(5, 'b', 50, never)
+    const { holdId } = await ledger.hold({ ...ref(5), amount: 110, key: 'x5 hold', kind: 'test.hold' })
+    const other = await ledger.hold({ ...ref(5), amount: 30, key: 'x5 other', kind: 'test.hold' })
+    await ledger.capture({ holdId: other.holdId, amount: 20, key: 'x5 part', kind: 'test.capture' })
+    t.same(await balance(5), [20, 110])
+    clock.shiftWallClock(1000)
+    await points.expire()
+    t.same(await balance(5), [20, 110], 'all that would have lapsed is held')
+    await ledger.capture({ holdId, amount: 40, key: 'x5 capture', kind: 'test.capture' })
+    t.same(await balance(5), [90, 0])
+    await points.expire()
+    t.same(await balance(5), [30, 0])
+    t.match(await lots(5), [
+      { consumed: 40, expired: 60, status: 'expired' },
+      { consumed: 20, remaining: 30, status: 'active' },
+    ])
+  })
+
+  await t.test('a hold that was released after part of it lapsed lapses again', async (t) => {
+    await grant(6, 'a', 100, clock.now() + 1000)
+    const held = await ledger.hold({ ...ref(6), amount: 60, key: 'six hold', kind: 'test.hold' })
+    clock.shiftWallClock(1000)
+    await points.expire()
+    await ledger.release({ holdId: held.holdId, key: 'six release' })
+    t.same(await balance(6), [60, 0])
+    await points.expire()
+    t.same(await balance(6), [0, 0])
+    const keys = await rows(`select idem_key from money_journal where kind = 'points.expire' order by id desc limit 2`)
+    t.match(keys, [{ idem_key: /^member-points:expire:\d+:40$/ }, { idem_key: /^member-points:expire:\d+$/ }])
+  })
+
+  await t.test('P-004 a grant that the ledger books by itself has a source and a usual expiry', async (t) => {
+    await ledger.credit({ ...ref(7), amount: 12, key: 'direct', kind: 'test.grant' })
+    const [lot] = await rows('select source_type, expires_at from points_source where user_id = 7')
+    t.same(lot, { source_type: 'ledger', expires_at: clock.now() + 365 * day })
+  })
+
+  await t.test('hundreds of sources in one spend, in few statements', async (t) => {
+    for (const [index, count] of [1, 10, 100, 700].entries()) {
+      const userId = 80 + index
+      await grantMany(product, `many ${count}`, [userId], count, clock.now() + 1000)
+      const statements = await countStatements(product, () => spend(userId, count, `many ${count}`))
+      t.ok(statements <= 10 + Math.ceil(count / 500) * 3, `${count} sources: ${statements} statements`)
+      t.same(await balance(userId), [1, 0])
+    }
+  })
+})
+
+/** Statements that a piece of work sends through the bound ways of the database. */
+async function countStatements({ db }: Pick<Points, 'db'>, work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const owner = db as unknown as Record<string, (...all: never[]) => unknown>
+  const counted =
+    (run: (...all: never[]) => unknown) =>
+    (...all: never[]) => {
+      count++
+      return run(...all)
+    }
+  const names = ['query', 'execute'] as const
+  const before = names.map((name) => owner[name])
+  for (const name of names) {
+    const run = (owner[name] as (...all: never[]) => unknown).bind(db)
+    Object.defineProperty(owner, name, { configurable: true, value: counted(run) })
+  }
+  try {
+    await work()
+  } finally {
+    for (const [index, name] of names.entries()) {
+      Object.defineProperty(owner, name, { configurable: true, value: before[index] })
+    }
+  }
+  return count
+}
+
+onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  const second = await startPoints(t, at, { clock })
+  const { points, rows, balance, ledger, ref } = product
+  const [grant, spend, spendThere] = [granter(product), spender(product), spender(second)]
+  t.afterEach(async () => t.same(await brokenRules(product), []))
+  const total = async (column: string) =>
+    Number((await rows(`select sum(${column}) as total from points_source`))[0]?.['total'] ?? 0)
+
+  await t.test('X6 a scan and fifty spends at the same time, on two instances', async (t) => {
+    const due = clock.now() + 1000
+    await grantMany(product, 'x6', [1], 500, due)
+    clock.shiftWallClock(999)
+    const early = Array.from({ length: 25 }, (_, index) =>
+      reasonOf((index % 2 ? spend : spendThere)(1, 10, `early ${index}`)),
+    )
+    const outcomes = await Promise.all(early)
+    clock.shiftWallClock(1)
+    const [, late] = await Promise.all([
+      Promise.all([points.expire(), second.points.expire()]),
+      Promise.all(
+        Array.from({ length: 25 }, (_, index) => reasonOf((index % 2 ? spend : spendThere)(1, 10, `late ${index}`))),
+      ),
+    ])
+    t.same(new Set(outcomes), new Set(['done']))
+    t.same(new Set(late), new Set(['409 money.balance-insufficient']), 'all at the moment of expiry are refused')
+    t.same([await total('consumed'), await total('expired')], [250, 250])
+    t.same(await balance(1), [1, 0], 'but for the one that never lapses')
+  })
+
+  await t.test('X8 two runs at once: one has the scan, and the totals are the same', async (t) => {
+    const before = await total('expired')
+    const recorded = async () =>
+      (await rows('select sum(points) as points, sum(expired) as sources from points_expire_batch'))[0]
+    const { points: pointsBefore, sources: sourcesBefore } = (await recorded()) as Record<string, number>
+    const users = Array.from({ length: 15 }, (_, index) => 100 + index)
+    await grantMany(product, 'x8', users, 700, clock.now() + 1)
+    clock.shiftWallClock(1)
+    await Promise.all([points.expire(), second.points.expire(), points.expire(), second.points.expire()])
+    await points.expire()
+    t.equal((await total('expired')) - before, 700)
+    const { points: pointsAfter, sources: sourcesAfter } = (await recorded()) as Record<string, number>
+    const differences = [Number(pointsAfter) - Number(pointsBefore), Number(sourcesAfter) - Number(sourcesBefore)]
+    t.same(differences, [700, 700], 'the records of the scans say the same')
+    t.same(await rows(`select id from points_expire_batch where status <> 'completed'`), [])
+  })
+
+  await t.test('I12 spends, holds, releases and scans in any order, by two instances', async (t) => {
+    let run = 0
+    const command = fc.record({
+      what: fc.constantFrom('grant', 'spend', 'hold', 'end', 'scan', 'wait'),
+      user: fc.integer({ min: 0, max: 2 }),
+      amount: fc.integer({ min: 1, max: 40 }),
+      there: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
+        run++
+        const base = 100_000 * run
+        const holds: number[] = []
+        const work = commands.map(({ what, user, amount, there }, index) => async () => {
+          const [userId, key] = [base + user, `${run} ${index}`]
+          if (what === 'grant') await grant(userId, key, amount, clock.now() + amount * 10)
+          else if (what === 'spend') await (there ? spendThere : spend)(userId, amount, key)
+          else if (what === 'hold') {
+            holds.push((await ledger.hold({ ...ref(userId), amount, key, kind: 'test.hold' })).holdId)
+          } else if (what === 'end') {
+            const holdId = holds.pop()
+            if (holdId !== undefined && there) await ledger.release({ holdId, key })
+            else if (holdId !== undefined) await ledger.capture({ holdId, amount: 1, key, kind: 'test.capture' })
+          } else if (what === 'scan') await (there ? second : product).points.expire()
+          else clock.shiftWallClock(50)
+        })
+        for (let from = 0; from < work.length; from += 6) {
+          await Promise.all(work.slice(from, from + 6).map((one) => reasonOf(one())))
+        }
+        const broken = await brokenRules(product)
+        if (broken.length > 0) throw new Error(broken.join('\n'))
+      }),
+      { numRuns: 4 },
+    )
+    t.ok(run >= 4)
+  })
+})
+
+onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  const { rows, db, points } = product
+  await grantMany(product, 'x7', [1, 2, 3, 4, 5], 1600, june(2))
+  clock.shiftWallClock(day)
+  // At a statement of the second page, of the third and of the last.
+  for (const after of [9, 22, 40]) {
+    const child = fork(join(import.meta.dirname, 'fixtures', 'killed-scan.ts'), [
+      JSON.stringify({ config: at.config, now: clock.now(), after }),
+    ])
+    const [code, signal] = await once(child, 'exit')
+    t.same([code, signal], [null, 'SIGKILL'], `killed at statement ${after}`)
+    t.same(await brokenRules(product), [])
+    // Its lease runs out.
+    await db.execute('update points_expire_batch set lease_until = 1 where holder is not null')
+  }
+  const [cut] = await rows('select scanned, status from points_expire_batch')
+  t.match(cut, { status: 'running' })
+  await points.expire()
+  const batches = await rows('select status, scanned, expired, points, refused from points_expire_batch')
+  t.same(batches, [{ status: 'completed', scanned: 1600, expired: 1600, points: 1600, refused: 0 }])
+  const lapsed = await rows(`select count(*) as total from money_journal where kind = 'points.expire'`)
+  t.same(lapsed, [{ total: 1600 }], 'each source once')
+  t.same(await brokenRules(product), [])
+})
+
+onEachDatabase(t, 'P-041 an account that the ledger refuses keeps no other from lapsing', async (t, at) => {
+  const clock = manualClock(june(1))
+  const product = await startPoints(t, at, { clock })
+  const { rows, ledger, ref, points, balance } = product
+  const grant = granter(product)
+  for (const userId of [1, 2, 3]) await grant(userId, 'a', 10, june(2))
+  const closed = await ledger.find(ref(2))
+  await ledger.setStatus(closed?.id ?? 0, 'closed')
+  clock.shiftWallClock(day)
+  await points.expire()
+  t.same(await rows('select expired, refused, points from points_expire_batch'), [
+    { expired: 2, refused: 1, points: 20 },
+  ])
+  t.same(
+    [await balance(1), await balance(2), await balance(3)],
+    [
+      [0, 0],
+      [10, 0],
+      [0, 0],
+    ],
+  )
+})
+
+onEachDatabase(t, 'P-044 P-045 the scheduled scan', async (t, at) => {
+  const clock = manualClock(june(1))
+  const renamed = await startPoints(t, at, {
+    clock,
+    config: {
+      // effect of platform.member-points.expire.task-name
+      'platform.member-points.expire.task-name': 'member-points.nightly',
+    },
+  })
+  const tasks = renamed.running.service(scheduler)
+  t.match(await tasks.get('member-points.nightly'), { plugin: 'member-points', autoStartup: false, nextRunAt: null })
+  t.equal(await reasonOf(tasks.get('member-points.expire')), '404 scheduler.task-unknown')
+  await granter(renamed)(1, 'a', 10, june(2))
+  clock.shiftWallClock(2 * day)
+  await clock.advance(5_000)
+  t.same(await renamed.rows('select id from points_expire_batch'), [], 'switched off, nothing runs by itself')
+
+  const usual = await startPoints(t, at, { clock, config: { 'platform.member-points.expire.auto-startup': true } })
+  t.match(await usual.running.service(scheduler).get('member-points.expire'), { autoStartup: true })
+})

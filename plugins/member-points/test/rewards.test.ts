@@ -1,0 +1,408 @@
+/** Rewards that events ask for, what refunds take back, tasks and prizes, on each database. */
+import { onEachDatabase } from '@plinth/database/testing'
+import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
+import { userDeleted } from '@plinth/iam'
+import { manualClock } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import t from 'tap'
+import { brokenRules } from './fixtures/invariants.ts'
+import { day, type Points, reasonOf, startPoints } from './fixtures/product.ts'
+
+/** What modules publish, delivered. */
+function publisher({ events, clock }: Pick<Points, 'events' | 'clock'>) {
+  const paid = (
+    orderNo: string,
+    userId: number,
+    cashAmount: number,
+    more: { currency?: string; paidAt?: number } = {},
+  ) =>
+    events.publish(
+      orderPaid,
+      { orderNo, userId, cashAmount, currency: 'CNY', paidAt: clock.now(), ...more },
+      { key: `order:${orderNo}` },
+    )
+  const refunded = (refundNo: string, orderNo: string, userId: number, refundAmount: number, orderCashAmount: number) =>
+    events.publish(
+      orderRefunded,
+      { refundNo, orderNo, userId, refundAmount, orderCashAmount },
+      { key: `order:${orderNo}` },
+    )
+  return { paid, refunded }
+}
+
+onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
+  const clock = manualClock(Date.UTC(2026, 5, 1))
+  const product = await startPoints(t, at, { clock })
+  const { rows, balance, events, points, ledger, ref } = product
+  const { paid, refunded } = publisher(product)
+  await product.administrator()
+  const save = async (config: object, more: object = {}) =>
+    // A session does not last as long as these tests do by their clock.
+    (await product.loginAs('root')).call('POST', 'admin/member-points/rules', {
+      ...{ code: 'order-reward', type: 'order', config: { points: 1, perAmount: 100, ...config } },
+      ...more,
+    })
+  const reversals = (orderNo: string) =>
+    rows(`select wanted, deducted, shortfall, status from points_reversal where order_no = '${orderNo}' order by id`)
+  t.afterEach(async () => t.same(await brokenRules(product), []))
+
+  await t.test('P-003 P-023 the first grant makes the account; the cash amount counts', async (t) => {
+    t.equal(await ledger.find(ref(1)), undefined)
+    await paid('r1', 1, 10_000)
+    await events.idle()
+    t.same(await balance(1), [100, 0])
+    t.match(await ledger.find(ref(1)), { asset: 'points:mall', owner: { type: 'user', id: '1' } })
+    const journals = await rows(`select idem_key from money_journal where kind = 'points.order'`)
+    t.same(journals, [{ idem_key: 'member-points:order:r1' }])
+  })
+
+  await t.test('P-024 the same event twice grants once', async (t) => {
+    await paid('r1', 1, 10_000)
+    await events.idle()
+    t.same(await balance(1), [100, 0])
+  })
+
+  await t.test(
+    'P-025 P-032 M5 without cash, or with too little, nothing is granted and nothing taken back',
+    async (t) => {
+      await paid('free', 2, 0)
+      await paid('cents', 2, 99)
+      await refunded('f1', 'free', 2, 0, 0)
+      await refunded('c1', 'cents', 2, 99, 99)
+      await events.idle()
+      t.same(await balance(2), [0, 0])
+      t.equal(await ledger.find(ref(2)), undefined, 'no account, no source, no entry')
+      t.same(await reversals('cents'), [{ wanted: 0, deducted: 0, shortfall: 0, status: 'booked' }])
+    },
+  )
+
+  await t.test('R1 P-029 P-030 P-031 refunds in three parts, each delivered twice', async (t) => {
+    const left: number[] = []
+    for (const [index, part] of [3333, 3333, 3334].entries()) {
+      for (let times = 0; times < 2; times++) {
+        await refunded(`r1-${index}`, 'r1', 1, part, 10_000)
+        await events.idle()
+      }
+      left.push((await balance(1))[0] ?? -1)
+    }
+    t.same(left, [67, 34, 0])
+    t.match(await rows(`select status, reversed, granted from points_source where source_id = 'r1'`), [
+      { status: 'reversed', reversed: 100, granted: 100 },
+    ])
+  })
+
+  await t.test('R7 P-029 spent points: what is there is taken, the shortfall is on record', async (t) => {
+    await paid('r7', 7, 10_000)
+    await events.idle()
+    await points.spend({ userId: 7, points: 80, key: 'spend r7' })
+    await refunded('r7-1', 'r7', 7, 5000, 10_000)
+    await refunded('r7-2', 'r7', 7, 5000, 10_000)
+    await events.idle()
+    t.same(await reversals('r7'), [
+      { wanted: 50, deducted: 20, shortfall: 30, status: 'booked' },
+      { wanted: 50, deducted: 0, shortfall: 50, status: 'booked' },
+    ])
+    t.same(await balance(7), [0, 0])
+    t.match(await rows(`select shortfall, owed from points_order_reward where order_no = 'r7'`), [
+      { shortfall: 80, owed: 0 },
+    ])
+    await points.rewardLottery(7, 'r7', 10)
+    t.same(await balance(7), [10, 0], 'without the option nothing is recovered')
+  })
+
+  await t.test('R8 other points of the member pay for those of the order that were spent', async (t) => {
+    await paid('r8', 8, 10_000)
+    await events.idle()
+    await points.spend({ userId: 8, points: 60, key: 'spend r8' })
+    await points.rewardLottery(8, 'r8', 500)
+    await refunded('r8-1', 'r8', 8, 10_000, 10_000)
+    await events.idle()
+    t.same(await balance(8), [440, 0])
+    const uses =
+      await rows(`select u.amount, s.source_type from points_source_use u join points_source s on s.id = u.source_id
+      where s.user_id = 8 and u.kind = 'reverse' order by u.amount`)
+    t.same(uses, [
+      { amount: 40, source_type: 'order' },
+      { amount: 60, source_type: 'marketing-lottery' },
+    ])
+  })
+
+  await t.test('R9 what is held cannot be taken back', async (t) => {
+    await paid('r9', 9, 10_000)
+    await events.idle()
+    await ledger.hold({ ...ref(9), amount: 70, key: 'hold r9', kind: 'test.hold' })
+    await refunded('r9-1', 'r9', 9, 10_000, 10_000)
+    await events.idle()
+    t.same(await reversals('r9'), [{ wanted: 100, deducted: 30, shortfall: 70, status: 'booked' }])
+    t.same(await balance(9), [0, 70])
+  })
+
+  await t.test('R10 points that lapsed are not taken from others', async (t) => {
+    await paid('r10', 10, 10_000)
+    await events.idle()
+    clock.shiftWallClock(366 * day)
+    await points.rewardLottery(10, 'r10', 500)
+    await refunded('r10-1', 'r10', 10, 10_000, 10_000)
+    await events.idle()
+    t.same(await reversals('r10'), [{ wanted: 100, deducted: 0, shortfall: 100, status: 'booked' }])
+    t.same(await balance(10), [500, 0])
+  })
+
+  await t.test('R11 P-030 the same refund again, with other facts, and beyond what was paid', async (t) => {
+    await paid('r11', 11, 10_000)
+    await refunded('r11-1', 'r11', 11, 4000, 10_000)
+    await refunded('r11-1', 'r11', 11, 4000, 10_000)
+    await refunded('r11-1', 'r11', 11, 4001, 10_000)
+    await refunded('r11-2', 'r11', 11, 6001, 10_000)
+    await events.idle()
+    t.same(await balance(11), [60, 0])
+    t.equal((await reversals('r11')).length, 1, 'what is refused leaves nothing')
+    const refused = await rows(`select last_error from outbox_event where last_error is not null order by id`)
+    t.ok(refused.length > 0, 'and an operator sees it')
+  })
+
+  await t.test('R14 refunds before the payment wait for it', async (t) => {
+    await refunded('r14-1', 'r14', 14, 2500, 10_000)
+    await refunded('r14-2', 'r14', 14, 1, 10_000)
+    await events.idle()
+    t.match(await reversals('r14'), [{ status: 'deferred' }, { status: 'deferred' }])
+    t.same(await balance(14), [0, 0])
+    await refunded('r14-1', 'r14', 14, 2500, 10_000)
+    await paid('r14', 14, 10_000)
+    await events.idle()
+    t.same(await balance(14), [100 - Math.floor((100 * 2501) / 10_000), 0])
+    t.match(await reversals('r14'), [
+      { status: 'booked', deducted: 25 },
+      { status: 'booked', deducted: 0 },
+    ])
+  })
+
+  await t.test('R13 refunds of one order at the same time, without an order between them', async (t) => {
+    await paid('r13', 13, 9999)
+    await events.idle()
+    const parts = Array<number>(9).fill(1111)
+    await Promise.all(
+      parts.map((refundAmount, index) =>
+        events.publish(orderRefunded, {
+          ...{ refundNo: `r13-${index}`, orderNo: 'r13', userId: 13, refundAmount, orderCashAmount: 9999 },
+        }),
+      ),
+    )
+    await events.idle()
+    t.same(await balance(13), [0, 0])
+  })
+
+  await t.test('R15 P-062 a rule of today changes neither what was granted nor what a refund takes', async (t) => {
+    await paid('r15', 15, 10_000)
+    await events.idle()
+    clock.shiftWallClock(1000)
+    t.equal((await save({ points: 2 })).code, '200')
+    clock.shiftWallClock(1000)
+    const left: number[] = []
+    for (const [index, part] of [3333, 3333, 3334].entries()) {
+      await refunded(`r15-${index}`, 'r15', 15, part, 10_000)
+      await events.idle()
+      left.push((await balance(15))[0] ?? -1)
+    }
+    t.same(left, [67, 34, 0])
+    await paid('r15 late', 15, 1000, { paidAt: clock.now() - 1500 })
+    await events.idle()
+    t.same(await balance(15), [10, 0], 'an event that comes late is rewarded as it would have been')
+    await paid('r15 next', 15, 1000)
+    await events.idle()
+    t.same(await balance(15), [30, 0], 'the next grant follows the rule')
+  })
+
+  await t.test(
+    'P-029 recovery: later rewards settle what a refund could not take, where everybody sees it',
+    async (t) => {
+      t.equal((await save({ recovery: 'future-grants' })).code, '200')
+      clock.shiftWallClock(10)
+      await paid('r16', 16, 10_000)
+      await events.idle()
+      await points.spend({ userId: 16, points: 100, key: 'spend r16' })
+      await refunded('r16-1', 'r16', 16, 10_000, 10_000)
+      await events.idle()
+      t.match(await rows(`select owed from points_order_reward where order_no = 'r16'`), [{ owed: 100 }])
+      await points.rewardLottery(16, 'a', 30)
+      await points.rewardLottery(16, 'a', 30)
+      t.same(await balance(16), [0, 0])
+      await points.rewardLottery(16, 'b', 90)
+      t.same(await balance(16), [20, 0])
+      t.match(await rows(`select owed, recovered from points_order_reward where order_no = 'r16'`), [
+        { owed: 0, recovered: 100 },
+      ])
+      const account = await ledger.find(ref(16))
+      const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 10, offset: 0, count: 'none' } as const
+      const { items } = await ledger.entries({ accountId: account?.id ?? 0 }, window)
+      t.same(
+        items.filter(({ kind }) => kind === 'points.recover').map(({ available }) => available),
+        [-70, -30],
+      )
+      await Promise.all(Array.from({ length: 8 }, (_, index) => points.rewardLottery(16, `c${index}`, 5)))
+      t.same(await balance(16), [60, 0])
+    },
+  )
+
+  await t.test('an order in another currency earns nothing where the rule names one', async (t) => {
+    t.equal((await save({ currency: 'CNY' })).code, '200')
+    clock.shiftWallClock(10)
+    await paid('eur', 17, 10_000, { currency: 'EUR' })
+    await paid('cny', 17, 10_000)
+    await events.idle()
+    t.same(await balance(17), [100, 0])
+  })
+
+  await t.test('P-024 twenty deliveries of one order at the same time', async (t) => {
+    const order = { orderNo: 'many', userId: 18, cashAmount: 5000, currency: 'CNY', paidAt: clock.now() }
+    await Promise.all(Array.from({ length: 20 }, () => events.publish(orderPaid, order)))
+    await events.idle()
+    t.same(await balance(18), [50, 0])
+  })
+
+  await t.test('I10 I13 orders and refunds in any order of their events', async (t) => {
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          paidAmount: fc.integer({ min: 1, max: 20_000 }),
+          cuts: fc.array(fc.nat(20_000), { maxLength: 4 }),
+        }),
+        fc.nat(5),
+        fc.boolean(),
+        async ({ paidAmount, cuts }, place, isFull) => {
+          run++
+          const [orderNo, userId] = [`p${run}`, 10_000 + run]
+          const marks = [
+            0,
+            ...cuts.map((cut) => cut % (paidAmount + 1)).sort((a, b) => a - b),
+            ...(isFull ? [paidAmount] : []),
+          ]
+          const parts = marks.slice(1).map((mark, index) => mark - (marks[index] ?? 0))
+          for (let index = 0; index <= parts.length; index++) {
+            if (index === Math.min(place, parts.length)) await paid(orderNo, userId, paidAmount)
+            const part = parts[index]
+            if (part !== undefined) await refunded(`${orderNo}-${index}`, orderNo, userId, part, paidAmount)
+          }
+          await events.idle()
+          const granted = Math.floor(paidAmount / 100)
+          const back = parts.reduce((sum, part) => sum + part, 0)
+          const expected = granted - (back === paidAmount ? granted : Math.floor((granted * back) / paidAmount))
+          const [available] = await balance(userId)
+          if (available !== expected) throw new Error(`${available} points are left, not ${expected}`)
+        },
+      ),
+      { numRuns: 6 },
+    )
+    t.ok(run >= 6)
+  })
+})
+
+onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have checked', async (t, at) => {
+  const clock = manualClock(Date.UTC(2026, 5, 1))
+  const product = await startPoints(t, at, { clock })
+  const { rows, balance, events, points, ledger, ref } = product
+  const keys = async (kind: string) =>
+    (await rows('select idem_key from money_journal where kind = ? order by id', [kind])).map((row) => row['idem_key'])
+
+  for (let times = 0; times < 2; times++) {
+    await events.publish(profileCompletion, { userId: 1 })
+    await events.publish(firstOrder, { userId: 1, orderNo: `o${times}` })
+    await events.publish(reviewReward, { userId: 1, reviewId: 'R-1' })
+    await events.idle()
+  }
+  t.same(await balance(1), [160, 0], 'P-026 P-027 P-028 M4 each once: 50, 100 and 10 by the rules as they are seeded')
+  t.same((await keys('points.task')).sort(), [
+    'member-points:1:mall:first-order',
+    'member-points:1:profile-completion',
+    'member-points:review:R-1',
+  ])
+  await events.publish(reviewReward, { userId: 1, reviewId: 'R-2' })
+  await events.publish(firstOrder, { userId: 2, orderNo: 'o1' })
+  await events.idle()
+  t.same(
+    [await balance(1), await balance(2)],
+    [
+      [170, 0],
+      [100, 0],
+    ],
+    'another review, another user',
+  )
+
+  await t.test('P-007 one operation books every task, whoever asks', async (t) => {
+    t.match(await points.rewardTask({ task: 'first-order', userId: 2 }), { points: 100, replayed: true })
+    t.match(await points.rewardTask({ task: 'review-reward', userId: 9, subject: 'R-1' }), {
+      points: 10,
+      replayed: true,
+    })
+    t.same(await balance(9), [0, 0], 'a review is rewarded once, whoever is named')
+    t.equal(await reasonOf(points.rewardTask({ task: 'nothing', userId: 1 })), '404 member-points.rule-unknown')
+    t.equal(await reasonOf(points.rewardTask({ task: 'check-in', userId: 1 })), '404 member-points.rule-unknown')
+    t.equal(await reasonOf(points.rewardTask({ task: 'review-reward', userId: 1 })), '400 member-points.key-invalid')
+    const key = { task: 'first-order', userId: 1, subject: ' x' }
+    t.equal(await reasonOf(points.rewardTask(key)), '400 member-points.key-invalid')
+  })
+
+  await t.test('a task that an operator added, switched off and changed', async (t) => {
+    const admin = await product.administrator()
+    const save = (config: object, enabled = true) =>
+      admin.call('POST', 'admin/member-points/rules', { code: 'survey', type: 'task', config, enabled })
+    await save({ points: 7 })
+    clock.shiftWallClock(10)
+    t.match(await points.rewardTask({ task: 'survey', userId: 3 }), { points: 7, replayed: false })
+    t.match(await points.rewardTask({ task: 'survey', userId: 3, subject: 's2' }), { points: 7, replayed: false })
+    await save({ points: 8 })
+    clock.shiftWallClock(10)
+    t.match(await points.rewardTask({ task: 'survey', userId: 3 }), { points: 7, replayed: true }, 'as it was granted')
+    await save({ points: 8 }, false)
+    clock.shiftWallClock(10)
+    t.same(await points.rewardTask({ task: 'survey', userId: 4 }), { points: 0, journalId: null, replayed: false })
+    t.same(await balance(3), [14, 0])
+  })
+
+  await t.test('P-033 P-034 M3 a prize of a lottery under its own key', async (t) => {
+    for (let times = 0; times < 2; times++) {
+      const prize = await points.rewardLottery(7, 'op-1', 88)
+      t.match(prize, { points: 88, replayed: times === 1 })
+    }
+    t.same(await keys('points.lottery'), ['member-points:marketing-lottery:7:op-1'])
+    t.equal(await reasonOf(points.rewardLottery(7, 'op-1', 99)), '409 money.idempotency-mismatch')
+    await points.rewardLottery(8, 'op-1', 88)
+    t.same(
+      [await balance(7), await balance(8)],
+      [
+        [88, 0],
+        [88, 0],
+      ],
+    )
+    t.equal(await reasonOf(points.rewardLottery(7, '', 1)), '400 member-points.key-invalid')
+    t.equal(await reasonOf(points.rewardLottery(7, 'x', 0)), '400 member-points.amount-invalid')
+    const many = await Promise.all(Array.from({ length: 20 }, () => points.rewardLottery(7, 'op-2', 1)))
+    t.equal(many.filter(({ replayed }) => !replayed).length, 1)
+  })
+
+  await t.test('M11 a reward is undone with the transaction of its caller', async (t) => {
+    const failing = product.db.transactional(async () => {
+      await points.rewardLottery(11, 'm11', 5)
+      throw new Error('no')
+    })
+    await t.rejects(failing, /no/)
+    t.equal(await ledger.find(ref(11)), undefined)
+    t.same(await rows(`select id from points_source where user_id = 11`), [])
+    t.match(await points.rewardLottery(11, 'm11', 5), { replayed: false })
+  })
+
+  await t.test('a user who is deleted leaves no points to spend, and no check-ins', async (t) => {
+    const member = await product.member('leaver')
+    await member.call('POST', 'member-points/users/me/check-in')
+    await points.rewardLottery(member.id, 'before', 40)
+    for (let times = 0; times < 2; times++) {
+      await events.publish(userDeleted, { userId: member.id })
+      await events.idle()
+    }
+    t.same(await balance(member.id), [0, 0])
+    t.same(await rows('select id from points_check_in where user_id = ?', [member.id]), [])
+    t.match(await rows(`select kind from money_journal where kind = 'points.forfeit'`), [{ kind: 'points.forfeit' }])
+  })
+  t.same(await brokenRules(product), [])
+})

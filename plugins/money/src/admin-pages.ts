@@ -1,0 +1,440 @@
+import { adminAttention, adminDetail, adminForm, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+// Ids are unique in the product, so that an owner who is no user has no name here.
+const owner = { labels: 'iam.user' }
+const account = { labels: 'money.account', page: 'money.account' }
+const journal = { labels: 'money.journal', page: 'money.journal' }
+const user = { labels: 'iam.user', page: 'iam.user' }
+const ownerTitle = text('Owner', '所有者')
+const ownerKind = text('Kind of owner', '所有者类型')
+const accountTitle = text('Account', '账户')
+const journalTitle = text('Journal', '流水')
+const aboutTitle = text('About', '关联对象')
+const aboutKind = text('Kind of what it is about', '关联类型')
+const userTitle = text('User', '用户')
+const accountFilter = {
+  name: 'accountId',
+  options: { labels: 'money.account', title: text('Account', '账户') },
+} as const
+
+const open = { open: text('Open', '正常'), closed: text('Closed', '已关闭') }
+const roles = { owner: text('Owner', '所有者'), system: text('System', '系统') }
+const holdStates = {
+  open: text('Held', '冻结中'),
+  captured: text('Captured', '已扣款'),
+  released: text('Released', '已解冻'),
+}
+const actions = {
+  credit: text('Credit', '入账'),
+  debit: text('Debit', '出账'),
+  transfer: text('Transfer', '转账'),
+  hold: text('Hold', '冻结'),
+  capture: text('Capture of a hold', '冻结扣款'),
+  release: text('Release of a hold', '解冻'),
+}
+const orderStates = {
+  pending: text('Awaits payment', '待支付'),
+  success: text('Paid', '已支付'),
+  refunded: text('Paid back', '已退款'),
+  closed: text('Closed', '已关闭'),
+}
+const runStates = {
+  queued: text('Queued', '排队中'),
+  running: text('Running', '进行中'),
+  completed: text('Completed', '已完成'),
+  failed: text('Failed', '失败'),
+}
+const findingRules = {
+  'entries-count': text('Number of entries', '分录数量'),
+  'entries-available': text('Entries and available balance', '分录与可用余额'),
+  'entries-frozen': text('Entries and held balance', '分录与冻结余额'),
+  'last-entry': text('Balance after the last entry', '最后一笔分录的余额'),
+  holds: text('Open holds and held balance', '未结冻结与冻结余额'),
+  'lots-remaining': text('Rest of the lots and available balance', '批次剩余与可用余额'),
+  'lots-held': text('Held part of the lots and held balance', '批次冻结与冻结余额'),
+  'journal-balance': text('Both sides of a journal', '流水借贷平衡'),
+  'journal-empty': text('A journal without entries', '没有分录的流水'),
+}
+const openTones = { open: 'good', closed: 'quiet' } as const
+const holdTones = { open: 'warn', captured: 'good', released: 'quiet' } as const
+const orderTones = { pending: 'info', success: 'good', refunded: 'warn', closed: 'quiet' } as const
+const runTones = { queued: 'quiet', running: 'info', completed: 'good', failed: 'bad' } as const
+
+const accounts = adminList('getAdminMoneyAccounts', (row) => ({
+  id: 'money.accounts',
+  title: text('Accounts', '账户'),
+  lead: text(
+    'Who has how much of what. Amounts are minor units of the asset.',
+    '谁拥有多少资产。金额以资产的最小单位表示。',
+  ),
+  place: { group: 'value', order: 10 },
+  key: 'id',
+  detail: 'money.account',
+  columns: [
+    row.text('id', { link: true, mono: true }),
+    row.text('owner.type', { title: ownerKind }),
+    row.reference('owner.id', owner, { title: ownerTitle }),
+    row.text('asset', { mono: true }),
+    row.amount('available'),
+    row.amount('frozen'),
+    row.status('status', openTones, { labels: open }),
+    row.status('role', { owner: 'good', system: 'quiet' }, { labels: roles, hidden: true }),
+    row.count('version', { hidden: true }),
+    row.time('updatedAt'),
+    row.time('createdAt', { hidden: true }),
+  ],
+  filters: ['asset', 'ownerType', 'ownerId'],
+}))
+
+const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
+  id: 'money.account',
+  title: text('Account', '账户'),
+  name: 'account.id',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('account.owner.type', { title: ownerKind }),
+        it.reference('account.owner.id', owner, { title: ownerTitle }),
+        it.text('account.asset', { mono: true }),
+        it.amount('account.available'),
+        it.amount('account.frozen'),
+        it.status('account.status', openTones, { labels: open }),
+        it.status('account.role', { owner: 'good', system: 'quiet' }, { labels: roles }),
+        it.count('account.version'),
+        it.time('account.createdAt'),
+        it.time('account.updatedAt'),
+      ],
+    },
+    {
+      title: text('Lots that the balance is made of', '构成余额的批次'),
+      columns: [
+        it.rows('lots.items', (lot) => [
+          lot.text('id', { mono: true }),
+          lot.text('sourceType'),
+          lot.text('sourceKey', { mono: true }),
+          lot.amount('granted'),
+          lot.amount('remaining'),
+          lot.amount('held'),
+          lot.time('expiresAt'),
+          lot.time('createdAt'),
+        ]),
+      ],
+    },
+    {
+      title: text('Open holds', '未结冻结'),
+      columns: [
+        it.rows('holds', (hold) => [
+          hold.text('id', { mono: true }),
+          hold.amount('amount'),
+          hold.amount('captured'),
+          hold.amount('released'),
+          hold.time('expiresAt'),
+          hold.reference('journalId', journal, { title: journalTitle }),
+          hold.time('createdAt'),
+        ]),
+      ],
+    },
+  ],
+  related: [{ page: 'money.entries', title: text('Entries', '分录'), filter: { accountId: 'account.id' } }],
+}))
+
+const entries = adminList('getAdminMoneyEntries', (row) => ({
+  id: 'money.entries',
+  title: text('Ledger entries', '账本分录'),
+  lead: text('Every change of a balance, with who did it and why.', '每一笔余额变动，以及操作者和原因。'),
+  place: { group: 'value', order: 20 },
+  key: 'id',
+  columns: [
+    row.time('createdAt'),
+    row.reference('owner.id', owner, { title: ownerTitle }),
+    row.text('kind', { mono: true }),
+    row.amount('available'),
+    row.amount('availableAfter'),
+    row.amount('frozen'),
+    row.amount('frozenAfter', { hidden: true }),
+    row.reference('journalId', journal, { title: journalTitle }),
+    row.text('reference.type', { title: aboutKind, hidden: true }),
+    row.text('reference.id', { mono: true, title: aboutTitle }),
+    row.text('actor'),
+    row.text('reason'),
+    row.text('key', { mono: true, hidden: true }),
+    row.text('owner.type', { title: ownerKind, hidden: true }),
+    row.reference('accountId', account, { title: accountTitle, hidden: true }),
+    row.count('sequence', { hidden: true }),
+    row.text('monthKey', { hidden: true }),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: [accountFilter, 'asset'],
+}))
+
+const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
+  id: 'money.journal',
+  title: text('Journal', '流水'),
+  name: 'kind',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('id', { mono: true }),
+        it.status(
+          'action',
+          { credit: 'good', debit: 'warn', transfer: 'info', hold: 'warn', capture: 'info', release: 'quiet' },
+          { labels: actions },
+        ),
+        it.text('kind', { mono: true }),
+        it.text('key', { mono: true }),
+        it.text('reference.type', { title: aboutKind }),
+        it.text('reference.id', { mono: true, title: aboutTitle }),
+        it.text('actor'),
+        it.text('reason'),
+        it.reference('parentJournalId', journal),
+        it.time('occurredAt'),
+        it.time('createdAt'),
+      ],
+    },
+    {
+      title: text('Entries', '分录'),
+      columns: [
+        it.rows('entries', (entry) => [
+          entry.text('id', { mono: true }),
+          entry.reference('accountId', account, { title: accountTitle }),
+          entry.amount('available'),
+          entry.amount('availableAfter'),
+          entry.amount('frozen'),
+          entry.amount('frozenAfter'),
+          entry.count('sequence'),
+        ]),
+      ],
+    },
+  ],
+}))
+
+const holds = adminList('getAdminMoneyHolds', (row) => ({
+  id: 'money.holds',
+  title: text('Holds', '冻结'),
+  lead: text('Amounts that are set aside until they are captured or released.', '已预留、等待扣款或解冻的金额。'),
+  place: { group: 'value', order: 30 },
+  key: 'id',
+  columns: [
+    row.text('id', { mono: true }),
+    row.reference('accountId', account, { title: accountTitle }),
+    row.status('state', holdTones, { labels: holdStates }),
+    row.amount('amount'),
+    row.amount('captured'),
+    row.amount('released'),
+    row.reference('journalId', journal, { title: journalTitle }),
+    row.time('expiresAt'),
+    row.time('createdAt'),
+  ],
+  filters: [{ name: 'state', labels: holdStates }, accountFilter],
+}))
+
+const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
+  id: 'money.reconciliations',
+  title: text('Reconciliations', '对账'),
+  lead: text(
+    'Comparisons of entries, balances, holds and lots. They read the ledger and change nothing.',
+    '核对分录、余额、冻结和批次。只读取账本，不做任何修改。',
+  ),
+  place: { group: 'value', order: 40 },
+  key: 'id',
+  detail: 'money.reconciliation',
+  live: true,
+  columns: [
+    row.text('id', { link: true, mono: true }),
+    row.status('state', runTones, { labels: runStates }),
+    row.text('asset', { mono: true }),
+    row.count('findings'),
+    row.count('accounts'),
+    row.count('journals'),
+    row.text('requestedBy'),
+    row.time('createdAt'),
+    row.time('finishedAt'),
+  ],
+  create: adminForm('postAdminMoneyReconciliations', {
+    title: text('Reconcile', '开始对账'),
+    lead: text(
+      'A task compares the whole ledger, or one asset of it. Nothing is changed.',
+      '后台任务将核对整个账本或其中一种资产，不做任何修改。',
+    ),
+    submit: text('Start', '开始'),
+    fields: ['asset'],
+  }),
+}))
+
+const reconciliation = adminDetail('getAdminMoneyReconciliationsById', (it) => ({
+  id: 'money.reconciliation',
+  title: text('Reconciliation', '对账'),
+  name: 'id',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.status('state', runTones, { labels: runStates }),
+        it.text('asset', { mono: true }),
+        it.count('findings'),
+        it.count('accounts'),
+        it.count('journals'),
+        it.text('requestedBy'),
+        it.text('taskId', { mono: true }),
+        it.time('createdAt'),
+        it.time('finishedAt'),
+      ],
+    },
+  ],
+  related: [{ page: 'money.findings', title: text('What does not agree', '不一致之处'), filter: { id: 'id' } }],
+}))
+
+const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => ({
+  id: 'money.findings',
+  title: text('Findings', '对账发现'),
+  empty: text('Everything agrees.', '全部一致。'),
+  key: 'id',
+  columns: [
+    row.status(
+      'rule',
+      {
+        ...({
+          'entries-count': 'bad',
+          'entries-available': 'bad',
+          'entries-frozen': 'bad',
+          'last-entry': 'bad',
+        } as const),
+        ...({ holds: 'bad', 'lots-remaining': 'bad', 'lots-held': 'bad' } as const),
+        ...({ 'journal-balance': 'bad', 'journal-empty': 'bad' } as const),
+      },
+      { labels: findingRules },
+    ),
+    row.reference('accountId', account, { title: accountTitle }),
+    row.reference('journalId', journal, { title: journalTitle }),
+    row.amount('expected'),
+    row.amount('found'),
+    row.time('createdAt'),
+  ],
+}))
+
+/** What the back office shows of the ledger. */
+export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
+
+/** What it shows of reconciliations, which need asynchronous tasks. */
+export const reconciliationPages = [reconciliations, reconciliation, findings]
+
+/** Of the newest alone: what an older one found may have been mended since. */
+const newest = { size: 1, count: 'none' } as const
+
+export const needsAttention = [
+  adminAttention('getAdminMoneyReconciliations', {
+    id: 'money.findings',
+    title: text('The last reconciliation found what does not agree', '最近一次对账发现不一致'),
+    tone: 'bad',
+    query: newest,
+    count: 'items',
+    filled: 'findings',
+    page: { id: 'money.reconciliations' },
+  }),
+  adminAttention('getAdminMoneyReconciliations', {
+    id: 'money.reconciliation-failed',
+    title: text('The last reconciliation did not end', '最近一次对账未能完成'),
+    tone: 'bad',
+    query: newest,
+    count: 'items',
+    where: { state: 'failed' },
+    page: { id: 'money.reconciliations' },
+  }),
+]
+
+const order = { labels: 'money.payment-order', page: 'money.payment-order' }
+
+const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => ({
+  id: 'money.payment-orders',
+  title: text('Payment orders', '支付订单'),
+  lead: text('What is to be paid, by whom and how, and what became of it.', '待支付的订单、付款人、方式及结果。'),
+  place: { group: 'value', order: 50 },
+  key: 'outTradeNo',
+  detail: 'money.payment-order',
+  columns: [
+    row.text('outTradeNo', { link: true, mono: true }),
+    row.status('status', orderTones, { labels: orderStates }),
+    row.reference('userId', user, { title: userTitle }),
+    row.amount('amount', { currency: 'asset' }),
+    row.amount('refundedAmount', { currency: 'asset' }),
+    row.text('provider'),
+    row.text('scene'),
+    row.text('chainName', { hidden: true }),
+    row.text('transactionHash', { mono: true, hidden: true }),
+    row.time('createdAt'),
+    row.time('paidAt'),
+  ],
+  filters: [
+    { name: 'status', labels: orderStates },
+    'provider',
+    { name: 'userId', options: { labels: 'iam.user', title: userTitle } },
+  ],
+}))
+
+const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) => ({
+  id: 'money.payment-order',
+  title: text('Payment order', '支付订单'),
+  name: 'outTradeNo',
+  param: 'outTradeNo',
+  sections: [
+    {
+      columns: [
+        it.status('status', orderTones, { labels: orderStates }),
+        it.reference('userId', user, { title: userTitle }),
+        it.amount('amount', { currency: 'asset' }),
+        it.amount('refundedAmount', { currency: 'asset' }),
+        it.text('provider'),
+        it.text('scene'),
+        it.time('createdAt'),
+        it.time('paidAt'),
+      ],
+    },
+    {
+      title: text('On the chain', '链上信息'),
+      columns: [
+        it.text('chainName'),
+        it.text('chainId'),
+        it.text('tokenContract', { mono: true }),
+        it.text('receiver', { mono: true }),
+        it.amount('amountRaw'),
+        it.count('requiredConfirmations'),
+        it.text('transactionHash', { mono: true }),
+      ],
+    },
+  ],
+  related: [
+    {
+      page: 'money.payment-transactions',
+      title: text('Transactions', '支付流水'),
+      filter: { outTradeNo: 'outTradeNo' },
+    },
+  ],
+}))
+
+const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) => ({
+  id: 'money.payment-transactions',
+  title: text('Payment transactions', '支付流水'),
+  lead: text('What was paid and paid back.', '已支付和已退款的记录。'),
+  place: { group: 'value', order: 60 },
+  key: 'id',
+  columns: [
+    row.time('createdAt'),
+    row.reference('outTradeNo', order),
+    row.text('type'),
+    row.amount('amount'),
+    row.text('chainName'),
+    row.text('transactionHash', { mono: true }),
+    row.count('logOrdinal', { hidden: true }),
+    row.text('eventKey', { mono: true, hidden: true }),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: ['outTradeNo', 'type'],
+}))
+
+/** What the back office shows of payments. */
+export const paymentPages = [paymentOrders, paymentOrder, paymentTransactions]

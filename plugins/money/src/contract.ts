@@ -1,0 +1,326 @@
+import type { FoundPage, PageWindow } from '@plinth/database'
+import { extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+import type { AccountStatus, HoldState, JournalAction } from './entities.ts'
+import type { LotBook, LotPage } from './lots.ts'
+
+export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
+export * from './lots.ts'
+
+/** Whose account it is. */
+export interface Owner {
+  /** `user`, `merchant`, ...: lower-case letters, digits and hyphens, 1 to 32 characters. `system` is the ledger's own. */
+  readonly type: string
+  /** 1 to 64 visible ASCII characters. */
+  readonly id: string
+}
+
+export interface AccountRef {
+  readonly owner: Owner
+  /** `points:mall`, `cny`: lower-case letters, digits and `: . -`, 1 to 64 characters; one that a plugin brings. */
+  readonly asset: string
+}
+
+/** What is counted in accounts. */
+export interface LedgerAsset {
+  readonly displayName: LocalizedText
+  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are whole minor units. */
+  readonly scale: number
+  /** Name of the IANA time zone whose months `monthTotals` counts; that of the site when absent. Read at use. */
+  readonly monthZone?: () => string
+  /** Who keeps the lots of the asset; absent where units are all alike. */
+  readonly lots?: LotBook
+}
+
+/** Assets by their name. A posting to an asset that nobody brings is refused. */
+export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', { from: '@plinth/money', live: true })
+
+/** What every movement says about itself. */
+export interface MovementNotes {
+  /** Idempotency key, 1 to 255 characters; kept as it is, unique by its SHA-256, so that case and blanks count. */
+  readonly key: string
+  /** Dotted business kind, such as `points.check-in`; 1 to 64 characters. */
+  readonly kind: string
+  /** The thing that it is about: type 1 to 64 characters, id 1 to 128. */
+  readonly reference?: { readonly type: string; readonly id: string }
+  /** The journal that it belongs to: a refund names the payment. */
+  readonly parentJournalId?: number
+  /** Who did it, at most 128 characters. */
+  readonly actor?: string
+  /** Why, for people, at most 255 characters. */
+  readonly reason?: string
+  /** Business moment, milliseconds since the epoch; it decides the month. Now when absent. */
+  readonly at?: number
+  /** For the lot book of the asset; the ledger does not look at it. */
+  readonly lots?: unknown
+}
+
+export interface Posting extends AccountRef, MovementNotes {
+  /** Minor units, 1 to 2^53 - 1. */
+  readonly amount: number
+  /**
+   * System account on the other side: lower-case words, 1 to 64 characters. `issued` for a credit and `redeemed` for a debit
+   * when absent.
+   */
+  readonly counter?: string
+}
+
+/** A movement that was carried out, by this call or by an earlier one under the same key. */
+export interface Posted {
+  readonly journalId: number
+  readonly accountId: number
+  /** Minor units right after it, not those of the moment when it was replayed. */
+  readonly available: number
+  readonly frozen: number
+  /** True when an earlier call under the same key did it and nothing was done now. */
+  readonly replayed: boolean
+}
+
+export interface Transfer extends MovementNotes {
+  readonly from: Owner
+  readonly to: Owner
+  readonly asset: string
+  /** Minor units, 1 to 2^53 - 1. */
+  readonly amount: number
+}
+
+/** The side of `from`, and that of `to` as `to`. */
+export interface Transferred extends Posted {
+  readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
+}
+
+export interface HoldPosting extends Omit<Posting, 'counter'> {
+  /** Milliseconds since the epoch from which on the hold is released by itself and cannot be captured. Never when absent. */
+  readonly expiresAt?: number
+}
+
+export interface Held extends Posted {
+  readonly holdId: number
+}
+
+export interface Capture extends Omit<MovementNotes, 'lots'> {
+  readonly holdId: number
+  /** Minor units, 1 to the amount of the hold; the rest is released. All of it when absent. */
+  readonly amount?: number
+  /** As for a debit. */
+  readonly counter?: string
+  readonly lots?: unknown
+}
+
+export interface Captured extends Held {
+  readonly captured: number
+  readonly released: number
+}
+
+export interface Release extends Omit<MovementNotes, 'kind'> {
+  readonly holdId: number
+  /** `money.release` when absent. */
+  readonly kind?: string
+}
+
+/** One of many postings; the rest is common to the batch. */
+export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
+  /** One of the accounts of the batch. */
+  readonly accountId: number
+  /** Minor units, 1 to 2^53 - 1. */
+  readonly amount: number
+}
+
+export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' | 'at'> {
+  readonly asset: string
+  readonly direction: 'credit' | 'debit'
+  readonly counter?: string
+  /** Accounts that the postings may name; at most 1,000. */
+  readonly accountIds: readonly number[]
+  /** Asked when the accounts are locked, in ascending order of their ids: what it reads of their lots stays as it is. At most 1,000. */
+  postings(): Promise<readonly BatchPosting[]>
+}
+
+export interface BatchResult {
+  readonly posted: number
+  /** Sum of what was posted, minor units. */
+  readonly amount: number
+  /** Keys that were posted before. */
+  readonly replayed: readonly string[]
+  /** Keys that were refused, because the balance or the state of the account does not allow them. */
+  readonly refused: readonly string[]
+}
+
+export interface Balance {
+  /** Absent where nothing was ever posted. */
+  readonly accountId?: number
+  /** Minor units that can be spent or held. */
+  readonly available: number
+  /** Minor units in open holds. */
+  readonly frozen: number
+}
+
+export interface AccountView extends AccountRef {
+  readonly id: number
+  readonly role: 'owner' | 'system'
+  readonly available: number
+  readonly frozen: number
+  /** Entries that it has. */
+  readonly version: number
+  readonly status: AccountStatus
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface EntryView {
+  readonly id: number
+  readonly journalId: number
+  readonly accountId: number
+  readonly owner: Owner
+  /** 1, 2, 3, ... in each account; null for system accounts. */
+  readonly sequence: number | null
+  /** Change in minor units. */
+  readonly available: number
+  readonly frozen: number
+  /** After it; null for system accounts. */
+  readonly availableAfter: number | null
+  readonly frozenAfter: number | null
+  readonly kind: string
+  /** `202611` in the time zone of the asset. */
+  readonly monthKey: number
+  /** Of its journal: what it is about, who did it, and why. */
+  readonly key: string
+  readonly reference: { readonly type: string; readonly id: string } | null
+  readonly actor: string | null
+  readonly reason: string | null
+  readonly createdAt: number
+}
+
+export interface JournalView {
+  readonly id: number
+  readonly key: string
+  readonly action: JournalAction
+  readonly kind: string
+  readonly reference: { readonly type: string; readonly id: string } | null
+  readonly parentJournalId: number | null
+  readonly actor: string | null
+  readonly reason: string | null
+  readonly occurredAt: number
+  readonly createdAt: number
+  readonly entries: readonly JournalEntryView[]
+}
+
+/** An entry within its journal, which says the rest. */
+export type JournalEntryView = Omit<EntryView, 'owner' | 'key' | 'reference' | 'actor' | 'reason'>
+
+export interface HoldView {
+  readonly id: number
+  readonly accountId: number
+  readonly amount: number
+  readonly captured: number
+  readonly released: number
+  readonly state: HoldState
+  /** Milliseconds since the epoch; null for never. */
+  readonly expiresAt: number | null
+  readonly journalId: number
+  readonly createdAt: number
+}
+
+export interface EntryFilter {
+  readonly accountId?: number
+  /** Entries of all owners' accounts of an asset, without those of system accounts. */
+  readonly asset?: string
+  readonly monthKey?: number
+  readonly kind?: string
+}
+
+export interface AccountFilter {
+  readonly asset?: string
+  readonly ownerType?: string
+  readonly ownerId?: string
+}
+
+export interface HoldFilter {
+  readonly accountId?: number
+  readonly state?: HoldState
+}
+
+/** Where a balance comes from. */
+export interface Explanation {
+  readonly account: AccountView
+  /** Lots that have units left or held, the soonest expiry first; null where the asset has none. */
+  readonly lots: LotPage | null
+  /** Open holds, the newest first; at most 100. */
+  readonly holds: readonly HoldView[]
+}
+
+/** What moved in one account in one month under one kind. */
+export interface MonthTotal {
+  readonly kind: string
+  /** Minor units that came in: sum of the entries that raised available and frozen together. */
+  readonly received: number
+  /** Minor units that went out, as a positive number. */
+  readonly spent: number
+  readonly entries: number
+}
+
+/**
+ * Accounts and what moves between them. Every movement is one journal whose entries sum to zero: what enters an account leaves a
+ * system account, which has no balance of its own. Journals and entries are never changed.
+ *
+ * Every method joins the transaction of its caller. A refusal rolls that back as well; outside of one it affects nothing else.
+ * On SQLite postings that wait at the same time share a transaction.
+ *
+ * All of them throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400` `money.asset-unknown`,
+ * `409` `money.idempotency-mismatch` when the key was used for another movement, `409` `money.account-closed`, `409`
+ * `money.balance-limit` beyond 2^53 - 1, `503` `money.busy` when too much waits; and what the lot book throws.
+ */
+export interface Ledger {
+  /** What plugins bring, by name; complete when all are set up. */
+  readonly assets: ReadonlyMap<string, LedgerAsset>
+  credit(posting: Posting): Promise<Posted>
+  /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
+  debit(posting: Posting): Promise<Posted>
+  /** @throws BusinessError `409` `money.balance-insufficient`, `400` `money.posting-invalid` for one account on both sides */
+  transfer(transfer: Transfer): Promise<Transferred>
+  /** Freezes units for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
+  hold(posting: HoldPosting): Promise<Held>
+  /**
+   * Takes units of a hold away for good and gives the rest back. A hold is closed once.
+   *
+   * @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` (also past its expiry), `409` `money.exceeds-hold`
+   */
+  capture(capture: Capture): Promise<Captured>
+  /** Gives all units of a hold back. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
+  release(release: Release): Promise<Held>
+  /**
+   * Many credits or debits of one asset in one transaction, in few statements. A posting whose account does not allow it is left
+   * out; a key that was used for another movement refuses all.
+   */
+  batch(batch: Batch): Promise<BatchResult>
+
+  balance(ref: AccountRef): Promise<Balance>
+  /** Undefined where nothing was ever posted. */
+  find(ref: AccountRef): Promise<AccountView | undefined>
+  /** @throws BusinessError `404` `money.account-unknown` */
+  account(id: number): Promise<AccountView>
+  /** A closed account refuses every posting. @throws BusinessError `404` `money.account-unknown` */
+  setStatus(accountId: number, status: AccountStatus): Promise<void>
+  accounts(filter: AccountFilter, window: PageWindow): Promise<FoundPage<AccountView>>
+  entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
+  holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
+  /** @throws BusinessError `404` `money.journal-unknown` */
+  journal(id: number): Promise<JournalView>
+  /**
+   * What moved in one month, by kind in order of their names.
+   *
+   * @param monthKey year times 100 plus month; `monthKeyOf` of the asset when absent: this month
+   */
+  monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
+  /**
+   * Which lots and holds a balance consists of.
+   *
+   * @param page of the lots: 1 to 200 of them, behind the `next` of an earlier page
+   * @throws BusinessError `404` `money.account-unknown`
+   */
+  explain(accountId: number, page: { readonly after?: string; readonly size: number }): Promise<Explanation>
+  /** `202611` for a moment, in the time zone that counts the months of the asset. */
+  monthKeyOf(asset: string, at: number): number
+}
+
+/** The money ledger. */
+export const ledger = service<Ledger>('money.ledger', { from: '@plinth/money' })

@@ -1,0 +1,114 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+export type AccountStatus = 'open' | 'closed'
+export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release'
+export type HoldState = 'open' | 'captured' | 'released'
+
+/** Balance of one owner in one asset. Read here only: it is written by conditional updates under the lock of its row. */
+export const AccountRow = defineEntity({
+  name: 'MoneyAccount',
+  tableName: 'money_account',
+  uniques: [{ properties: ['ownerType', 'ownerId', 'asset'] }],
+  indexes: [{ properties: ['asset', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    ownerType: column.text(32),
+    ownerId: column.text(64),
+    asset: column.text(64),
+    role: column.text(16).$type<'owner' | 'system'>(),
+    available: column.bigint(),
+    frozen: column.bigint(),
+    /** Entries so far: the sequence of the last one. */
+    version: column.bigint(),
+    status: column.text(16).$type<AccountStatus>(),
+    createdAt: column.bigint(),
+    updatedAt: column.bigint(),
+  },
+})
+export type AccountRow = InferEntity<typeof AccountRow>
+
+/** One movement, for ever as it is. */
+export const JournalRow = defineEntity({
+  name: 'MoneyJournal',
+  tableName: 'money_journal',
+  uniques: [{ properties: ['idemHash'] }],
+  indexes: [{ properties: ['refType', 'refId'] }, { properties: ['parentId'] }],
+  properties: {
+    id: column.primaryKey(),
+    /** SHA-256 of the key: collations of no database call two keys one. */
+    idemHash: column.text(64),
+    idemKey: column.text(255),
+    /** SHA-256 of what decides the movement. */
+    fingerprint: column.text(64),
+    action: column.text(16).$type<JournalAction>(),
+    kind: column.text(64),
+    refType: column.text(64).nullable(),
+    refId: column.text(128).nullable(),
+    parentId: column.id().nullable(),
+    actor: column.text(128).nullable(),
+    reason: column.text(255).nullable(),
+    occurredAt: column.bigint(),
+    createdAt: column.bigint(),
+  },
+})
+export type JournalRow = InferEntity<typeof JournalRow>
+
+/** What a journal changed in one account. Those of system accounts are not counted and have no balance. */
+export const EntryRow = defineEntity({
+  name: 'MoneyEntry',
+  tableName: 'money_entry',
+  // No gap and no second one: a lost update would meet it.
+  uniques: [{ properties: ['accountId', 'seq'] }],
+  indexes: [
+    { properties: ['accountId', 'monthKey', 'kind'] },
+    { properties: ['accountId', 'id'] },
+    { properties: ['asset', 'id'] },
+    { properties: ['journalId'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    journalId: column.id(),
+    accountId: column.id(),
+    /** Null for system accounts, so that a list of an asset meets those of owners alone. */
+    asset: column.text(64).nullable(),
+    seq: column.bigint().nullable(),
+    dAvailable: column.bigint(),
+    dFrozen: column.bigint(),
+    availableAfter: column.bigint().nullable(),
+    frozenAfter: column.bigint().nullable(),
+    kind: column.text(64),
+    monthKey: column.integer(),
+    createdAt: column.bigint(),
+  },
+})
+export type EntryRow = InferEntity<typeof EntryRow>
+
+export const HoldRow = defineEntity({
+  name: 'MoneyHold',
+  tableName: 'money_hold',
+  indexes: [
+    { properties: ['accountId', 'state', 'id'] },
+    { properties: ['state', 'expiresAt', 'id'] },
+    { properties: ['state', 'id'] },
+    { properties: ['journalId'] },
+  ],
+  properties: {
+    id: column.primaryKey(),
+    accountId: column.id(),
+    amount: column.bigint(),
+    captured: column.bigint(),
+    released: column.bigint(),
+    state: column.text(16).$type<HoldState>(),
+    /** `never` where it does not end by itself. */
+    expiresAt: column.bigint(),
+    journalId: column.id(),
+    createdAt: column.bigint(),
+  },
+})
+export type HoldRow = InferEntity<typeof HoldRow>
+
+/** Sorts behind every moment, alike on every database, which null would not. */
+export const never = Number.MAX_SAFE_INTEGER
+
+export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]

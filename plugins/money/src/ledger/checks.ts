@@ -1,0 +1,78 @@
+import { hash } from 'node:crypto'
+import type { MovementNotes, Owner } from '../contract.ts'
+import type { JournalAction } from '../entities.ts'
+import { refusal } from '../failures.ts'
+
+/** Owner type of the ledger's own accounts. */
+export const systemOwner = 'system'
+
+const ownerType = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+const ownerId = /^[!-~]{1,64}$/
+const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
+
+export function invalid(field: string, rule: string): never {
+  throw refusal('posting-invalid', { params: { field, rule }, data: { field, rule } })
+}
+
+export function assertAmount(amount: number, field = 'amount'): void {
+  if (!Number.isSafeInteger(amount) || amount < 1) invalid(field, 'a whole number from 1 to 2^53 - 1')
+}
+
+export function assertOwner({ type, id }: Owner, field = 'owner'): void {
+  if (type.length > 32 || !ownerType.test(type))
+    invalid(`${field}.type`, '1 to 32 lower-case letters, digits and hyphens')
+  if (type === systemOwner) invalid(`${field}.type`, 'another one: these accounts are written by the ledger alone')
+  if (!ownerId.test(id)) invalid(`${field}.id`, '1 to 64 visible ASCII characters')
+}
+
+export function assertCounter(counter: string): void {
+  if (counter.length > 64 || !words.test(counter)) invalid('counter', 'lower-case words, 1 to 64 characters')
+}
+
+/** What a journal says of its movement, in the words of its table. */
+export interface JournalDraft {
+  readonly idemHash: string
+  readonly idemKey: string
+  readonly fingerprint: string
+  readonly action: JournalAction
+  readonly kind: string
+  readonly refType: string | null
+  readonly refId: string | null
+  readonly parentId: number | null
+  readonly actor: string | null
+  readonly reason: string | null
+  /** Absent: now. */
+  readonly at: number | undefined
+}
+
+/**
+ * Checks the notes of a movement.
+ *
+ * @param decides what else, besides kind and reference, makes it another movement under the same key
+ */
+export function journalDraft(action: JournalAction, notes: MovementNotes, decides: readonly unknown[]): JournalDraft {
+  const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
+  assertText('key', key, 255)
+  if (kind.length > 64 || !words.test(kind)) invalid('kind', 'lower-case words joined by dots, 1 to 64 characters')
+  if (reference !== undefined) {
+    assertText('reference.type', reference.type, 64)
+    assertText('reference.id', reference.id, 128)
+  }
+  if (actor !== null) assertText('actor', actor, 128)
+  if (reason !== null) assertText('reason', reason, 255)
+  if (at !== undefined && !(Number.isSafeInteger(at) && at >= 0)) invalid('at', 'milliseconds since the epoch')
+  const refType = reference?.type ?? null
+  const refId = reference?.id ?? null
+  return {
+    idemHash: hash('sha256', key),
+    idemKey: key,
+    fingerprint: hash('sha256', JSON.stringify([action, kind, refType, refId, ...decides])),
+    ...{ action, kind, refType, refId, actor, reason, at },
+    parentId: parentJournalId ?? null,
+  }
+}
+
+function assertText(field: string, text: string, longest: number): void {
+  const isStorable = text.length > 0 && text.length <= longest && text.isWellFormed() && !text.includes('\0')
+  if (!isStorable) invalid(field, `1 to ${longest} characters`)
+}

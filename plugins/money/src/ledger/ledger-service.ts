@@ -1,0 +1,162 @@
+import type { Database, PageWindow } from '@plinth/database'
+import type {
+  AccountFilter,
+  AccountRef,
+  Batch,
+  Capture,
+  Captured,
+  EntryFilter,
+  Held,
+  HoldFilter,
+  HoldPosting,
+  Ledger,
+  Posted,
+  Posting,
+  Release,
+  Transfer,
+  Transferred,
+} from '../contract.ts'
+import type { AccountStatus } from '../entities.ts'
+import type { Accounts } from './accounts.ts'
+import type { Assets } from './assets.ts'
+import { writeBatch } from './batch-writer.ts'
+import { readHold } from './holds.ts'
+import type { LedgerReader } from './ledger-reader.ts'
+import type { Movement, Outcome } from './movement.ts'
+import { captureOf, creditOf, debitOf, holdOf, releaseOf, transferOf } from './movements.ts'
+import type { PostingEngine, Verdict } from './posting-engine.ts'
+import { PostingQueue } from './posting-queue.ts'
+
+export interface LedgerParts {
+  readonly db: Database
+  readonly assets: Assets
+  readonly accounts: Accounts
+  readonly engine: PostingEngine
+  readonly reader: LedgerReader
+}
+
+/** The service `ledger`: checks what is asked, and has it written in the caller's transaction or in one that others share. */
+export class LedgerService implements Ledger {
+  readonly #parts: LedgerParts
+  readonly #queue: PostingQueue
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts
+    this.#queue = new PostingQueue(parts.db, parts.engine)
+  }
+
+  get assets() {
+    return this.#parts.assets.all
+  }
+
+  async credit(posting: Posting): Promise<Posted> {
+    return postedOf(await this.#post(creditOf(posting), posting))
+  }
+
+  async debit(posting: Posting): Promise<Posted> {
+    return postedOf(await this.#post(debitOf(posting), posting))
+  }
+
+  async hold(posting: HoldPosting): Promise<Held> {
+    return heldOf(await this.#post(holdOf(posting), posting))
+  }
+
+  async transfer(transfer: Transfer): Promise<Transferred> {
+    const outcome = await this.#postAlone(transferOf(transfer))
+    const [, to] = outcome.accounts
+    return { ...postedOf(outcome), to: to as Transferred['to'] }
+  }
+
+  async capture(capture: Capture): Promise<Captured> {
+    const { db } = this.#parts
+    return db.statements(async () => {
+      const hold = await readHold(db, capture.holdId)
+      const captured = capture.amount ?? hold.amount
+      const outcome = await this.#postAlone(captureOf(capture, hold))
+      return { ...postedOf(outcome), holdId: hold.id, captured, released: hold.amount - captured }
+    })
+  }
+
+  async release(release: Release): Promise<Held> {
+    const { db } = this.#parts
+    return db.statements(async () => {
+      const hold = await readHold(db, release.holdId)
+      return { ...postedOf(await this.#postAlone(releaseOf(release, hold))), holdId: hold.id }
+    })
+  }
+
+  async batch(batch: Batch) {
+    return writeBatch(this.#parts, batch)
+  }
+
+  async balance(ref: AccountRef) {
+    this.#parts.assets.get(ref.asset)
+    const found = await this.#parts.reader.find(ref)
+    if (found === undefined) return { available: 0, frozen: 0 }
+    const { id: accountId, available, frozen } = found
+    return { accountId, available, frozen }
+  }
+
+  find(ref: AccountRef) {
+    return this.#parts.reader.find(ref)
+  }
+  account(id: number) {
+    return this.#parts.reader.account(id)
+  }
+  setStatus(accountId: number, status: AccountStatus) {
+    return this.#parts.accounts.setStatus(accountId, status)
+  }
+  accounts(filter: AccountFilter, window: PageWindow) {
+    return this.#parts.reader.accounts(filter, window)
+  }
+  entries(filter: EntryFilter, window: PageWindow) {
+    return this.#parts.reader.entries(filter, window)
+  }
+  holds(filter: HoldFilter, window: PageWindow) {
+    return this.#parts.reader.holds(filter, window)
+  }
+  journal(id: number) {
+    return this.#parts.reader.journal(id)
+  }
+  explain(accountId: number, page: { readonly after?: string; readonly size: number }) {
+    return this.#parts.reader.explain(accountId, page)
+  }
+  monthTotals(accountId: number, monthKey?: number) {
+    return this.#parts.reader.monthTotals(accountId, monthKey)
+  }
+  monthKeyOf(asset: string, at: number) {
+    return this.#parts.assets.monthKeyOf(asset, at)
+  }
+
+  /** In the caller's transaction, or with others who wait. */
+  async #post(movement: Movement, { owner, asset }: AccountRef): Promise<Outcome> {
+    this.#parts.assets.get(asset)
+    if (this.#parts.db.inTransaction) return this.#postAlone(movement)
+    return outcomeOf(await this.#queue.add(movement, `${asset}\n${owner.type}\n${owner.id}`))
+  }
+
+  async #postAlone(movement: Movement): Promise<Outcome> {
+    const { db, assets, engine } = this.#parts
+    assets.get(movement.asset)
+    return db.statements(async () => {
+      const [verdict] = await engine.post([movement])
+      return outcomeOf(verdict as Verdict)
+    })
+  }
+}
+
+function outcomeOf(verdict: Verdict): Outcome {
+  if ('refused' in verdict) throw verdict.refused
+  return verdict.outcome
+}
+
+function postedOf({ journalId, accounts, replayed }: Outcome): Posted {
+  const [account] = accounts
+  if (account === undefined) throw new Error(`Journal ${journalId} has no entry.`)
+  return { journalId, ...account, replayed }
+}
+
+function heldOf(outcome: Outcome): Held {
+  if (outcome.holdId === undefined) throw new Error(`Journal ${outcome.journalId} opened no hold.`)
+  return { ...postedOf(outcome), holdId: outcome.holdId }
+}

@@ -1,0 +1,31 @@
+import type { Ledger } from '../contract.ts'
+import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
+import { refusal } from './failures.ts'
+
+const ownerOf = ({ userId }: PaymentOrder) => {
+  if (userId === null) throw refusal('recharge-without-user')
+  return { type: 'user', id: String(userId) }
+}
+
+/**
+ * Puts what was paid on the account of the user (decision A8), and takes it off again when it is paid back: what the user has
+ * spent meanwhile cannot be paid back. The keys are the order's number, so that nothing is booked twice.
+ */
+export const rechargeHandler = (ledger: Pick<Ledger, 'credit' | 'debit'>): PaymentSuccessHandler => ({
+  async paid(order) {
+    const { outTradeNo, asset, amount } = order
+    await ledger.credit({
+      ...{ owner: ownerOf(order), asset, amount, key: `payment:${outTradeNo}`, kind: 'payment.recharge' },
+      reference: { type: 'payment-order', id: outTradeNo },
+    })
+  },
+  async refunded(order, { refundNo, amount, reason }) {
+    const { outTradeNo, asset } = order
+    await ledger.debit({
+      ...{ owner: ownerOf(order), asset, amount, kind: 'payment.recharge-refund' },
+      key: `payment:${outTradeNo}:refund:${refundNo}`,
+      reference: { type: 'payment-order', id: outTradeNo },
+      ...(reason === undefined ? {} : { reason }),
+    })
+  },
+})

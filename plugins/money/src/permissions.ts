@@ -1,0 +1,22 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin. */
+export const own = {
+  accountView: 'money:account:view',
+  ledgerView: 'money:ledger:view',
+  reconcileRun: 'money:reconcile:run',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.accountView,
+    displayName: { en: 'View accounts of the ledger', 'zh-CN': '查看账户' },
+    description: { en: 'Balances, holds and lots of all owners.', 'zh-CN': '所有所有者的余额、冻结和批次。' },
+  },
+  {
+    code: own.ledgerView,
+    displayName: { en: 'View the journal of the ledger', 'zh-CN': '查看账本流水' },
+    description: { en: 'Journals, entries and reconciliations.', 'zh-CN': '流水、分录和对账结果。' },
+  },
+  { code: own.reconcileRun, displayName: { en: 'Reconcile the ledger', 'zh-CN': '执行账本对账' } },
+]

@@ -1,0 +1,67 @@
+import { asyncTasks } from '@plinth/async-task'
+import { database } from '@plinth/database'
+import { adminPages, attention, http, labelSources, site } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
+import { keys } from './config.ts'
+import { ledger, ledgerAssets } from './contract.ts'
+import { entities } from './entities.ts'
+import { messages } from './failures.ts'
+import { ledgerLabels } from './label-sources.ts'
+import { Accounts } from './ledger/accounts.ts'
+import { Assets } from './ledger/assets.ts'
+import { Journals } from './ledger/journals.ts'
+import { LedgerReader } from './ledger/ledger-reader.ts'
+import { LedgerService } from './ledger/ledger-service.ts'
+import { PostingEngine } from './ledger/posting-engine.ts'
+import { changeSets } from './migrations/index.ts'
+import { permissions } from './permissions.ts'
+import { purge } from './purge-task.ts'
+import { reconcileCommand } from './reconcile/command.ts'
+import { reconciliations } from './reconcile/contract.ts'
+import { FindingRow, ReconciliationRow } from './reconcile/entities.ts'
+import { Reconciler } from './reconcile/reconciler.ts'
+import { reconcileTask } from './reconcile/task.ts'
+import { ledgerRoutes } from './routes/ledger-routes.ts'
+import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
+import { holdExpiry, reconcile } from './tasks.ts'
+
+/** The money ledger: who has how much of what, and why. It needs a database alone; with http operators see it. */
+export default definePlugin({
+  id: 'money',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
+  provides: [ledger, reconciliations],
+  extensionPoints: [ledgerAssets],
+  contributes: [optional(adminPages), optional(attention), optional(labelSources)],
+  config: keys,
+  permissions,
+  migrations: changeSets,
+  entities: [...entities, ReconciliationRow, FindingRow],
+  messages,
+  scheduledTasks: [holdExpiry, reconcile, purge],
+  commands: [reconcileCommand],
+  setup({ services, clock, provide, contribute, contributions }) {
+    const { database: db, http, site, tasks } = services
+    const assets = new Assets(contributions(ledgerAssets), () => site?.timeZone ?? 'UTC')
+    const accounts = new Accounts(db, clock)
+    const engine = new PostingEngine({ db, clock, assets, accounts, journals: new Journals(db) })
+    const reader = new LedgerReader(db, assets, clock)
+    const books = new LedgerService({ db, assets, accounts, engine, reader })
+    const reconciler = new Reconciler({ db, clock, assets, accounts })
+    provide(ledger, books)
+    provide(reconciliations, reconciler)
+
+    http?.addRoutes(ledgerRoutes, { ledger: books })
+    const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const [kind, source] of Object.entries(ledgerLabels(db))) contribute(labelSources, kind, source)
+    if (tasks === undefined) return
+    for (const one of needsAttention) contribute(attention, one.id, one)
+    http?.addRoutes(reconciliationRoutes, { db, reconciler, tasks })
+    tasks.handle(reconcileTask, async ({ reconciliationId }, { signal, progress }) => {
+      await reconciler.run(reconciliationId, { signal, onProgress: progress })
+    })
+  },
+})

@@ -1,0 +1,52 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+
+export const reconciliationStates = ['queued', 'running', 'completed', 'failed'] as const
+export type ReconciliationState = (typeof reconciliationStates)[number]
+
+export const findingRules = [
+  ...(['entries-count', 'entries-available', 'entries-frozen', 'last-entry', 'holds', 'lots-remaining'] as const),
+  ...(['lots-held', 'journal-balance', 'journal-empty'] as const),
+] as const
+/** What does not agree with what. */
+export type FindingRule = (typeof findingRules)[number]
+
+/** One comparison of entries, balances, holds and lots. */
+export const ReconciliationRow = defineEntity({
+  name: 'MoneyReconciliation',
+  tableName: 'money_reconciliation',
+  properties: {
+    id: column.primaryKey(),
+    /** Null: all of them. */
+    asset: column.text(64).nullable(),
+    state: column.text(16).$type<ReconciliationState>(),
+    requestedBy: column.text(128),
+    taskId: column.id().nullable(),
+    /** Looked at so far. */
+    accounts: column.bigint(),
+    journals: column.bigint(),
+    findings: column.bigint(),
+    createdAt: column.bigint(),
+    finishedAt: column.bigint().nullable(),
+  },
+})
+export type ReconciliationRow = InferEntity<typeof ReconciliationRow>
+
+export const FindingRow = defineEntity({
+  name: 'MoneyFinding',
+  tableName: 'money_finding',
+  indexes: [{ properties: ['reconciliationId', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    reconciliationId: column.id(),
+    rule: column.text(32).$type<FindingRule>(),
+    accountId: column.id().nullable(),
+    journalId: column.id().nullable(),
+    /** Minor units or a count, as the ledger has it. */
+    expected: column.bigint(),
+    /** As the rows say that should agree with it. */
+    found: column.bigint(),
+    createdAt: column.bigint(),
+  },
+})
+export type FindingRow = InferEntity<typeof FindingRow>

@@ -1,0 +1,199 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Database, exactInteger, findPage, insertRows, type PageWindow } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
+import { refusal } from '../failures.ts'
+import type { Accounts } from '../ledger/accounts.ts'
+import type { Assets } from '../ledger/assets.ts'
+import { type CheckedAccount, type Finding, findingsOf, nextAccounts } from './account-check.ts'
+import { FindingRow, ReconciliationRow, type ReconciliationState } from './entities.ts'
+import { nextJournals, unbalancedJournals } from './journal-check.ts'
+
+/** Findings that are kept of one run: who has more has one cause. */
+const mostFindings = 10_000
+
+const requestColumns = [
+  ...['id', 'asset', 'state', 'requested_by', 'task_id', 'accounts', 'journals', 'findings', 'created_at'],
+  'finished_at',
+]
+const findingColumns = [
+  ...['id', 'reconciliation_id', 'rule', 'account_id', 'journal_id', 'expected', 'found', 'created_at'],
+]
+
+export interface ReconcilerParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly assets: Assets
+  readonly accounts: Accounts
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal
+  /** Hears how far it is, 0 to 100. */
+  readonly onProgress?: (percent: number) => void
+}
+
+export interface RunResult {
+  readonly accounts: number
+  readonly journals: number
+  readonly findings: number
+}
+
+/**
+ * Compares entries, balances, holds and lots of every account, and sums the entries of every journal. It changes nothing of the
+ * ledger, walks by key in small steps and gives way to others between them.
+ *
+ * Postings go on meanwhile: an account in which something does not agree is looked at once more under its lock.
+ */
+export class Reconciler {
+  readonly #parts: ReconcilerParts
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts
+  }
+
+  /** @throws BusinessError `400` `money.asset-unknown` */
+  async request(asset: string | null, requestedBy: string): Promise<number> {
+    if (asset !== null) this.#parts.assets.get(asset)
+    const { db, clock } = this.#parts
+    // A command has ids inside a transaction alone.
+    return db.statements(async () => {
+      const id = db.newId()
+      const row = [id, asset, 'queued', requestedBy, null, 0, 0, 0, clock.now(), null]
+      await insertRows(db, { table: 'money_reconciliation', columns: requestColumns }, [row])
+      return id
+    })
+  }
+
+  async nameTask(id: number, taskId: number): Promise<void> {
+    await this.#parts.db.execute('update money_reconciliation set task_id = ? where id = ?', [taskId, id])
+  }
+
+  /** Runs one that was requested, from its beginning, whatever an earlier attempt found. */
+  async run(id: number, { signal, onProgress = () => {} }: RunOptions): Promise<RunResult> {
+    const { asset } = await this.find(id)
+    await this.#forget(id)
+    await this.#mark(id, 'running', { accounts: 0, journals: 0, findings: 0 })
+    const counts = { accounts: 0, journals: 0, findings: 0 }
+    try {
+      await this.#checkAccounts(id, asset ?? null, counts, { signal, onProgress: (part) => onProgress(part / 2) })
+      await this.#checkJournals(id, counts, { signal, onProgress: (part) => onProgress(50 + part / 2) })
+      await this.#mark(id, 'completed', counts)
+      return counts
+    } catch (error) {
+      if (!signal.aborted) await this.#mark(id, 'failed', counts)
+      throw error
+    }
+  }
+
+  /** @throws BusinessError `404` `money.reconciliation-unknown` */
+  async find(id: number): Promise<ReconciliationRow> {
+    const row = await this.#parts.db.fork().findOne(ReconciliationRow, { id })
+    if (row === null) throw refusal('reconciliation-unknown')
+    return row
+  }
+
+  list(window: PageWindow) {
+    return findPage<ReconciliationRow>(this.#parts.db.fork(), ReconciliationRow, {}, window)
+  }
+
+  async findings(reconciliationId: number, window: PageWindow) {
+    await this.find(reconciliationId)
+    return findPage<FindingRow>(this.#parts.db.fork(), FindingRow, { reconciliationId }, window)
+  }
+
+  async #checkAccounts(id: number, asset: string | null, counts: Counts, options: Required<RunOptions>): Promise<void> {
+    const { db } = this.#parts
+    const end = await this.#largest('money_account')
+    let first: number | undefined
+    let after = 0
+    for (;;) {
+      options.signal.throwIfAborted()
+      const page = await nextAccounts(db, after, asset)
+      if (page.length === 0) return
+      first ??= page[0]?.id ?? 0
+      after = page.at(-1)?.id ?? after
+      counts.accounts += page.length
+      for (const [name, accounts] of Map.groupBy(page, (account) => account.asset)) {
+        await this.#checkPage(id, name, accounts, counts)
+      }
+      options.onProgress(share(first, after, end))
+      if (after >= end) return
+      await nextTurn()
+    }
+  }
+
+  async #checkPage(id: number, asset: string, accounts: readonly CheckedAccount[], counts: Counts): Promise<void> {
+    const { db, assets } = this.#parts
+    const lots = assets.find(asset)?.lots
+    const suspects = new Set((await findingsOf(db, accounts, lots)).map(({ accountId }) => accountId))
+    for (const { id: accountId } of accounts.filter((account) => suspects.has(account.id))) {
+      // A posting may have come between the statements: nothing can under the lock.
+      const found = await db.statements(async () => {
+        const locked = await this.#parts.accounts.lock([accountId])
+        return findingsOf(db, [...locked.values()], lots)
+      })
+      await this.#keep(id, found, counts)
+    }
+  }
+
+  async #checkJournals(id: number, counts: Counts, { signal, onProgress }: Required<RunOptions>): Promise<void> {
+    const { db } = this.#parts
+    const end = await this.#largest('money_journal')
+    let first: number | undefined
+    let after = 0
+    for (;;) {
+      signal.throwIfAborted()
+      const page = await nextJournals(db, after)
+      if (page === undefined) return
+      first ??= page.first
+      await this.#keep(id, await unbalancedJournals(db, after, page.last), counts)
+      counts.journals += page.count
+      after = page.last
+      onProgress(share(first, after, end))
+      // What others post meanwhile is for the next run: this one has an end.
+      if (after >= end) return
+      await nextTurn()
+    }
+  }
+
+  async #keep(id: number, found: readonly Finding[], counts: Counts): Promise<void> {
+    const { db, clock } = this.#parts
+    const kept = found.slice(0, Math.max(0, mostFindings - counts.findings))
+    const rows = kept.map(({ rule, accountId, journalId, expected, found }) => [
+      ...[db.newId(), id, rule, accountId, journalId, expected, found, clock.now()],
+    ])
+    await insertRows(db, { table: 'money_finding', columns: findingColumns }, rows)
+    counts.findings += found.length
+  }
+
+  /** In steps, because an earlier attempt may have found much. */
+  async #forget(id: number): Promise<void> {
+    const sql = 'select id from money_finding where reconciliation_id = ? order by id limit 500'
+    for (;;) {
+      const rows = await this.#parts.db.query<{ id: unknown }>(sql, [id])
+      const last = rows.at(-1)
+      if (last === undefined) return
+      const remove = 'delete from money_finding where reconciliation_id = ? and id <= ?'
+      await this.#parts.db.execute(remove, [id, exactInteger(last.id)])
+    }
+  }
+
+  async #mark(id: number, state: ReconciliationState, { accounts, journals, findings }: RunResult): Promise<void> {
+    const { db, clock } = this.#parts
+    const finishedAt = state === 'running' ? null : clock.now()
+    await db.execute(
+      'update money_reconciliation set state = ?, accounts = ?, journals = ?, findings = ?, finished_at = ? where id = ?',
+      [state, accounts, journals, findings, finishedAt, id],
+    )
+  }
+
+  async #largest(table: string): Promise<number> {
+    const [row] = await this.#parts.db.query<{ id: unknown }>(`select max(id) as id from ${table}`)
+    return exactInteger(row?.id ?? null)
+  }
+}
+
+type Counts = { -readonly [Name in keyof RunResult]: RunResult[Name] }
+
+/** Ids sort by time, so how far one lies between two others says how much is done. */
+const share = (first: number, at: number, end: number) => (at >= end ? 100 : (100 * (at - first)) / (end - first))

@@ -1,0 +1,80 @@
+import type { AsyncTasks } from '@plinth/async-task'
+import type { Database } from '@plinth/database'
+import { answerList, idParams, line, listPage, listQuery, newestFirst, nullable, routesWith, Type } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { own } from '../permissions.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
+import { reconcileTask } from '../reconcile/task.ts'
+import { answerOfFinding, answerOfReconciliation, findingAnswer, reconciliationAnswer } from './views.ts'
+
+interface ReconciliationRouteParts {
+  readonly db: Database
+  readonly reconciler: Reconciler
+  readonly tasks: AsyncTasks
+}
+
+const path = '/api/v1/admin/money/reconciliations'
+
+const { route } = routesWith<ReconciliationRouteParts>()
+
+/** Comparisons of entries, balances, holds and lots: asked for here, carried out as asynchronous tasks. */
+export const reconciliationRoutes = [
+  route({
+    method: 'POST',
+    path,
+    summary: 'Reconcile the ledger: a task that only reads it',
+    access: { permission: own.reconcileRun },
+    annotations: [idempotent],
+    request: {
+      body: Type.Object({
+        asset: Type.Optional(nullable(line(64, { minLength: 1 }), { description: 'Absent or null: all assets.' })),
+      }),
+    },
+    response: reconciliationAnswer,
+    async handler(request, { db, reconciler, tasks }) {
+      const { userId: ownerId, username } = requirePrincipal(request)
+      return db.transactional(async () => {
+        const id = await reconciler.request(request.body.asset ?? null, username)
+        const task = await tasks.submit(reconcileTask, { reconciliationId: id }, { ownerId })
+        await reconciler.nameTask(id, task.id)
+        return answerOfReconciliation(await reconciler.find(id))
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path,
+    summary: 'Reconciliations, the newest first',
+    access: { permission: own.ledgerView },
+    request: { query: listQuery },
+    response: listPage(reconciliationAnswer),
+    handler: ({ query }, { reconciler }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await reconciler.list(window)
+        return { ...found, items: found.items.map(answerOfReconciliation) }
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One reconciliation',
+    access: { permission: own.ledgerView },
+    request: { params: idParams },
+    response: reconciliationAnswer,
+    handler: async ({ params }, { reconciler }) => answerOfReconciliation(await reconciler.find(params.id)),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id/findings`,
+    summary: 'What a reconciliation found not to agree',
+    access: { permission: own.ledgerView },
+    request: { params: idParams, query: listQuery },
+    response: listPage(findingAnswer),
+    handler: ({ params, query }, { reconciler }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await reconciler.findings(params.id, window)
+        return { ...found, items: found.items.map(answerOfFinding) }
+      }),
+  }),
+]

@@ -1,0 +1,175 @@
+import { count, id, instant, nullable, Type, text } from '@plinth/http'
+import type { Static } from 'typebox'
+import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
+import type { FindingRow, ReconciliationRow } from '../reconcile/entities.ts'
+import { findingRules, reconciliationStates } from '../reconcile/entities.ts'
+
+/** What the administration of the ledger answers: moments as text, as everywhere in the API. */
+
+const minorUnits = Type.Integer({ description: 'Minor units of the asset.' })
+const owner = Type.Object({ type: text, id: text })
+const when = (ms: number) => new Date(ms).toISOString()
+
+export const accountAnswer = Type.Object({
+  id,
+  owner,
+  asset: text,
+  role: Type.Enum(['owner', 'system']),
+  available: minorUnits,
+  frozen: minorUnits,
+  version: Type.Integer({ minimum: 0, description: 'Entries so far.' }),
+  status: Type.Enum(['open', 'closed']),
+  createdAt: instant,
+  updatedAt: instant,
+})
+
+export const answerOfAccount = (view: AccountView): Static<typeof accountAnswer> => ({
+  ...view,
+  owner: { ...view.owner },
+  createdAt: when(view.createdAt),
+  updatedAt: when(view.updatedAt),
+})
+
+export const journalEntryAnswer = Type.Object({
+  id,
+  journalId: id,
+  accountId: id,
+  sequence: nullable(Type.Integer({ minimum: 1 }), { description: 'Null for system accounts.' }),
+  available: minorUnits,
+  frozen: minorUnits,
+  availableAfter: nullable(minorUnits, { description: 'Null for system accounts.' }),
+  frozenAfter: nullable(minorUnits, { description: 'Null for system accounts.' }),
+  kind: text,
+  monthKey: Type.Integer({ description: 'Year times 100 plus month.' }),
+  createdAt: instant,
+})
+const reference = nullable(Type.Object({ type: text, id: text }))
+const notes = {
+  key: text,
+  reference,
+  actor: nullable(text),
+  reason: nullable(text),
+}
+export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, owner, ...notes })
+
+const answerOfJournalEntry = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({
+  ...view,
+  createdAt: when(view.createdAt),
+})
+const noteAnswers = ({ key, reference, actor, reason }: Pick<EntryView, keyof typeof notes>) => ({
+  ...{ key, actor, reason },
+  reference: reference === null ? null : { ...reference },
+})
+export const answerOfEntry = ({ owner, key, reference, actor, reason, ...view }: EntryView) => ({
+  ...answerOfJournalEntry(view),
+  owner: { ...owner },
+  ...noteAnswers({ key, reference, actor, reason }),
+})
+
+export const journalAnswer = Type.Object({
+  id,
+  action: Type.Enum(['credit', 'debit', 'transfer', 'hold', 'capture', 'release']),
+  kind: text,
+  ...notes,
+  parentJournalId: nullable(id),
+  occurredAt: instant,
+  createdAt: instant,
+  entries: Type.Array(journalEntryAnswer),
+})
+
+export const answerOfJournal = (view: JournalView): Static<typeof journalAnswer> => ({
+  ...view,
+  ...noteAnswers(view),
+  occurredAt: when(view.occurredAt),
+  createdAt: when(view.createdAt),
+  entries: view.entries.map(answerOfJournalEntry),
+})
+
+export const holdAnswer = Type.Object({
+  id,
+  accountId: id,
+  amount: minorUnits,
+  captured: minorUnits,
+  released: minorUnits,
+  state: Type.Enum(['open', 'captured', 'released']),
+  expiresAt: nullable(instant, { description: 'Null for never.' }),
+  journalId: id,
+  createdAt: instant,
+})
+
+export const answerOfHold = (view: HoldView): Static<typeof holdAnswer> => ({
+  ...view,
+  expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
+  createdAt: when(view.createdAt),
+})
+
+const lotAnswer = Type.Object({
+  id,
+  sourceType: text,
+  sourceKey: text,
+  granted: minorUnits,
+  remaining: minorUnits,
+  held: minorUnits,
+  expiresAt: nullable(instant, { description: 'Null for never.' }),
+  createdAt: instant,
+})
+
+export const explanationAnswer = Type.Object({
+  account: accountAnswer,
+  lots: nullable(Type.Object({ items: Type.Array(lotAnswer), next: nullable(text) }), {
+    description: 'Null where units of the asset are all alike. `next` goes back as `after`.',
+  }),
+  holds: Type.Array(holdAnswer, { description: 'The newest 100 open holds.' }),
+})
+
+export const answerOfLot = (view: LotView): Static<typeof lotAnswer> => ({
+  ...view,
+  expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
+  createdAt: when(view.createdAt),
+})
+
+export const reconciliationAnswer = Type.Object({
+  id,
+  asset: nullable(text, { description: 'Null: all of them.' }),
+  state: Type.Enum(reconciliationStates),
+  requestedBy: text,
+  taskId: nullable(id, { description: 'Asynchronous task, which tells how far it is.' }),
+  accounts: count,
+  journals: count,
+  findings: count,
+  createdAt: instant,
+  finishedAt: nullable(instant),
+})
+
+export const answerOfReconciliation = (row: ReconciliationRow): Static<typeof reconciliationAnswer> => ({
+  id: row.id,
+  asset: row.asset ?? null,
+  state: row.state,
+  requestedBy: row.requestedBy,
+  taskId: row.taskId ?? null,
+  accounts: row.accounts,
+  journals: row.journals,
+  findings: row.findings,
+  createdAt: when(row.createdAt),
+  finishedAt: row.finishedAt == null ? null : when(row.finishedAt),
+})
+
+export const findingAnswer = Type.Object({
+  id,
+  rule: Type.Enum(findingRules, { description: 'What does not agree with what.' }),
+  accountId: nullable(id),
+  journalId: nullable(id),
+  expected: Type.Integer({ description: 'As account or journal says: minor units, or a count.' }),
+  found: Type.Integer({ description: 'As entries, holds or lots say.' }),
+  createdAt: instant,
+})
+
+export const answerOfFinding = (row: FindingRow): Static<typeof findingAnswer> => ({
+  id: row.id,
+  rule: row.rule,
+  accountId: row.accountId ?? null,
+  journalId: row.journalId ?? null,
+  expected: row.expected,
+  found: row.found,
+  createdAt: when(row.createdAt),
+})

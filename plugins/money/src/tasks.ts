@@ -1,0 +1,52 @@
+import type { database } from '@plinth/database'
+import { isBusinessError, type ScheduledTask } from '@plinth/kernel'
+import type { keys } from './config.ts'
+import { ledger } from './contract.ts'
+import { allDueHolds, expiryOf } from './ledger/holds.ts'
+import { reconciliations } from './reconcile/contract.ts'
+
+type Uses = {
+  requires: { database: typeof database }
+  provides: readonly [typeof ledger, typeof reconciliations]
+  config: typeof keys
+}
+
+/** Gives back what is frozen past its expiry. */
+export const holdExpiry: ScheduledTask<Uses> = {
+  name: 'money.hold-expiry',
+  displayName: { en: 'Give expired holds back', 'zh-CN': '退回到期冻结' },
+  fixedDelay: 'platform.money.hold-expiry.fixed-delay',
+  autoStartup: 'platform.money.hold-expiry.auto-startup',
+  async run({ services: { database: db }, own, clock, log, signal }) {
+    const stuck = new Set<number>()
+    while (!signal.aborted) {
+      const due = (await allDueHolds(db, clock.now())).filter((id) => !stuck.has(id))
+      if (due.length === 0) return
+      for (const id of due) {
+        if (signal.aborted) return
+        try {
+          await own(ledger).release(expiryOf(id))
+        } catch (error) {
+          // Another one may have ended it since; what stays open for another reason waits for the next run.
+          if (!isBusinessError(error)) throw error
+          stuck.add(id)
+          log.warn({ hold: id, reason: error.reason }, 'an expired hold was not given back')
+        }
+      }
+    }
+  },
+}
+
+/** Compares what should agree; what does not is logged, and kept as findings. */
+export const reconcile: ScheduledTask<Uses> = {
+  name: 'money.reconcile',
+  displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
+  fixedDelay: 'platform.money.reconcile.fixed-delay',
+  autoStartup: 'platform.money.reconcile.auto-startup',
+  async run({ own, log, signal }) {
+    const reconciler = own(reconciliations)
+    const id = await reconciler.request(null, 'scheduler')
+    const result = await reconciler.run(id, { signal })
+    if (result.findings > 0) log.error({ reconciliation: id, ...result }, 'the ledger does not agree with itself')
+  },
+}

@@ -1,0 +1,51 @@
+/** Many random movements of several callers at once; every rule of the ledger holds after them. */
+import { onEachDatabase, onServer } from '@plinth/database/testing'
+import t from 'tap'
+import { brokenRules } from './fixtures/invariants.ts'
+import { brokenLots, lotTables, TestLots } from './fixtures/lot-book.ts'
+import { startLedger } from './fixtures/product.ts'
+import { RandomWork, randomOperations, storedTotals } from './fixtures/random-work.ts'
+
+/** Operations of one run, over all callers. */
+const operations = 10_000
+
+onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with deadlocks', async (t, at) => {
+  if (at.dialect === 'postgresql') {
+    // It looks for deadlocks after a second of waiting otherwise, and there are many here.
+    await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
+  }
+  const lots = new TestLots()
+  const pool = { 'platform.database.pool-size': 10 }
+  const { ledger, db } = await startLedger(t, at, {
+    ...{ lots, plugins: [lotTables] },
+    config: at.dialect === 'sqlite' ? {} : pool,
+  })
+  lots.db = db
+  // One movement in 150 meets a deadlock of its own, besides those of the server.
+  let movements = 0
+  lots.beforeMove = () => {
+    if (++movements % 150 === 0) throw Object.assign(new Error('deadlock, injected'), { errno: 1213 })
+  }
+  const work = new RandomWork(db, ledger)
+  await work.run(randomOperations(operations), 24, 'run')
+
+  t.same(await brokenRules(db), [])
+  t.same(await brokenLots(db), [])
+  t.same(work.wrong, [], 'I7 I8 a repetition is replayed, another movement under its key refused')
+  t.same(await storedTotals(ledger), work.totals, 'I11 every answer is what happened')
+  const answers = [...work.counts.keys()].filter((name) => !name.endsWith(' done'))
+  const meant = new Set([
+    ...['debit', 'transfer', 'hold', 'lots-refuse'].map((action) => `${action} money.balance-insufficient`),
+    ...['capture money.hold-closed', 'capture money.hold-unknown', 'capture money.exceeds-hold'],
+    ...['release money.hold-closed', 'release money.hold-unknown'],
+    ...['transfer money.posting-invalid', 'mismatch refused', 'lots-refuse test.lots-refused'],
+  ])
+  t.same(
+    answers.filter((name) => !meant.has(name)),
+    [],
+    'nothing else reached a caller',
+  )
+  for (const action of ['credit', 'debit', 'transfer', 'hold', 'capture', 'release', 'repeat', 'pair']) {
+    t.ok((work.counts.get(`${action} done`) ?? 0) > 50, action)
+  }
+})

@@ -1,0 +1,202 @@
+/** Scenarios of the ledger, one after the other and at the same time, on each database. */
+import { onEachDatabase } from '@plinth/database/testing'
+import t from 'tap'
+import { brokenRules } from './fixtures/invariants.ts'
+import { asset, of, reasonOf, startLedger, user } from './fixtures/product.ts'
+
+const kind = 'test.posting'
+
+onEachDatabase(t, 'K-014 postings', async (t, at) => {
+  const { ledger, db } = await startLedger(t, at)
+  const balance = async (id: string | number) => {
+    const { available, frozen } = await ledger.balance(of(id))
+    return [available, frozen]
+  }
+  const rowsOf = async (key: string) =>
+    (await db.query('select id from money_journal where idem_key = ?', [key])).length
+
+  await t.test('M1 freeze, spend, capture in part, release', async (t) => {
+    await ledger.credit({ ...of('m1'), amount: 100, key: 'm1:grant', kind })
+    const { holdId, available, frozen } = await ledger.hold({ ...of('m1'), amount: 60, key: 'm1:hold', kind })
+    t.same([available, frozen], [40, 60])
+    const spend = ledger.debit({ ...of('m1'), amount: 41, key: 'm1:spend', kind })
+    t.equal(await reasonOf(spend), '409 money.balance-insufficient')
+    t.equal(await reasonOf(ledger.capture({ holdId, amount: 61, key: 'm1:more', kind })), '409 money.exceeds-hold')
+    const captured = await ledger.capture({ holdId, amount: 45, key: 'm1:capture', kind })
+    t.match(captured, { captured: 45, released: 15, available: 55, frozen: 0, replayed: false })
+    t.match(await ledger.capture({ holdId, amount: 45, key: 'm1:capture', kind }), { ...captured, replayed: true })
+    t.equal(await reasonOf(ledger.release({ holdId, key: 'm1:release' })), '409 money.hold-closed')
+    t.equal(await reasonOf(ledger.capture({ holdId, key: 'm1:again', kind })), '409 money.hold-closed')
+    t.equal(await reasonOf(ledger.release({ holdId: 1, key: 'm1:none' })), '404 money.hold-unknown')
+    t.same(await balance('m1'), [55, 0])
+  })
+
+  await t.test('M2 a debit beyond the balance leaves nothing', async (t) => {
+    await ledger.credit({ ...of('m2'), amount: 50, key: 'm2:grant', kind })
+    const debit = (amount: number) => ledger.debit({ ...of('m2'), amount, key: `m2:${amount}`, kind })
+    t.equal(await reasonOf(debit(51)), '409 money.balance-insufficient')
+    t.equal(await rowsOf('m2:51'), 0)
+    t.same(await balance('m2'), [50, 0])
+    t.match(await debit(50), { available: 0, frozen: 0 })
+    t.equal(
+      await reasonOf(ledger.debit({ ...of('nobody'), amount: 1, key: 'm2:nobody', kind })),
+      '409 money.balance-insufficient',
+    )
+    t.same(await ledger.balance(of('nobody')), { available: 0, frozen: 0 })
+  })
+
+  await t.test('M3 a key is one movement: the same again is replayed, another one refused', async (t) => {
+    const lottery = (id: number, amount: number) =>
+      ledger.credit({ ...of(id), amount, key: `member-points:marketing-lottery:${id}:op-1`, kind })
+    const first = await lottery(7, 88)
+    t.same(await lottery(7, 88), { ...first, replayed: true })
+    t.equal(await reasonOf(lottery(7, 99)), '409 money.idempotency-mismatch')
+    await lottery(8, 88)
+    t.equal(((await balance(7))[0] as number) + ((await balance(8))[0] as number), 176)
+  })
+
+  await t.test('M4 the same reward four times is one', async (t) => {
+    const give = () => ledger.credit({ ...of('m4'), amount: 100, key: 'mall:first-order', kind })
+    await Promise.all([give(), give()])
+    await give()
+    await give()
+    t.same(await balance('m4'), [100, 0])
+  })
+
+  await t.test('M7 I11 a hundred credits and a hundred debits at once', async (t) => {
+    const credits = Array.from({ length: 100 }, (_, index) =>
+      ledger.credit({ ...of('m7'), amount: 7, key: `m7:credit:${index}`, kind }),
+    )
+    const debits = Array.from({ length: 100 }, (_, index) =>
+      reasonOf(ledger.debit({ ...of('m7'), amount: 5, key: `m7:debit:${index}`, kind })),
+    )
+    await Promise.all(credits)
+    const answers = await Promise.all(debits)
+    const done = answers.filter((answer) => answer === 'done').length
+    const refused = answers.filter((answer) => answer === '409 money.balance-insufficient').length
+    t.equal(done + refused, 100)
+    t.same(await balance('m7'), [700 - 5 * done, 0])
+    t.equal((await ledger.find(of('m7')))?.version, 100 + done)
+  })
+
+  await t.test('M8 fifty callers with one key', async (t) => {
+    const calls = Array.from({ length: 50 }, () => ledger.credit({ ...of('m8'), amount: 3, key: 'm8', kind }))
+    const answers = await Promise.all(calls)
+    t.equal(new Set(answers.map(({ journalId }) => journalId)).size, 1)
+    t.equal(answers.filter(({ replayed }) => replayed).length, 49)
+    t.same(new Set(answers.map(({ available }) => available)), new Set([3]))
+    t.equal(await rowsOf('m8'), 1)
+  })
+
+  await t.test('M9 keys differ by case and by blanks', async (t) => {
+    for (const key of ['A', 'a', 'a ']) await ledger.credit({ ...of('m9'), amount: 1, key, kind })
+    t.same(await balance('m9'), [3, 0])
+  })
+
+  await t.test('M11 what its caller rolls back never was', async (t) => {
+    const post = () => ledger.credit({ ...of('m11'), amount: 9, key: 'm11', kind })
+    const failing = db.transactional(async () => {
+      await post()
+      throw new Error('the order failed')
+    })
+    await t.rejects(failing, { message: 'the order failed' })
+    t.equal(await rowsOf('m11'), 0)
+    t.equal(await ledger.find(of('m11')), undefined)
+    t.match(await post(), { available: 9, replayed: false })
+    t.match(await db.transactional(post), { available: 9, replayed: true })
+  })
+
+  await t.test('M12 a hundred transfers each way at once', async (t) => {
+    for (const id of ['a12', 'b12']) await ledger.credit({ ...of(id), amount: 1_000, key: `m12:${id}`, kind })
+    const send = (from: string, to: string, index: number) =>
+      ledger.transfer({ from: user(from), to: user(to), asset, amount: 1, key: `m12:${from}:${index}`, kind })
+    const both = (index: number) => [send('a12', 'b12', index), send('b12', 'a12', index)]
+    await Promise.all(Array.from({ length: 100 }, (_, index) => both(index)).flat())
+    t.same(
+      [await balance('a12'), await balance('b12')],
+      [
+        [1_000, 0],
+        [1_000, 0],
+      ],
+    )
+    t.equal(
+      await reasonOf(
+        ledger.transfer({ from: user('a12'), to: user('b12'), asset, amount: 1_001, key: 'm12:all', kind }),
+      ),
+      '409 money.balance-insufficient',
+    )
+    t.match(await ledger.transfer({ from: user('a12'), to: user('c12'), asset, amount: 400, key: 'm12:c', kind }), {
+      available: 600,
+      to: { available: 400 },
+    })
+  })
+
+  await t.test('a batch posts what the accounts allow, once', async (t) => {
+    const accounts: number[] = []
+    for (const id of ['x', 'y', 'z']) {
+      accounts.push((await ledger.credit({ ...of(`batch-${id}`), amount: 10, key: `batch:${id}`, kind })).accountId)
+    }
+    const [x = 0, y = 0, z = 0] = accounts
+    const run = () =>
+      ledger.batch({
+        ...{ asset, kind: 'test.expire', direction: 'debit', counter: 'expired', accountIds: [z, x, y] },
+        postings: async () => [
+          { accountId: x, amount: 4, key: 'batch:1' },
+          { accountId: y, amount: 11, key: 'batch:2' },
+          { accountId: x, amount: 6, key: 'batch:3' },
+          { accountId: z, amount: 1, key: 'batch:4' },
+        ],
+      })
+    t.same(await run(), { posted: 3, amount: 11, replayed: [], refused: ['batch:2'] })
+    t.same(await run(), { posted: 0, amount: 0, replayed: ['batch:1', 'batch:3', 'batch:4'], refused: ['batch:2'] })
+    t.same(
+      [await balance('batch-x'), await balance('batch-y'), await balance('batch-z')],
+      [
+        [0, 0],
+        [10, 0],
+        [9, 0],
+      ],
+    )
+  })
+
+  await t.test('what is not valid is refused, and nothing waits for it', async (t) => {
+    const good = { ...of('bad'), amount: 1, key: 'bad', kind }
+    for (const [field, change] of [
+      ['amount', { amount: 0 }],
+      ['amount', { amount: 1.5 }],
+      ['amount', { amount: 2 ** 53 }],
+      ['key', { key: '' }],
+      ['key', { key: 'x'.repeat(256) }],
+      ['kind', { kind: 'No words' }],
+      ['owner.type', { owner: { type: 'system', id: 'issued' } }],
+      ['owner.id', { owner: user('white space') }],
+      ['counter', { counter: 'Upper' }],
+      ['reference.id', { reference: { type: 'order', id: '' } }],
+      ['at', { at: -1 }],
+    ] as const) {
+      const refused = await ledger.credit({ ...good, ...change }).catch((error) => error)
+      t.match(refused, { code: '400', reason: 'money.posting-invalid', data: { field } })
+    }
+    t.equal(await reasonOf(ledger.credit({ ...good, asset: 'gold' })), '400 money.asset-unknown')
+    const limit = { ...of('rich'), kind, amount: Number.MAX_SAFE_INTEGER }
+    await ledger.credit({ ...limit, key: 'rich:1' })
+    t.equal(await reasonOf(ledger.credit({ ...limit, key: 'rich:2' })), '409 money.balance-limit')
+    const account = await ledger.find(of('rich'))
+    await ledger.setStatus(account?.id ?? 0, 'closed')
+    t.equal(await reasonOf(ledger.debit({ ...of('rich'), amount: 1, key: 'rich:3', kind })), '409 money.account-closed')
+  })
+
+  await t.test('months are those of the asset, and totals go by kind', async (t) => {
+    const { accountId } = await ledger.credit({ ...of('month'), amount: 5, key: 'month:1', kind: 'test.grant' })
+    const at = Date.UTC(2025, 11, 31, 23)
+    await ledger.credit({ ...of('month'), amount: 7, key: 'month:2', kind: 'test.grant', at })
+    await ledger.debit({ ...of('month'), amount: 2, key: 'month:3', kind: 'test.spend' })
+    t.same(await ledger.monthTotals(accountId), [
+      { kind: 'test.grant', received: 5, spent: 0, entries: 1 },
+      { kind: 'test.spend', received: 0, spent: 2, entries: 1 },
+    ])
+    t.match(await ledger.monthTotals(accountId, 202512), [{ received: 7 }])
+  })
+
+  t.same(await brokenRules(db), [])
+})

@@ -1,0 +1,209 @@
+/**
+ * A month of a member through the API of the running quickstart with `examples/mall`, by an injected clock: every balance that is
+ * answered is that of the ledger, its entries, its lots and of a calculation on paper.
+ */
+import { join } from 'node:path'
+import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { defineProduct } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import memberPoints from '@plinth/member-points'
+import { ledger } from '@plinth/money'
+import { mall } from '@plinth-example/mall'
+import t, { type Test } from 'tap'
+import quickstart from '../examples/quickstart/plinth.config.ts'
+
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+const password = 'Correct-horse-7'
+const asset = 'points:mall'
+const dayMs = 86_400_000
+/** Noon of the first of November in Shanghai. */
+const firstNoon = Date.UTC(2026, 10, 1, 4)
+
+interface Answer {
+  readonly code: string
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many routes, matched by the test
+  readonly data: any
+}
+type Call = (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => Promise<Answer>
+
+async function startMonth(t: Test, db: TestDatabase) {
+  const clock = manualClock(firstNoon)
+  const product = defineProduct({
+    name: 'quickstart',
+    plugins: [...new Set([...quickstart.plugins, memberPoints])],
+    config: {
+      ...quickstart.config,
+      ...db.config,
+      'platform.http.port': 0,
+      'platform.storage.root': join(db.directory, 'storage'),
+      'platform.install.installed': true,
+      'platform.site.time-zone': 'Asia/Shanghai',
+      'platform.rate-limit.enabled': false,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.member-points.expire.auto-startup': false,
+      'platform.example.mall.test-payments': true,
+      'platform.example.mall.credit-asset': asset,
+    },
+  })
+  const running = await startMigrated(product, { clock })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  await running.service(accounts).createAdministrator({ username: 'root', password }, origin)
+  const { id: userId } = await running.service(accounts).create({ username: 'ann', password }, origin)
+  const callAs =
+    (username: string): Call =>
+    async (method, path, payload) => {
+      // A session of yesterday has ended.
+      const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
+      const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
+      const body = payload === undefined ? {} : { payload }
+      const answer = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
+      await running.service(events).idle()
+      return answer.json()
+    }
+  return { running, clock, userId, ann: callAs('ann'), root: callAs('root') }
+}
+
+onEachDatabase(
+  t,
+  'P-004 P-011 P-012 P-013 P-014 P-037 P-038 a month of a member: every balance that is answered is that of the ledger',
+  async (t, db) => {
+    const { running, clock, userId, ann, root } = await startMonth(t, db)
+    const owner = { type: 'user', id: String(userId) }
+    /** What all say that the member has, after some step. */
+    const has = async (step: string, available: number, frozen = 0): Promise<Answer['data']> => {
+      const overview = (await ann('GET', 'member-points/users/me/overview')).data
+      t.match(overview, { asset, available, frozen }, `${step}: the overview`)
+      t.match(await running.service(ledger).balance({ owner, asset }), { available, frozen }, `${step}: the ledger`)
+      const entries = (await ann('GET', 'member-points/users/me/ledgers?size=200')).data.items
+      t.match(entries[0], { availableAfter: available, frozenAfter: frozen }, `${step}: the last entry`)
+      const sum = (name: string) =>
+        entries.reduce((sum: number, entry: Record<string, number>) => sum + (entry[name] ?? 0), 0)
+      t.same([sum('points'), sum('frozenPoints')], [available, frozen], `${step}: the sum of all entries`)
+      const [account] = (await root('GET', `admin/member-points/accounts?userId=${userId}`)).data.items
+      t.match(account, { userId, available, frozen }, `${step}: the account of the operator`)
+      const { lots } = (await root('GET', `admin/money/accounts/${account.id}/explain?size=200`)).data
+      const parts = lots.items as readonly { remaining: number; held: number }[]
+      const units = (name: 'remaining' | 'held') => parts.reduce((sum, lot) => sum + lot[name], 0)
+      t.same([units('remaining'), units('held')], [available, frozen], `${step}: its sources`)
+      return overview
+    }
+    let today = 1
+    const until = (day: number, hours = 0) => {
+      clock.shiftWallClock(firstNoon + (day - 1) * dayMs + hours * 3_600_000 - clock.now())
+      today = day
+    }
+    const checkIn = async (points: number, consecutiveDays: number) =>
+      t.match((await ann('POST', 'member-points/users/me/check-in')).data, {
+        ...{ points, consecutiveDays, date: `2026-11-${String(today).padStart(2, '0')}` },
+      })
+    const buy = async (lines: object[], more: object = {}) => {
+      const { data } = await ann('POST', 'mall/orders', { lines, ...more })
+      t.match(data, { status: 'unpaid' })
+      return data
+    }
+    const pay = async (orderNo: string) =>
+      t.match(await ann('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' }), { data: { status: 'paid' } })
+    const giveBack = async (orderNo: string, amount: number) => {
+      const { refundNo } = (await ann('POST', `mall/orders/${orderNo}/refunds`, { amount, reason: 'broken' })).data
+      const decided = await root('POST', `admin/mall/refunds/${refundNo}/decision`, { approve: true })
+      t.match(decided, { code: '200', data: { status: 'refunded' } })
+    }
+    const adjust = (points: number) =>
+      root('POST', 'admin/member-points/manual-adjustments', { userId, points, reason: 'Goodwill' })
+
+    const save = async (code: string, type: string, config: object) =>
+      t.match(await root('POST', 'admin/member-points/rules', { code, type, config }), { code: '200' })
+    await save('expiry', 'expiry', { expiresInDays: 10, expiringSoonDays: 3 })
+    await save('check-in', 'check-in', { points: 5, cycleDays: 7, bonuses: [{ day: 3, points: 10 }] })
+    await save('order-reward', 'order', { points: 1, perAmount: 100, expiresInDays: 20 })
+    const add = (sku: string, price: number) =>
+      running.service(mall).catalogue.add({ sku, name: sku, price, stock: 100, lowStock: 5, delivery: 'parcel' })
+    const [tea, cup] = [await add('TEA', 4_500), await add('CUP', 9_900)]
+
+    // The first: checked in, bought for 90.00, which is also the first order, and reviewed.
+    await checkIn(5, 1)
+    t.match((await ann('POST', 'member-points/users/me/check-in')).data, { repeated: true, points: 0 })
+    await has('check-in', 5)
+    const first = await buy([{ goodsId: tea, quantity: 2 }])
+    await has('an unpaid order', 5)
+    await pay(first.orderNo)
+    await has('order and first order', 5 + 90 + 100)
+    const review = `mall/orders/${first.orderNo}/lines/${first.lines[0].id}/review`
+    await ann('PUT', review, { rating: 5, body: 'Fresh, and it came quickly.' })
+    await ann('PUT', review, { rating: 4, body: 'Fresh, and it came quickly enough.' })
+    await has('review', 205)
+
+    until(2)
+    await checkIn(5, 2)
+    await giveBack(first.orderNo, 3_000)
+    await has('a third of the order is paid back', 210 - 30)
+
+    until(3)
+    await checkIn(15, 3)
+    const second = await buy([{ goodsId: tea, quantity: 1 }], { credit: 100 })
+    t.match(second, { creditAmount: 100, cashAmount: 4_400 })
+    await has('points are held for an order', 95, 100)
+    await pay(second.orderNo)
+    await has('and spent with its payment', 95 + 44)
+
+    until(5)
+    await checkIn(5, 1)
+    t.match((await adjust(50)).data, { available: 194 })
+    t.match((await adjust(-20)).data, { available: 174 })
+    t.match(await adjust(-1_000), { code: '409', data: { reason: 'money.balance-insufficient' } })
+    await has('adjusted', 174)
+    await giveBack(first.orderNo, 6_000)
+    await has('the whole order is paid back', 174 - 60)
+
+    until(6)
+    await checkIn(5, 2)
+    await giveBack(second.orderNo, 4_400)
+    await has('and the other one, with what was paid in points', 119 - 44 + 100)
+
+    until(12)
+    t.equal((await has('nothing is due', 175)).expiringSoon, 15 + 55, 'the fifteen of the third, the 55 of the fifth')
+    until(13)
+    t.equal((await has('the check-in of the third has lapsed', 160)).monthExpired, 15, 'seen before a scan')
+    until(15)
+    const scan = async () => (await root('POST', 'admin/member-points/expire-batches/run', {})).data
+    t.match(await scan(), { status: 'completed', expired: 2, points: 55 })
+    t.match(await scan(), { status: 'completed', expired: 0, points: 0 }, 'twice is once')
+    await has('a scan', 105)
+    until(16)
+    t.match(await scan(), { expired: 2, points: 105 })
+    await has('all has lapsed', 0)
+    t.match(await adjust(-1), { code: '409', data: { reason: 'money.balance-insufficient' } })
+
+    until(20)
+    await checkIn(5, 1)
+    const third = await buy([{ goodsId: cup, quantity: 1 }])
+    await pay(third.orderNo)
+    await has('not the first order any more', 5 + 99)
+    until(30, -1)
+    t.match(await has('the end of the month', 104), {
+      ...{ monthEarned: 533, monthUsed: 100, monthReversed: 30 + 60 + 44 + 20, monthExpired: 15 + 55 + 105 },
+      expiringSoon: 5,
+    })
+    until(31)
+    t.match(await has('the next month', 99), { monthEarned: 0, monthUsed: 0, monthReversed: 0, monthExpired: 5 })
+
+    const { id } = (await root('POST', 'admin/money/reconciliations', {})).data
+    let found = (await root('GET', `admin/money/reconciliations/${id}`)).data
+    for (let turn = 0; found.finishedAt === null && turn < 200; turn++) {
+      await clock.advance(1_000)
+      found = (await root('GET', `admin/money/reconciliations/${id}`)).data
+    }
+    t.match(found, { state: 'completed', findings: 0 }, 'entries, balances, holds and sources agree')
+    t.ok(found.accounts > 0 && found.journals > 20)
+    t.match((await root('GET', `admin/money/payment-orders?userId=${userId}`)).data.items, [
+      { outTradeNo: third.orderNo, status: 'success', amount: 9_900, refundedAmount: 0 },
+      { outTradeNo: second.orderNo, status: 'refunded', amount: 4_400 },
+      { outTradeNo: first.orderNo, status: 'refunded', amount: 9_000 },
+    ])
+  },
+)
