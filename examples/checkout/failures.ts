@@ -1,0 +1,13 @@
+import { businessFailures } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/** Orders of others are answered as if they did not exist. */
+export const refusal = businessFailures('checkout', en.checkout, {
+  closed: '409',
+  'offer-unknown': '404',
+  'order-unknown': '404',
+  'order-not-open': '409',
+})

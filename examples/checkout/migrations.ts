@@ -1,0 +1,28 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+export const createCheckout = defineChangeSet({
+  id: '0001-create-checkout',
+  up: ({ schema, type }) => [
+    schema
+      .createTable('checkout_offer')
+      .addColumn('id', type.id, (c) => c.primaryKey())
+      .addColumn('code', type.text(64), (c) => c.notNull())
+      .addColumn('name', type.text(200), (c) => c.notNull())
+      .addColumn('price', type.bigint, (c) => c.notNull())
+      .addColumn('demo', type.boolean, (c) => c.notNull()),
+    schema.createIndex('checkout_offer_code_unique').unique().on('checkout_offer').column('code'),
+    schema.createIndex('checkout_offer_demo_index').on('checkout_offer').column('demo'),
+    schema
+      .createTable('checkout_sale')
+      .addColumn('id', type.id, (c) => c.primaryKey())
+      .addColumn('order_no', type.text(64), (c) => c.notNull())
+      .addColumn('user_id', type.id, (c) => c.notNull())
+      .addColumn('offer_id', type.id, (c) => c.notNull())
+      .addColumn('created_at', type.timestamp, (c) => c.notNull())
+      .addColumn('delivered_at', type.timestamp)
+      .addForeignKeyConstraint('checkout_sale_offer_id_foreign', ['offer_id'], 'checkout_offer', ['id']),
+    schema.createIndex('checkout_sale_order_no_unique').unique().on('checkout_sale').column('order_no'),
+    schema.createIndex('checkout_sale_user_id_id_index').on('checkout_sale').columns(['user_id', 'id']),
+    schema.createIndex('checkout_sale_offer_id_index').on('checkout_sale').column('offer_id'),
+  ],
+})

@@ -1,0 +1,94 @@
+import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import type { Checkout } from './contract.ts'
+import { offerView, progressView, saleView, viewOfOffer, viewOfSale } from './views.ts'
+
+const root = '/api/v1/checkout'
+const params = Type.Object({ orderNo: line(64, { minLength: 1 }) })
+const transactionHash = Type.String({
+  pattern: '^0x[0-9a-fA-F]{64}$',
+  description: 'What was paid by. It is looked for on the chain; by itself it proves nothing.',
+})
+
+const { route } = routesWith<Checkout>()
+
+/** What customers do; each sees the own orders alone. */
+export const routes = [
+  route({
+    method: 'GET',
+    path: `${root}/offers`,
+    summary: 'Offers, the newest first',
+    access: 'user',
+    request: { query: listQuery },
+    response: listPage(offerView),
+    handler: ({ query }, { sales }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await sales.offers(window)
+        return { ...found, items: found.items.map(viewOfOffer) }
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders`,
+    summary: 'Order an offer; the answer says what to pay, in which token, on which chain and to whom',
+    access: 'user',
+    annotations: [idempotent],
+    request: { body: Type.Object({ offerId: id }) },
+    response: saleView,
+    async handler(request, { sales }) {
+      const { userId } = requirePrincipal(request)
+      return viewOfSale(await sales.get(userId, await sales.create(userId, request.body.offerId)))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/orders`,
+    summary: 'Own orders, the newest first',
+    access: 'user',
+    request: { query: listQuery },
+    response: listPage(saleView),
+    handler(request, { sales }) {
+      const { userId } = requirePrincipal(request)
+      return answerList(request.query, newestFirst, async (window) => {
+        const found = await sales.list(userId, window)
+        return { ...found, items: found.items.map(viewOfSale) }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/orders/:orderNo`,
+    summary: 'One own order',
+    access: 'user',
+    request: { params },
+    response: saleView,
+    handler: async (request, { sales }) =>
+      viewOfSale(await sales.get(requirePrincipal(request).userId, request.params.orderNo)),
+  }),
+  route({
+    method: 'PUT',
+    path: `${root}/orders/:orderNo/transaction`,
+    summary: 'Say by which transaction an own order was paid',
+    access: 'user',
+    request: { params, body: Type.Object({ transactionHash }) },
+    response: saleView,
+    handler: async (request, { sales }) =>
+      viewOfSale(
+        await sales.announce(
+          requirePrincipal(request).userId,
+          request.params.orderNo,
+          request.body.transactionHash.toLowerCase(),
+        ),
+      ),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/orders/:orderNo/progress`,
+    summary: 'How far the payment of an own order is on its chain',
+    access: 'user',
+    request: { params },
+    response: progressView,
+    handler: (request, { sales }) => sales.progress(requirePrincipal(request).userId, request.params.orderNo),
+  }),
+]

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '@plinth/kernel'
+import type { SharedStore } from '@plinth/shared-store'
+import { type Address, toChecksumAddress } from '@plinth/web3'
+import { siweMessage } from './siwe-message.ts'
+
+/** A message that waits for its signature. */
+export interface Challenge {
+  readonly challengeId: string
+  readonly message: string
+  readonly expiresAt: Date
+}
+
+/** What is kept of a challenge until a login takes it. */
+interface StoredChallenge {
+  readonly message: string
+  readonly address: Address
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+}
+
+/** Why there is no challenge to sign in with; for the audit alone. */
+export type ChallengeFault = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
+
+export interface ChallengeParts {
+  readonly store: Pick<SharedStore, 'set' | 'take'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: () => {
+    readonly lifetimeMs: number
+    readonly statement: string
+    /** Absolute address of the site. */
+    readonly siteUrl: string
+  }
+}
+
+/** Bytes of the number that is signed, and of the one that names the challenge. */
+const randomSize = 16
+
+/**
+ * Challenges that all instances share. A login takes its challenge before anything is checked, in one step: of several
+ * logins with one signature, on any instances, at most one gets it.
+ */
+export class Challenges {
+  readonly #parts: ChallengeParts
+
+  constructor(parts: ChallengeParts) {
+    this.#parts = parts
+  }
+
+  /** The domain is that of the configuration: a page elsewhere cannot have its own name signed. */
+  async create(address: Address, chainId: number): Promise<Challenge> {
+    const { store, clock, settings } = this.#parts
+    const { lifetimeMs, statement, siteUrl } = settings()
+    const issuedAt = new Date(clock.now())
+    const expiresAt = new Date(issuedAt.getTime() + lifetimeMs)
+    const message = siweMessage({
+      ...{ statement, chainId, issuedAt, expiresAt },
+      domain: new URL(siteUrl).host,
+      uri: siteUrl,
+      address: toChecksumAddress(address) ?? address,
+      nonce: randomBytes(randomSize).toString('hex'),
+    })
+    const challengeId = randomBytes(randomSize).toString('base64url')
+    const stored: StoredChallenge = { message, address, expiresAt: expiresAt.getTime() }
+    await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs)
+    return { challengeId, message, expiresAt }
+  }
+
+  /** The message that was to be signed. The challenge is used up, whatever comes of it. */
+  async take(challengeId: string, address: Address): Promise<{ readonly message: string } | ChallengeFault> {
+    const text = await this.#parts.store.take(keyOf(challengeId))
+    if (text === undefined) return 'challenge-unknown'
+    const stored: StoredChallenge = JSON.parse(text)
+    if (this.#parts.clock.now() >= stored.expiresAt) return 'challenge-expired'
+    return stored.address === address ? { message: stored.message } : 'challenge-of-another-address'
+  }
+}
+
+const keyOf = (challengeId: string) => `wallet-login:challenge:${challengeId}`

@@ -1,0 +1,39 @@
+import { http, site } from '@plinth/http'
+import { accounts, identity, loginGuard, renameGuard } from '@plinth/iam'
+import { definePlugin } from '@plinth/kernel'
+import { rateLimiter } from '@plinth/rate-limit'
+import { sharedStore } from '@plinth/shared-store'
+import { walletVerifier } from '@plinth/web3'
+import { AttemptLimits } from './attempt-limits.ts'
+import { Challenges } from './challenges.ts'
+import { keys } from './config.ts'
+import { messages } from './failures.ts'
+import { renameRule } from './rename-rule.ts'
+import { walletRoutes } from './routes.ts'
+import { WalletLogin } from './wallet-login.ts'
+
+/** Login with an EVM wallet: accounts, tokens and audit are those of iam, signatures are checked by web3. */
+export default definePlugin({
+  id: 'wallet-login',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http, site, accounts, identity, rateLimiter, sharedStore, walletVerifier },
+  contributes: [loginGuard, renameGuard],
+  config: keys,
+  messages,
+  setup({ services, config, clock, contribute }) {
+    const { http, site, accounts, identity, rateLimiter, sharedStore: store, walletVerifier: verifier } = services
+    const settings = () => ({
+      lifetimeMs: config.get('platform.wallet-login.challenge-lifetime'),
+      statement: config.get('platform.wallet-login.statement'),
+      // Without an address of the site, the one that this process listens at; never one that a caller names.
+      siteUrl: site.url || http.url || 'http://localhost',
+    })
+    const challenges = new Challenges({ store, clock, settings })
+    const limits = new AttemptLimits(rateLimiter, config)
+    const login = new WalletLogin({ challenges, verifier, accounts, identity })
+    contribute(loginGuard, 'wallet-login', limits.guard)
+    contribute(renameGuard, 'wallet-login', renameRule)
+    http.addRoutes(walletRoutes, { challenges, login, limits, config })
+  },
+})

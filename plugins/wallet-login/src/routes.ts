@@ -1,0 +1,97 @@
+import { instant, line, routesWith, Type } from '@plinth/http'
+import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '@plinth/iam'
+import { requireAddress, zeroAddress } from '@plinth/web3'
+import { type AttemptLimits, method } from './attempt-limits.ts'
+import type { Challenges } from './challenges.ts'
+import type { WalletLoginConfig } from './config.ts'
+import { refusal } from './failures.ts'
+import type { WalletLogin } from './wallet-login.ts'
+
+interface WalletRouteParts {
+  readonly challenges: Challenges
+  readonly login: WalletLogin
+  readonly limits: AttemptLimits
+  readonly config: WalletLoginConfig
+}
+
+const address = line(100, { description: 'EVM address; in mixed case its checksum must be right.' })
+
+const { route } = routesWith<WalletRouteParts>()
+
+/** Throws "400" `web3.address-invalid`, and `wallet-login.address-refused` for nobody's address. */
+function checkedAddress(text: string) {
+  const checked = requireAddress(text)
+  if (checked === zeroAddress) throw refusal('address-refused', { data: { field: 'address' } })
+  return checked
+}
+
+export const walletRoutes = [
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/wallet/challenge',
+    summary: 'A message for a wallet to sign, good for one login',
+    access: 'public',
+    request: {
+      body: Type.Object({
+        chainType: Type.Enum(['evm']),
+        address,
+        chainId: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: Number.MAX_SAFE_INTEGER,
+            description: 'Chain that the wallet is on, which some show. Absent: the one of the configuration.',
+          }),
+        ),
+      }),
+    },
+    response: Type.Object({
+      challengeId: Type.String(),
+      message: Type.String({ description: 'To be signed with `personal_sign`, byte for byte (EIP-4361).' }),
+      expiresAt: instant,
+    }),
+    handler: async (request, { challenges, limits, config }, reply) => {
+      const wallet = checkedAddress(request.body.address)
+      const setHeader = (name: string, value: string) => void reply.header(name, value)
+      await limits.assertAllowed('challenge', { address: wallet, clientIp: request.clientIp, setHeader })
+      const chainId = request.body.chainId ?? config.get('platform.wallet-login.chain-id')
+      const { expiresAt, ...challenge } = await challenges.create(wallet, chainId)
+      reply.header('cache-control', 'no-store')
+      return { ...challenge, expiresAt: expiresAt.toISOString() }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/auth/wallet/login',
+    summary: 'Log in with a signed challenge; the first login of a wallet creates its account',
+    access: 'public',
+    request: {
+      body: Type.Object({
+        challengeId: Type.String({ minLength: 1, maxLength: 64 }),
+        address,
+        signature: Type.String({
+          maxLength: 1000,
+          description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`.',
+        }),
+        session: sessionChoice,
+      }),
+    },
+    response: openedSession,
+    handler: async (request, { login }, reply) => {
+      const { challengeId, signature, session } = request.body
+      const wallet = checkedAddress(request.body.address)
+      assertSessionAnswerable(session, request)
+      const opened = await login.open(
+        { challengeId, signature, address: wallet },
+        {
+          clientIp: request.clientIp,
+          traceId: request.traceId,
+          userAgent: request.headers['user-agent'] ?? '',
+          method,
+          identifier: wallet,
+          setHeader: (name, value) => void reply.header(name, value),
+        },
+      )
+      return answerSession(opened, session, request, reply)
+    },
+  }),
+]

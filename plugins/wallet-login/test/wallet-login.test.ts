@@ -1,0 +1,296 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { siweMessage } from '@plinth/wallet-login'
+import { walletVerifier } from '@plinth/web3'
+import t from 'tap'
+import { privateKeyToAccount } from 'viem/accounts'
+import { parseSiweMessage, validateSiweMessage } from 'viem/siwe'
+import { outcome, startWalletLogin, system } from './fixtures/product.ts'
+
+const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const bert = privateKeyToAccount(`0x${'22'.repeat(32)}`)
+const annaAddress = anna.address.toLowerCase()
+const refused = '401 wallet-login.challenge-refused'
+const me = '/api/v1/iam/users/me'
+const unlimited = {
+  'platform.wallet-login.rate-limit.address-max-attempts': 0,
+  'platform.wallet-login.rate-limit.ip-max-attempts': 0,
+}
+
+onEachDatabase(
+  t,
+  'W-010 W-014 W-015 W-017 a wallet signs in: the first login creates the account, the next one finds it',
+  async (t, db) => {
+    const { call, challenge, login, signIn, adminToken, clock } = await startWalletLogin(t, db)
+    const admin = await adminToken()
+    const asked = await challenge(anna.address)
+    t.equal(asked.headers['cache-control'], 'no-store')
+    const { challengeId, message, expiresAt } = asked.data
+    t.equal(expiresAt, new Date(clock.now() + 300_000).toISOString())
+    const parsed = parseSiweMessage(message)
+    t.match(parsed, {
+      domain: 'app.example.com',
+      address: anna.address,
+      uri: 'https://app.example.com/login',
+      chainId: 1,
+    })
+    t.ok(
+      validateSiweMessage({
+        message: parsed,
+        address: anna.address,
+        domain: 'app.example.com',
+        time: new Date(clock.now()),
+      }),
+    )
+    t.match(parsed.nonce, /^[0-9a-f]{32}$/)
+
+    const opened = await login({ challengeId, address: anna.address, signature: await anna.signMessage({ message }) })
+    t.match(opened.data, { accessToken: /^plinth_/, tokenType: 'Bearer', expiresAt: String })
+    const own = await call('GET', me, { token: opened.data.accessToken })
+    t.match(own.data, { username: annaAddress, isSuperAdmin: false, roles: [], lastLoginAt: String })
+    const again = await signIn(anna)
+    t.equal((await call('GET', me, { token: again.data.accessToken })).data.id, own.data.id)
+    t.not((await call('GET', me, { token: (await signIn(bert)).data.accessToken })).data.id, own.data.id)
+
+    const logins = await call('GET', `/api/v1/admin/iam/login-audits?userId=${own.data.id}`, { token: admin })
+    t.match(logins.data.items, [
+      { method: 'wallet', success: true },
+      { method: 'wallet', success: true },
+    ])
+    const audits = await call('GET', '/api/v1/admin/iam/audits?action=user.create&actor=wallet-login', { token: admin })
+    t.equal(audits.data.items.length, 2)
+    await call('PUT', `/api/v1/admin/iam/users/${own.data.id}`, { token: admin, body: { enabled: false } })
+    t.equal(outcome(await call('GET', me, { token: again.data.accessToken })), '401 iam.token-invalid')
+    t.equal(outcome(await signIn(anna)), '403 iam.user-disabled')
+    await call('DELETE', `/api/v1/admin/iam/users/${own.data.id}`, { token: admin })
+    const anew = await signIn(anna)
+    t.not(
+      (await call('GET', me, { token: anew.data.accessToken })).data.id,
+      own.data.id,
+      'an account that was deleted is gone',
+    )
+  },
+)
+
+onEachDatabase(
+  t,
+  'W-016 a name that is taken is given to nobody else: the account has a generated one',
+  async (t, db) => {
+    const { call, signIn, accounts } = await startWalletLogin(t, db)
+    const other = await accounts.create({ username: annaAddress, password: 'correct horse battery' }, system)
+    const token = (await signIn(anna)).data.accessToken
+    const own = (await call('GET', me, { token })).data
+    t.match(own.username, new RegExp(`^wallet_${annaAddress.slice(2, 10)}_[0-9a-f]{8}$`))
+    t.not(own.id, other.id)
+    t.equal((await call('GET', me, { token: (await signIn(anna)).data.accessToken })).data.id, own.id)
+  },
+)
+
+onEachDatabase(
+  t,
+  'W-011 W-012 W-013 W-025 a challenge is good for one login of one wallet until it expires; every other proof has one answer, and the audit says what it was',
+  async (t, db) => {
+    const { call, challenge, login, clock, adminToken } = await startWalletLogin(t, db, { config: unlimited })
+    const admin = await adminToken()
+    const signed = async (wallet = anna, address = anna.address) => {
+      const { challengeId, message } = (await challenge(address)).data
+      return { challengeId, address, signature: await wallet.signMessage({ message }) }
+    }
+    const used = await signed()
+    t.equal((await login(used)).code, '200')
+    const outcomes: Record<string, object> = { 'challenge-unknown': used }
+    outcomes['signature-mismatch'] = await signed(bert)
+    outcomes['challenge-of-another-address'] = { ...(await signed(bert, anna.address)), address: bert.address }
+    outcomes['signature-malformed'] = { ...(await signed()), signature: '0x12' }
+    const answers = new Set<string>()
+    for (const body of Object.values(outcomes)) {
+      const { code, message, data } = (await login(body)) as never as { code: string; message: string; data: object }
+      answers.add(JSON.stringify([code, message, data]))
+    }
+    const late = await signed()
+    await clock.advance(300_000 - 1)
+    const inTime = await login(await signed())
+    t.equal(inTime.code, '200')
+    await clock.advance(1)
+    const expired = (await login(late)) as never as { code: string; message: string; data: object }
+    answers.add(JSON.stringify([expired.code, expired.message, expired.data]))
+    t.equal(answers.size, 1, 'one answer')
+    t.equal(outcome(expired), refused)
+    const spoiled = await signed()
+    t.equal(outcome(await login({ ...spoiled, signature: '0x12' })), refused)
+    t.equal(outcome(await login(spoiled)), refused, 'a challenge is used up by a wrong proof too')
+
+    const audits = await call('GET', '/api/v1/admin/iam/login-audits?success=false&size=50', { token: admin })
+    const reasons = audits.data.items.map(({ reason }: { reason: string }) => reason)
+    for (const reason of Object.keys(outcomes)) t.ok(reasons.includes(`wallet-login.${reason}`), reason)
+    t.ok(reasons.some((reason: string) => /challenge-(?:expired|unknown)/.test(reason)))
+    t.equal(outcome(await challenge('0x12')), '400 web3.address-invalid')
+    t.equal(outcome(await challenge(`0x${'0'.repeat(40)}`)), '400 wallet-login.address-refused')
+    t.equal((await challenge(anna.address, { chainType: 'solana' })).code, '400')
+  },
+)
+
+onEachDatabase(t, 'W-011 one signature sent to two instances many times at once opens one session', async (t, db) => {
+  const one = await startWalletLogin(t, db, { config: unlimited })
+  const other = await startWalletLogin(t, db, { config: unlimited, clock: one.clock })
+  for (let round = 0; round < 3; round++) {
+    const { challengeId, message } = (await one.challenge(anna.address)).data
+    const body = { challengeId, address: anna.address, signature: await anna.signMessage({ message }) }
+    const answers = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
+    t.strictSame(answers.map(outcome).sort(), ['200', ...Array(5).fill(refused)])
+  }
+  const firsts = await Promise.all([one, other].map((instance) => instance.signIn(bert)))
+  const ids = await Promise.all(
+    firsts.map(async ({ data }) => (await one.call('GET', me, { token: data.accessToken })).data.id),
+  )
+  t.equal(new Set(ids).size, 1, 'two first logins at once make one account')
+})
+
+onEachDatabase(
+  t,
+  'W-019 W-020 W-021 A3 a user is renamed to an address only when it is bound to them, by themselves and by an administrator',
+  async (t, db) => {
+    const { call, signIn, adminToken, accounts } = await startWalletLogin(t, db)
+    const admin = await adminToken()
+    const token = (await signIn(anna)).data.accessToken
+    const { id } = (await call('GET', me, { token })).data
+    const renameSelf = (username: string) => call('PUT', me, { token, body: { username } })
+    const renameBy = (username: string, user = id) =>
+      call('PUT', `/api/v1/admin/iam/users/${user}`, { token: admin, body: { username } })
+    const bertAddress = bert.address.toLowerCase()
+    const unbound = '403 wallet-login.name-not-bound'
+    for (const rename of [renameSelf, renameBy]) {
+      t.equal((await rename('anna')).data.username, 'anna')
+      t.equal(outcome(await rename(bertAddress)), unbound)
+      t.equal(outcome(await rename(bert.address)), unbound)
+      t.equal(outcome(await rename(bertAddress.toUpperCase())), unbound)
+      const last = bert.address.slice(-1)
+      const flipped = last === last.toLowerCase() ? last.toUpperCase() : last.toLowerCase()
+      t.equal(outcome(await rename(`${bert.address.slice(0, -1)}${flipped}`)), unbound, 'also with a wrong checksum')
+      t.equal((await rename(bertAddress.slice(0, -1))).code, '200', 'a digit short: no address')
+      t.equal((await rename(bertAddress.slice(2))).code, '200', 'no prefix: no address')
+      t.equal((await rename(annaAddress)).data.username, annaAddress, 'the own address')
+      t.equal((await rename(anna.address)).data.username, anna.address, 'with its checksum')
+    }
+    const other = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
+    t.equal(outcome(await renameBy(annaAddress, other.id)), unbound)
+    await accounts.bindExternal(other.id, { provider: 'evm', chainType: 'evm', subject: bertAddress }, system)
+    t.equal((await renameBy(bertAddress, other.id)).data.username, bertAddress)
+  },
+)
+
+t.test('E13 the session of a wallet as a cookie, for pages of this site alone', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { call, challenge, login } = await startWalletLogin(t, db)
+  const signed = async () => {
+    const { challengeId, message } = (await challenge(anna.address)).data
+    return { challengeId, address: anna.address, signature: await anna.signMessage({ message }), session: 'cookie' }
+  }
+  const body = await signed()
+  t.equal(outcome(await login(body)), '403 iam.origin-unproven')
+  const opened = await login(body, { 'sec-fetch-site': 'same-origin' })
+  t.match(opened.data, { accessToken: null, tokenType: 'Bearer' })
+  const [cookie] = String(opened.headers['set-cookie']).split(';')
+  t.match(opened.headers['set-cookie'], /^plinth-session=plinth_[^;]+; Path=\/api; HttpOnly; SameSite=Strict/)
+  t.match((await call('GET', me, { headers: { cookie: String(cookie) } })).data, { username: annaAddress })
+})
+
+t.test(
+  'attempts are limited per wallet and per network, and the configuration names domain, chain and words',
+  async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    // effects of platform.wallet-login.{challenge-lifetime,statement,chain-id}
+    // effects of platform.wallet-login.rate-limit.{address-max-attempts,address-window,ip-max-attempts,ip-window}
+    const { call, challenge, login, clock } = await startWalletLogin(t, db, {
+      config: {
+        'platform.wallet-login.challenge-lifetime': '30s',
+        'platform.wallet-login.statement': 'Come in',
+        'platform.wallet-login.chain-id': 137,
+        'platform.wallet-login.rate-limit.address-max-attempts': 3,
+        'platform.wallet-login.rate-limit.address-window': '20s',
+        'platform.wallet-login.rate-limit.ip-max-attempts': 5,
+        'platform.wallet-login.rate-limit.ip-window': '40s',
+      },
+    })
+    const first = await challenge(anna.address)
+    t.equal(first.data.expiresAt, new Date(clock.now() + 30_000).toISOString())
+    t.match(parseSiweMessage(first.data.message), { statement: 'Come in', chainId: 137 })
+    t.match(parseSiweMessage((await challenge(anna.address, { chainId: 10 })).data.message), { chainId: 10 })
+    t.equal((await challenge(anna.address)).code, '200')
+    const denied = await challenge(anna.address)
+    t.equal(outcome(denied), '429 rate-limit.exceeded')
+    t.ok(Number(denied.headers['retry-after']) <= 20)
+    const from = (address: string, ip: string) =>
+      call('POST', '/api/v1/auth/wallet/challenge', { body: { chainType: 'evm', address }, from: ip })
+    t.equal((await from(bert.address, '127.0.0.1')).code, '200')
+    t.equal((await from(bert.address, '127.0.0.1')).code, '200')
+    const network = await from(`0x${'c'.repeat(40)}`, '127.0.0.1')
+    t.equal(outcome(network), '429 rate-limit.exceeded')
+    t.ok(Number(network.headers['retry-after']) > 20 && Number(network.headers['retry-after']) <= 40)
+    t.equal((await from(bert.address, '203.0.113.7')).code, '200', 'another network')
+    const body = { challengeId: 'none', address: anna.address, signature: '0x' }
+    const attempts: string[] = []
+    for (let n = 0; n < 4; n++) attempts.push(outcome(await login(body)))
+    t.strictSame(attempts, [refused, refused, refused, '429 rate-limit.exceeded'])
+  },
+)
+
+const vectors: readonly {
+  readonly id: string
+  readonly message: string
+  readonly signature: string
+  readonly address?: string
+  readonly context?: {
+    readonly domain: string
+    readonly nonce: string
+    readonly chainId: number
+    readonly address: string
+    readonly time: string
+    readonly consumed?: boolean
+  }
+  readonly expected: string
+}[] = JSON.parse(readFileSync(new URL('fixtures/siwe-vectors.json', import.meta.url), 'utf8'))
+
+t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message that this server stores', async (t) => {
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const { running } = await startWalletLogin(t, db)
+  const verifier = running.service(walletVerifier)
+  t.equal(vectors.length, 9)
+  for (const { id, message, signature, address, context, expected } of vectors) {
+    if (context === undefined) {
+      const { valid, reason } = verifier.verifyPersonal({ address: address ?? '', message, signature })
+      t.equal(valid ? 'valid' : reason, expected, id)
+      continue
+    }
+    const stored = siweMessage({
+      ...{ domain: context.domain, address: context.address, chainId: context.chainId, nonce: context.nonce },
+      ...{ statement: 'Sign in to Platform', uri: 'https://app.example.com/login' },
+      ...{ issuedAt: new Date('2026-11-21T00:00:00.000Z'), expiresAt: new Date('2026-11-21T00:05:00.000Z') },
+    })
+    const isExpired = Date.parse(context.time) >= Date.parse('2026-11-21T00:05:00.000Z')
+    // What was signed must be what the vector shows, and what this server stores; the store answers for use and time.
+    const valid = [message, stored].every(
+      (text) => verifier.verifyPersonal({ address: context.address, message: text, signature }).valid,
+    )
+    const opens = valid && !isExpired && context.consumed !== true
+    t.equal(opens, expected === 'valid', `${id}: ${expected}`)
+    if (expected === 'valid') t.equal(stored, message)
+  }
+})
+
+t.test(
+  'W-018 W-027 W-030 the challenge is made here, the signature is checked by web3, and no key is held',
+  async (t) => {
+    const root = join(import.meta.dirname, '../src')
+    const sources = readdirSync(root)
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(root, name), 'utf8'))
+    const all = sources.join('\n')
+    t.match(all, /verifier\.verifyPersonal/)
+    t.notMatch(all, /verifyTypedData|secp256k1|private_?key|mnemonic|createHmac/i)
+  },
+)

@@ -1,0 +1,548 @@
+import {
+  adminAttention,
+  adminBulk,
+  adminDetail,
+  adminForm,
+  adminList,
+  adminPreview,
+  type Operations,
+  type Row,
+} from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const user = { labels: 'iam.user', page: 'iam.user' }
+const order = { labels: 'money.payment-order', page: 'money.payment-order' }
+const review = { labels: 'web3-settlement.review', page: 'web3-settlement.review' }
+
+const states = {
+  pending: text('Not on the chain yet', '链上未发现'),
+  confirming: text('Being confirmed', '确认中'),
+  review_required: text('Needs a review', '需要复核'),
+  ready: text('Ready to settle', '可结算'),
+  settling: text('Being settled', '结算中'),
+  settled: text('Settled', '已结算'),
+  blocked: text('Blocked', '已阻止'),
+  failed: text('Failed', '失败'),
+}
+const statuses = {
+  open: text('Open', '待处理'),
+  approved: text('Approved', '已通过'),
+  settled: text('Settled', '已结算'),
+  rejected: text('Rejected', '已拒绝'),
+  noted: text('Noted', '仅记录'),
+}
+const reviewActions = {
+  settle: text('For settlement', '申请结算'),
+  record: text('For the record', '仅作记录'),
+  'auto-approve': text('Approved by itself', '超时自动通过'),
+  'auto-reject': text('Rejected by itself', '超时自动拒绝'),
+  'auto-retry': text('Tried again by itself', '自动重试'),
+}
+const riskLevels = {
+  none: text('None', '无'),
+  low: text('Low', '低'),
+  medium: text('Medium', '中'),
+  high: text('High', '高'),
+}
+const handling = {
+  open: text('Open', '待处理'),
+  resolved: text('Resolved', '已解决'),
+  ignored: text('Ignored', '已忽略'),
+}
+const advice = {
+  'mark-resolved': text('Mark as resolved', '标记为已解决'),
+  'wait-confirmations': text('Wait for confirmations', '等待确认'),
+  'recheck-later': text('Ask the chain again later', '稍后再查'),
+  'manual-compensation': text('Compensate by hand', '人工补偿'),
+  'manual-review': text('Review by hand', '人工复核'),
+}
+const results = {
+  settled: text('Settled', '已结算'),
+  skipped: text('Left out', '已跳过'),
+  failed: text('Failed', '失败'),
+}
+
+const stateTones = {
+  ...({ pending: 'quiet', confirming: 'info', review_required: 'warn', ready: 'good' } as const),
+  ...({ settling: 'info', settled: 'good', blocked: 'bad', failed: 'bad' } as const),
+}
+const statusTones = { open: 'warn', approved: 'info', settled: 'good', rejected: 'bad', noted: 'quiet' } as const
+const actionTones = {
+  ...({
+    settle: 'info',
+    record: 'quiet',
+    'auto-approve': 'info',
+    'auto-reject': 'warn',
+    'auto-retry': 'info',
+  } as const),
+}
+const riskTones = { none: 'quiet', low: 'info', medium: 'warn', high: 'bad' } as const
+const handlingTones = { open: 'warn', resolved: 'good', ignored: 'quiet' } as const
+const adviceTones = {
+  ...({ 'mark-resolved': 'good', 'wait-confirmations': 'info', 'recheck-later': 'info' } as const),
+  ...({ 'manual-compensation': 'bad', 'manual-review': 'warn' } as const),
+}
+const resultTones = { settled: 'good', skipped: 'quiet', failed: 'bad' } as const
+
+const reasons = {
+  'order-not-found': text('Order unknown', '订单不存在'),
+  'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
+  'order-update-conflict': text('Order changed meanwhile', '订单已变更'),
+  'provider-not-web3': text('Not paid on a chain', '非链上支付'),
+  'local-order-already-paid': text('Order is paid already', '订单已支付'),
+  'local-order-not-settleable': text('Order is closed', '订单已关闭'),
+  'chain-not-configured': text('Chain not set up', '链未配置'),
+  'chain-id-mismatch': text('Another chain', '链编号不符'),
+  'transaction-hash-missing': text('No transaction named', '缺少交易哈希'),
+  'chain-transaction-not-mined': text('Not in a block yet', '交易未上链'),
+  'chain-transaction-failed': text('Transaction failed', '交易执行失败'),
+  'chain-confirmations-insufficient': text('Too few confirmations', '确认数不足'),
+  'transfer-missing': text('No such transfer', '没有对应转账'),
+  'receiver-address-mismatch': text('Another receiver', '收款地址不符'),
+  'token-contract-mismatch': text('Another token', '代币合约不符'),
+  'amount-mismatch': text('Another amount', '金额不符'),
+  'transaction-already-exists': text('Transaction is used already', '交易已被使用'),
+  'review-fingerprint-mismatched': text('Not as it was reviewed', '与复核时不一致'),
+  'applier-not-available': text('Nobody finishes this kind of order', '没有处理程序'),
+  'transfer-removed': text('Transfer is gone from the chain', '转账已从链上消失'),
+  'rpc-query-failed': text('Chain not reached', '链查询失败'),
+}
+const causes = {
+  'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
+  'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),
+}
+
+type Plan = Operations['postAdminWeb3PaymentConfirmations']['data']
+
+/** What the chain and an order say. */
+const planColumns = (it: Row<Plan>) => [
+  it.status('state', stateTones, { labels: states }),
+  it.chips('reasons', undefined, { labels: reasons }),
+  it.chips('causes', undefined, { labels: causes }),
+  it.text('chainName'),
+  it.text('transactionHash', { mono: true }),
+  it.text('transfer.from', { mono: true }),
+  it.text('transfer.to', { mono: true }),
+  it.text('transfer.tokenContract', { mono: true }),
+  it.amount('transfer.value'),
+  it.text('transfer.blockNumber'),
+  it.count('confirmations'),
+  it.count('requiredConfirmations'),
+  it.text('providerId'),
+]
+
+const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
+  id: 'web3-settlement.reviews',
+  title: text('Settlement reviews', '结算复核'),
+  lead: text(
+    'What the chain and an order said when somebody looked, and what is to be done about it.',
+    '复核时链上与订单的状态，以及后续处理。',
+  ),
+  place: { group: 'value', order: 210 },
+  key: 'id',
+  detail: 'web3-settlement.review',
+  columns: [
+    row.time('createdAt'),
+    row.text('outTradeNo', { link: true, mono: true }),
+    row.status('status', statusTones, { labels: statuses }),
+    row.status('state', stateTones, { labels: states }),
+    row.status('action', actionTones, { labels: reviewActions }),
+    row.chips('reasons', undefined, { labels: reasons }),
+    row.text('chainName'),
+    row.text('transactionHash', { mono: true, hidden: true }),
+    row.flag('retryable'),
+    row.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
+    row.text('remark', { hidden: true }),
+    row.time('retryAt', { hidden: true }),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: [{ name: 'status', labels: statuses }, 'outTradeNo', 'retryable'],
+  create: adminForm('postAdminWeb3PaymentSettlementReviewLogs', {
+    title: text('New review', '新建复核'),
+    lead: text(
+      'Looks at the chain and the order and keeps what both say. Nothing is settled yet.',
+      '查询链上与订单并保存结果，此时不会结算。',
+    ),
+    fields: ['outTradeNo', 'transactionHash', 'logIndex', 'action', 'remark'],
+    options: { outTradeNo: { labels: 'money.payment-order', title: text('Payment order', '支付订单') } },
+    preview: adminPreview('postAdminWeb3PaymentConfirmations', {
+      takes: ['outTradeNo', 'transactionHash', 'logIndex'],
+      answer: planColumns,
+    }),
+    reason: 'required',
+  }),
+  forms: [
+    adminForm('postAdminWeb3PaymentSettlementReviewLogsAutoHandleExpired', {
+      title: text('Handle overdue reviews', '处理超时复核'),
+      lead: text(
+        'Approves, rejects and settles what is overdue, as the settings say. The task does the same by itself.',
+        '按设置通过、拒绝并结算超时的复核，与定时任务相同。',
+      ),
+      submit: text('Handle', '处理'),
+      fields: [],
+      reason: 'required',
+      tone: 'danger',
+      answer: (it) => [
+        it.reference('reviewLogId', review),
+        it.text('action'),
+        it.text('reason'),
+        it.text('result.outcome'),
+      ],
+    }),
+  ],
+  bulk: [
+    adminBulk('postAdminWeb3PaymentSettlementReviewLogsRetryBatch', {
+      label: text('Settle again', '再次结算'),
+      ids: 'ids',
+      confirm: text(
+        'The orders of these reviews are settled one after the other, each only if everything still is as it was reviewed.',
+        '将逐个结算这些复核的订单，仅当情况与复核时一致才会执行。',
+      ),
+      reason: 'required',
+      tone: 'danger',
+      answer: (it) => [
+        it.reference('id', review),
+        it.status('outcome', resultTones, { labels: results }),
+        it.text('reason'),
+      ],
+    }),
+  ],
+}))
+
+const settleLabel = text('Settle', '结算')
+const settleConfirm = text(
+  'The order {outTradeNo} is settled if everything still is as it was reviewed: it counts as paid, and what it was for is done.',
+  '若情况与复核时一致，将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
+)
+
+const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', (it) => {
+  const settle = {
+    label: settleLabel,
+    params: { id: 'id' },
+    when: { status: ['open', 'approved'] },
+    confirm: settleConfirm,
+    preview: it.preview('postAdminWeb3PaymentConfirmations', {
+      body: { outTradeNo: 'outTradeNo', transactionHash: 'transactionHash', logIndex: 'logIndex' },
+      answer: planColumns,
+    }),
+    reason: 'required',
+    tone: 'danger',
+  } as const
+  return {
+    id: 'web3-settlement.review',
+    title: text('Settlement review', '结算复核'),
+    name: 'outTradeNo',
+    param: 'id',
+    sections: [
+      {
+        columns: [
+          it.status('status', statusTones, { labels: statuses }),
+          it.status('action', actionTones, { labels: reviewActions }),
+          it.reference('outTradeNo', order),
+          it.flag('retryable'),
+          it.flag('candidate'),
+          it.time('createdAt'),
+          it.time('retryAt'),
+          it.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
+          it.text('remark'),
+          it.reference('sourceLogId', review, { title: text('Follows the review', '源自复核') }),
+          it.chips('permissions'),
+        ],
+      },
+      {
+        title: text('What the chain and the order said', '复核时的链上与订单状态'),
+        columns: [
+          it.status('plan.state', stateTones, { labels: states }),
+          it.chips('plan.reasons', undefined, { labels: reasons }),
+          it.chips('plan.causes', undefined, { labels: causes }),
+          it.text('plan.chainName'),
+          it.text('plan.transactionHash', { mono: true }),
+          it.text('plan.transfer.from', { mono: true }),
+          it.text('plan.transfer.to', { mono: true }),
+          it.text('plan.transfer.tokenContract', { mono: true }),
+          it.amount('plan.transfer.value'),
+          it.text('plan.transfer.blockNumber'),
+          it.count('plan.confirmations'),
+          it.count('plan.requiredConfirmations'),
+          it.text('plan.providerId'),
+          it.text('plan.eventKey', { mono: true }),
+          it.text('reviewFingerprint', { mono: true }),
+        ],
+      },
+    ],
+    actions: [
+      it.action('postAdminWeb3PaymentConfirmations', {
+        label: text('What they say now', '当前状态'),
+        params: {},
+        body: { outTradeNo: 'outTradeNo' },
+        answer: planColumns,
+      }),
+      it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
+        ...settle,
+        answer: (result) => [
+          result.status('outcome', resultTones, { labels: results }),
+          result.status('state', stateTones, { labels: states }),
+          result.chips('reasons', undefined, { labels: reasons }),
+        ],
+      }),
+      it.action('postAdminWeb3PaymentSettlementReviewLogsByIdRetry', {
+        ...settle,
+        label: text('Settle again', '再次结算'),
+        when: { status: ['noted', 'rejected'], retryable: true },
+        answer: (result) => [
+          result.status('outcome', resultTones, { labels: results }),
+          result.status('state', stateTones, { labels: states }),
+          result.chips('reasons', undefined, { labels: reasons }),
+        ],
+      }),
+    ],
+    related: [
+      {
+        page: 'approval.records',
+        title: text('Steps of the approval', '审批步骤'),
+        filter: { sourceType: { value: 'web3-settlement-review-log' }, sourceId: 'id' },
+      },
+      {
+        page: 'web3-settlement.audits',
+        title: text('Audits of this order', '此订单的审计'),
+        filter: { outTradeNo: 'outTradeNo' },
+      },
+    ],
+  }
+})
+
+const closing = [
+  adminBulk('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+    label: text('Close', '关闭'),
+    ids: 'ids',
+    ask: ['status'],
+    confirm: text('Says that somebody has dealt with them. No money moves.', '表示已有人处理。不会产生资金变动。'),
+    reason: 'required',
+  }),
+  adminBulk('postAdminWeb3PaymentSettlementAuditLogsRecheckBatch', {
+    label: text('Ask the chains again', '重新查询链'),
+    ids: 'ids',
+    answer: (it) => [
+      it.text('entry.outTradeNo', { mono: true }),
+      it.flag('stillRisky'),
+      it.status('entry.riskLevel', riskTones, { labels: riskLevels }),
+      it.chips('entry.riskReasons', undefined, { labels: reasons }),
+      it.status('entry.suggestedAction', adviceTones, { labels: advice }),
+    ],
+  }),
+  adminBulk('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
+    label: text('What to do', '处理建议'),
+    ids: 'ids',
+    ask: ['recheck'],
+    answer: (it) => [
+      it.text('outTradeNo', { mono: true }),
+      it.status('action', adviceTones, { labels: advice }),
+      it.status('riskLevel', riskTones, { labels: riskLevels }),
+      it.flag('retryable'),
+      it.flag('needsManualReview'),
+      it.flag('needsFundReview'),
+    ],
+  }),
+]
+
+type AuditLog = Operations['getAdminWeb3PaymentSettlementAuditLogs']['data']['items'][number]
+
+const auditColumns = (row: Row<AuditLog>) => [
+  row.time('createdAt'),
+  row.text('outTradeNo', { link: true, mono: true }),
+  row.status('riskLevel', riskTones, { labels: riskLevels }),
+  row.chips('riskReasons', undefined, { labels: reasons }),
+  row.status('suggestedAction', adviceTones, { labels: advice }),
+  row.status('handlingStatus', handlingTones, { labels: handling }),
+  row.text('chainName'),
+  row.flag('needsFundReview'),
+  row.flag('retryable', { hidden: true }),
+  row.flag('needsManualReview', { hidden: true }),
+  row.flag('chainReorgSuspected', { hidden: true }),
+  row.text('handledBy', { hidden: true }),
+  row.time('handledAt', { hidden: true }),
+  row.text('id', { mono: true, hidden: true }),
+]
+
+const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
+  id: 'web3-settlement.audits',
+  title: text('Settlement audits', '结算审计'),
+  lead: text(
+    'Settled orders that were compared with their chain once more, and what did not agree.',
+    '已结算订单与链上数据的再次核对及差异。',
+  ),
+  place: { group: 'value', order: 220 },
+  key: 'id',
+  detail: 'web3-settlement.audit',
+  columns: auditColumns(row),
+  filters: ['outTradeNo'],
+  bulk: closing,
+  create: adminForm('postAdminWeb3PaymentConfirmationsSettledAudits', {
+    title: text('Compare now', '立即核对'),
+    lead: text(
+      'Compares settled orders with their chain. Nothing is changed; the task keeps what it finds.',
+      '将已结算订单与链上核对，不做修改；定时任务会保存结果。',
+    ),
+    submit: text('Compare', '核对'),
+    fields: ['chainName', 'olderThanMinutes', 'requiredConfirmations', 'onlyRisky', 'limit'],
+    answer: (it) => [
+      it.text('outTradeNo', { mono: true }),
+      it.status('riskLevel', riskTones, { labels: riskLevels }),
+      it.chips('riskReasons', undefined, { labels: reasons }),
+      it.status('suggestedAction', adviceTones, { labels: advice }),
+    ],
+  }),
+}))
+
+const candidates = adminList('getAdminWeb3PaymentSettlementAuditLogsCompensationCandidates', (row) => ({
+  id: 'web3-settlement.candidates',
+  title: text('Compensation', '补偿处理'),
+  lead: text('Open audits with a risk, and what to do about each.', '有风险且未处理的审计及处理建议。'),
+  place: { group: 'value', order: 230 },
+  key: 'id',
+  detail: 'web3-settlement.audit',
+  columns: auditColumns(row),
+  filters: [{ name: 'riskLevel', labels: riskLevels }, 'retryable', 'needsManualReview', 'needsFundReview'],
+  bulk: closing,
+  empty: text('No settled order is at risk.', '没有存在风险的已结算订单。'),
+}))
+
+const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => ({
+  id: 'web3-settlement.audit',
+  title: text('Settlement audit', '结算审计'),
+  name: 'outTradeNo',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.status('riskLevel', riskTones, { labels: riskLevels }),
+        it.chips('riskReasons', undefined, { labels: reasons }),
+        it.status('suggestedAction', adviceTones, { labels: advice }),
+        it.status('handlingStatus', handlingTones, { labels: handling }),
+        it.reference('outTradeNo', order),
+        it.flag('retryable'),
+        it.flag('needsManualReview'),
+        it.flag('needsFundReview'),
+        it.flag('chainReorgSuspected'),
+        it.text('handledBy'),
+        it.time('handledAt'),
+        it.time('createdAt'),
+      ],
+    },
+    {
+      title: text('What the chain and the order said', '核对时的链上与订单状态'),
+      columns: [
+        it.status('confirmation.state', stateTones, { labels: states }),
+        it.chips('confirmation.reasons', undefined, { labels: reasons }),
+        it.text('confirmation.chainName'),
+        it.text('confirmation.transactionHash', { mono: true }),
+        it.text('confirmation.transfer.from', { mono: true }),
+        it.text('confirmation.transfer.to', { mono: true }),
+        it.text('confirmation.transfer.tokenContract', { mono: true }),
+        it.amount('confirmation.transfer.value'),
+        it.count('confirmation.confirmations'),
+        it.count('confirmation.requiredConfirmations'),
+        it.text('confirmation.providerId'),
+      ],
+    },
+  ],
+  actions: [
+    it.action('postAdminWeb3PaymentSettlementAuditLogsByIdCompensationPlan', {
+      label: text('What to do', '处理建议'),
+      params: { id: 'id' },
+      ask: ['recheck'],
+      answer: (plan) => [
+        plan.status('action', adviceTones, { labels: advice }),
+        plan.status('riskLevel', riskTones, { labels: riskLevels }),
+        plan.chips('riskReasons', undefined, { labels: reasons }),
+        plan.flag('retryable'),
+        plan.flag('needsManualReview'),
+        plan.flag('needsFundReview'),
+        plan.flag('rechecked'),
+      ],
+    }),
+    it.action('postAdminWeb3PaymentSettlementAuditLogsByIdRecheck', {
+      label: text('Ask the chain again', '重新查询链'),
+      params: { id: 'id' },
+      answer: (found) => [
+        found.flag('stillRisky'),
+        found.status('entry.riskLevel', riskTones, { labels: riskLevels }),
+        found.chips('entry.riskReasons', undefined, { labels: reasons }),
+        found.status('entry.suggestedAction', adviceTones, { labels: advice }),
+      ],
+    }),
+  ],
+  related: [
+    {
+      page: 'web3-settlement.reviews',
+      title: text('Reviews of this order', '此订单的复核'),
+      filter: { outTradeNo: 'outTradeNo' },
+    },
+  ],
+}))
+
+const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it) => ({
+  id: 'web3-settlement.summary',
+  title: text('Settlement audits in numbers', '结算审计统计'),
+  place: { group: 'value', order: 240 },
+  sections: [
+    {
+      columns: [
+        it.count('total'),
+        it.count('open'),
+        it.count('resolved'),
+        it.count('ignored'),
+        it.count('risky'),
+        it.count('openReorgSuspected'),
+      ],
+    },
+    {
+      title: text('Open, by risk', '待处理（按风险）'),
+      columns: [
+        it.count('openByRiskLevel.high', { title: riskLevels.high }),
+        it.count('openByRiskLevel.medium', { title: riskLevels.medium }),
+        it.count('openByRiskLevel.low', { title: riskLevels.low }),
+        it.count('openByRiskLevel.none', { title: riskLevels.none }),
+      ],
+    },
+    {
+      title: text('All, by risk', '全部（按风险）'),
+      columns: [
+        it.count('byRiskLevel.high', { title: riskLevels.high }),
+        it.count('byRiskLevel.medium', { title: riskLevels.medium }),
+        it.count('byRiskLevel.low', { title: riskLevels.low }),
+        it.count('byRiskLevel.none', { title: riskLevels.none }),
+      ],
+    },
+  ],
+}))
+
+/** What the back office shows of settlements. */
+export const pages = [reviews, reviewDetail, audits, candidates, audit, summary]
+
+export const needsAttention = [
+  adminAttention('getAdminWeb3PaymentSettlementAuditLogsSummary', {
+    id: 'web3-settlement.high-risk',
+    title: text('Settled orders at high risk', '高风险的已结算订单'),
+    tone: 'bad',
+    count: 'openByRiskLevel.high',
+    page: { id: 'web3-settlement.candidates', filter: { riskLevel: 'high' } },
+  }),
+  adminAttention('getAdminWeb3PaymentSettlementAuditLogsSummary', {
+    id: 'web3-settlement.medium-risk',
+    title: text('Settled orders at medium risk', '中风险的已结算订单'),
+    tone: 'warn',
+    count: 'openByRiskLevel.medium',
+    page: { id: 'web3-settlement.candidates', filter: { riskLevel: 'medium' } },
+  }),
+  adminAttention('getAdminWeb3PaymentSettlementReviewLogs', {
+    id: 'web3-settlement.open-reviews',
+    title: text('Settlement reviews that wait for a decision', '等待处理的结算复核'),
+    tone: 'warn',
+    query: { status: 'open', size: 1, count: 'capped' },
+    count: 'total',
+    page: { id: 'web3-settlement.reviews', filter: { status: 'open' } },
+  }),
+]

@@ -1,0 +1,166 @@
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import type { Clock } from '@plinth/kernel'
+import type { Payments } from '@plinth/money/payments'
+import { AuditLog, type HandlingStatus } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { type AuditKindCount, changeAuditCounts, readAuditCounts } from './audit-counts.ts'
+import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
+import type { AuditFinding, SettledAudit } from './settled-audit.ts'
+
+/** Which open risks are wanted; all without a member. */
+export interface CandidateFilter {
+  readonly riskLevel?: Exclude<RiskLevel, 'none'> | undefined
+  readonly retryable?: boolean | undefined
+  readonly needsManualReview?: boolean | undefined
+  readonly needsFundReview?: boolean | undefined
+}
+
+/** What is advised for a log, or for what the chain says now. */
+export interface CompensationPlan {
+  readonly log: AuditLog
+  /** Null: the chain was not asked. */
+  readonly finding: AuditFinding | null
+}
+
+interface AuditLogParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly payments: Payments
+  readonly audit: SettledAudit
+}
+
+/** What a filter asks about. */
+interface Traits {
+  readonly riskLevel: Exclude<RiskLevel, 'none'>
+  readonly retryable: boolean
+  readonly needsManualReview: boolean
+  readonly needsFundReview: boolean
+}
+
+/** What is true of every log with this advice: the four filters are questions about it. */
+const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
+  'mark-resolved': undefined,
+  'wait-confirmations': { riskLevel: 'medium', retryable: true, needsManualReview: false, needsFundReview: false },
+  'recheck-later': { riskLevel: 'low', retryable: true, needsManualReview: false, needsFundReview: false },
+  'manual-review': { riskLevel: 'high', retryable: false, needsManualReview: true, needsFundReview: false },
+  'manual-compensation': { riskLevel: 'high', retryable: false, needsManualReview: true, needsFundReview: true },
+}
+
+/** Audit logs and what operators do with them. */
+export class AuditLogs {
+  readonly #parts: AuditLogParts
+
+  constructor(parts: AuditLogParts) {
+    this.#parts = parts
+  }
+
+  list(
+    where: Partial<Pick<AuditLog, 'outTradeNo' | 'handlingStatus'>>,
+    window: PageWindow,
+  ): Promise<FoundPage<AuditLog>> {
+    return findPage(this.#parts.db.fork(), AuditLog, where, window)
+  }
+
+  /** @throws BusinessError "404" `web3-settlement.audit-log-unknown` */
+  async get(id: number): Promise<AuditLog> {
+    const log = await this.#parts.db.fork().findOne(AuditLog, { id })
+    if (log === null) throw refusal('audit-log-unknown')
+    return log
+  }
+
+  /** Open logs with a risk. Each combination of filters is one walk of an index, or no row at all. */
+  async candidates(filter: CandidateFilter, window: PageWindow): Promise<FoundPage<AuditLog>> {
+    const where = whereOf(filter)
+    if (where === undefined)
+      return { items: [], total: window.count === 'none' ? null : 0, isCapped: false, next: null }
+    return findPage(this.#parts.db.fork(), AuditLog, { handlingStatus: 'open', ...where }, window)
+  }
+
+  counts(): Promise<readonly AuditKindCount[]> {
+    return readAuditCounts(this.#parts.db)
+  }
+
+  /**
+   * Asks the chain again about the orders of these logs. Writes nothing.
+   *
+   * @param ids at most 200, each once
+   * @throws BusinessError "404" `web3-settlement.audit-log-unknown`
+   */
+  async recheck(ids: readonly number[]): Promise<readonly (CompensationPlan & { readonly finding: AuditFinding })[]> {
+    const logs = await this.#find(ids)
+    const { payments, audit } = this.#parts
+    const numbers = [...new Set(logs.map(({ outTradeNo }) => outTradeNo))]
+    const orders = await payments.findMany(numbers)
+    const found = await audit.findings([...orders.values()])
+    const byOrder = new Map(found.map((finding) => [finding.outTradeNo, finding]))
+    return logs.map((log) => {
+      const finding = byOrder.get(log.outTradeNo)
+      // Its order is gone: that is for a person, and for nobody who asks for logs by id.
+      if (finding === undefined) throw refusal('order-unknown')
+      return { log, finding }
+    })
+  }
+
+  /** Advice, from what the logs say or, with `recheck`, from what the chain says now. Writes nothing. Throws as `recheck` does. */
+  async plans(ids: readonly number[], recheck: boolean): Promise<readonly CompensationPlan[]> {
+    if (recheck) return this.recheck(ids)
+    return (await this.#find(ids)).map((log) => ({ log, finding: null }))
+  }
+
+  /**
+   * Closes open logs; others stay as they are. It says that somebody has dealt with them, not that money is back.
+   *
+   * @returns logs that were closed
+   */
+  async close(ids: readonly number[], status: Exclude<HandlingStatus, 'open'>, handledBy: string): Promise<number> {
+    const { db, clock } = this.#parts
+    return db.transactional(async (em) => {
+      const logs = await em.find(AuditLog, { id: { $in: [...new Set(ids)] } }, { orderBy: { id: 'asc' } })
+      const changes: AuditKindCount[] = []
+      for (const { id, riskLevel, chainReorgSuspected } of logs) {
+        const closed = await db.execute(
+          `update web3_settlement_audit_log set handling_status = ?, handled_by = ?, handled_at = ?
+           where id = ? and handling_status = 'open'`,
+          [status, handledBy, new Date(clock.now()), id],
+        )
+        if (closed === 0) continue
+        changes.push({ handlingStatus: 'open', riskLevel, chainReorgSuspected, total: -1 })
+        changes.push({ handlingStatus: status, riskLevel, chainReorgSuspected, total: 1 })
+      }
+      await changeAuditCounts(db, changes)
+      return changes.length / 2
+    })
+  }
+
+  async #find(ids: readonly number[]): Promise<readonly AuditLog[]> {
+    const wanted = [...new Set(ids)]
+    const found = await this.#parts.db.fork().find(AuditLog, { id: { $in: wanted } })
+    const byId = new Map(found.map((log) => [log.id, log]))
+    return wanted.map((id) => {
+      const log = byId.get(id)
+      if (log === undefined) throw refusal('audit-log-unknown', { data: { id } })
+      return log
+    })
+  }
+}
+
+/** A condition that one index answers; `undefined` when no log can fulfil all filters. */
+function whereOf(filter: CandidateFilter): object | undefined {
+  const asked = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const actions = suggestedActions.filter((action) => {
+    const has = traits[action]
+    return has !== undefined && asked.every(([name, value]) => has[name as keyof CandidateFilter] === value)
+  })
+  const [only, ...others] = actions
+  if (only === undefined) return undefined
+  if (others.length === 0) return { suggestedAction: only }
+  const is = (wanted: (trait: Traits) => boolean) =>
+    suggestedActions.every((action) => {
+      const has = traits[action]
+      return has === undefined || actions.includes(action) === wanted(has)
+    })
+  if (is(({ retryable }) => retryable)) return { retryable: true }
+  if (is(({ retryable }) => !retryable)) return { retryable: false }
+  if (is(({ needsFundReview }) => !needsFundReview)) return { needsFundReview: false }
+  return { risky: true }
+}

@@ -1,0 +1,113 @@
+import type { Approvals } from '@plinth/approval'
+import type { Database } from '@plinth/database'
+import { type Clock, isBusinessError } from '@plinth/kernel'
+import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
+import type { ReviewLog } from '../entities.ts'
+import { actorOf, type Reviewer, type ReviewLogs } from '../reviews/review-logs.ts'
+import type { Executor, SettlementResult } from './executor.ts'
+
+/** Rules of the handling, read at each run (document 3, "Limits" 4). */
+export interface OverdueRules {
+  readonly enabled: boolean
+  readonly timeoutMs: number
+  readonly action: 'auto-approve' | 'auto-reject'
+  readonly executeApproved: boolean
+  readonly limit: number
+}
+
+export interface OverdueItem {
+  readonly reviewLogId: number
+  /** The log of the approval or rejection; null when somebody else was quicker, or the approval was refused. */
+  readonly handlingLogId: number | null
+  readonly action: 'auto-approve' | 'auto-reject'
+  readonly reason: string | null
+  /** Null when nothing was executed. */
+  readonly result: SettlementResult | null
+}
+
+interface OverdueParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly approvals: Approvals
+  readonly reviews: ReviewLogs
+  readonly executor: Executor
+  readonly rules: () => OverdueRules
+  readonly retryDelayMs: () => number
+}
+
+/** Reviews that asked for settlement and that nobody settled in time. */
+export class OverdueReviews {
+  readonly #parts: OverdueParts
+
+  constructor(parts: OverdueParts) {
+    this.#parts = parts
+  }
+
+  /** Handles the oldest. Each is handled once, however many instances look. */
+  async handle(signal?: AbortSignal): Promise<readonly OverdueItem[]> {
+    const { db, clock, reviews } = this.#parts
+    const rules = this.#parts.rules()
+    if (!rules.enabled) return []
+    const overdue = await db.query<{ id: unknown }>(
+      `select id from web3_settlement_review_log where status = 'open' and action = 'settle' and created_at <= ?
+       order by created_at, id limit ?`,
+      [new Date(clock.now() - rules.timeoutMs), rules.limit],
+    )
+    const items: OverdueItem[] = []
+    for (const { id } of overdue) {
+      if (signal?.aborted) break
+      items.push(await this.#handleOne(await reviews.get(Number(id)), rules))
+    }
+    return items
+  }
+
+  async #handleOne(log: ReviewLog, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
+    const { approvals, executor } = this.#parts
+    // It goes back to whoever saved the review, with what they were allowed to do then.
+    const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
+    const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
+    try {
+      await approvals.assert({
+        workflow: reviewWorkflow,
+        action: action === 'auto-approve' ? 'timeout-approve' : 'timeout-reject',
+        source: { type: reviewSource, id: String(log.id), state: log.status },
+        permissions: reviewer.permissions,
+        actor: actorOf(reviewer),
+        traceId: reviewer.traceId ?? undefined,
+      })
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      return { ...item, reason: error.reason ?? null }
+    }
+    const willExecute = action === 'auto-approve' && executeApproved
+    const handled = await this.#write(log, action, reviewer, willExecute)
+    if (handled === undefined) return item
+    const result = willExecute ? await executor.execute(handled, 'auto-approve', reviewer) : null
+    return { ...item, handlingLogId: handled.id, reason: result?.reasons[0] ?? null, result }
+  }
+
+  /** The review ends, and what was decided about it begins, with the plan and fingerprint that a person saw. */
+  #write(
+    log: ReviewLog,
+    action: 'auto-approve' | 'auto-reject',
+    reviewer: Reviewer,
+    willExecute: boolean,
+  ): Promise<ReviewLog | undefined> {
+    const { db, clock, reviews, retryDelayMs } = this.#parts
+    const status = action === 'auto-approve' ? 'approved' : 'rejected'
+    return db.transactional(async () => {
+      const claimed = await db.execute(
+        `update web3_settlement_review_log set status = ?, retryable = ?, retry_at = ?, version = version + 1
+         where id = ? and status = 'open'`,
+        [status, false, null, log.id],
+      )
+      if (claimed === 0) return undefined
+      return reviews.insert(log.planSnapshot, {
+        ...{ action, status, reviewer, reviewFingerprint: log.reviewFingerprint },
+        ...{ logIndex: log.logIndex ?? null, sourceLogId: log.id },
+        // A process that dies before it has settled leaves it to the retries.
+        retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
+      })
+    })
+  }
+}

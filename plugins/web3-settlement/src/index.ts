@@ -1,0 +1,12 @@
+export * from './contract.ts'
+export { type FactCheck, factChecks, mostLogs } from './planning/checked-facts.ts'
+export * from './planning/plan.ts'
+export {
+  type BlockingReason,
+  blockingReasons,
+  type CandidateState,
+  candidateStates,
+  type ReviewCause,
+  reviewCauses,
+} from './planning/reasons.ts'
+export { default } from './plugin.ts'

@@ -1,0 +1,124 @@
+import type { Delivery, Events } from '@plinth/events'
+import { isBusinessError, type Logger, type Recipient } from '@plinth/kernel'
+import type { Notification } from '@plinth/notification'
+import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
+
+/** Where the notices of one kind go. */
+export interface NoticeRules {
+  readonly enabled: boolean
+  readonly channels: readonly string[]
+  readonly subject: string
+  readonly recipient?: { readonly type: string; readonly value: string }
+}
+
+interface NoticeParts {
+  readonly events: Pick<Events, 'on'>
+  readonly notification: Notification
+  readonly log: Pick<Logger, 'warn'>
+  readonly failures: () => NoticeRules
+  readonly risks: () => NoticeRules
+}
+
+interface Payment {
+  readonly outTradeNo: string
+  readonly chainName: string | null
+  readonly transactionHash: string | null
+  readonly explorerUrl: string | null
+}
+
+interface Notice {
+  readonly channels?: readonly string[]
+  readonly subject: string
+  readonly content: string
+  readonly variables: Readonly<Record<string, string>>
+  readonly recipient?: NoticeRules['recipient']
+}
+
+const texts = 'messages.web3-settlement'
+
+/**
+ * Tells people what happened. Notices follow from events of the outbox, so that one goes out for everything that was committed and
+ * for nothing that was not; the id of the event keeps a second delivery from becoming a second notice. They hold order,
+ * chain, hash, explorer link and reasons, and nothing else (document 3, "Events" 4).
+ */
+export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
+  const tell = async ({ id, type }: Delivery, notice: Notice) => {
+    const { channels, subject, content, variables, recipient } = notice
+    const recipients = recipientsOf(recipient)
+    const options = {
+      idempotencyKey: `${type}:${id}`,
+      ...(channels === undefined || channels.length === 0 ? {} : { channels }),
+    }
+    try {
+      await notification.enqueue({ subject, content, variables, recipients }, options)
+    } catch (error) {
+      // The settings name a channel that is not loaded: telling it again and again would not help.
+      if (!isBusinessError(error)) throw error
+      log.warn({ reason: error.reason, event: type }, 'A notice of a settlement was not sent')
+    }
+  }
+  const inTransaction = { transaction: true }
+
+  events.on(
+    settlementSucceeded,
+    'web3-settlement.notice',
+    (delivery) =>
+      tell(delivery, {
+        subject: `${texts}.settled.subject`,
+        content: `${texts}.settled.content`,
+        variables: variablesOf(delivery.payload),
+      }),
+    inTransaction,
+  )
+  events.on(
+    settlementNotExecuted,
+    'web3-settlement.notice',
+    async (delivery) => {
+      const { enabled, ...rules } = failures()
+      const { outcome, reasons } = delivery.payload
+      const variables = { ...variablesOf(delivery.payload), outcome, reasons: reasons.join(', ') }
+      if (enabled) await tell(delivery, { ...rules, content: `${texts}.failed.content`, variables })
+    },
+    inTransaction,
+  )
+  events.on(
+    settlementAtRisk,
+    'web3-settlement.notice',
+    async (delivery) => {
+      const { enabled, ...rules } = risks()
+      const { riskLevel: level, riskReasons } = delivery.payload
+      const variables = { ...variablesOf(delivery.payload), level, reasons: riskReasons.join(', ') }
+      if (enabled) await tell(delivery, { ...rules, content: `${texts}.risk.content`, variables })
+    },
+    inTransaction,
+  )
+}
+
+const variablesOf = ({ outTradeNo, chainName, transactionHash, explorerUrl }: Payment) => ({
+  outTradeNo,
+  chain: chainName ?? '-',
+  transaction: transactionHash ?? '-',
+  link: explorerUrl ?? '',
+})
+
+/** No recipient where the settings name none, or one that is none: then only channels that need none can tell. */
+function recipientsOf(recipient: NoticeRules['recipient']): readonly Recipient[] {
+  if (recipient === undefined || recipient.type === '' || recipient.value === '') return []
+  const { type, value } = recipient
+  const userId = Number(value)
+  const isUser = Number.isSafeInteger(userId) && userId > 0
+  switch (type) {
+    case 'user':
+      return isUser ? [{ kind: 'user', userId }] : []
+    case 'websocket-user':
+      return isUser ? [{ kind: 'websocket-user', userId }] : []
+    case 'websocket-group':
+      return [{ kind: 'websocket-group', group: value }]
+    case 'email':
+      return [{ kind: 'email', address: value }]
+    case 'mobile':
+      return [{ kind: 'mobile', number: value }]
+    default:
+      return [{ kind: 'topic', topic: value }]
+  }
+}

@@ -1,0 +1,35 @@
+import type { PermissionDeclaration } from '@plinth/kernel'
+
+/** Codes of the permissions of this plugin (document 3, "Authentication" 4). */
+export const own = {
+  reviewView: 'money:web3:payment-settlement-review-log:view',
+  reviewCreate: 'money:web3:payment-settlement-review-log:create',
+  auditView: 'money:web3:payment-settlement-audit-log:view',
+  execute: 'money:web3:payment-settlement:execute',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: own.reviewView,
+    displayName: { en: 'View settlement reviews', 'zh-CN': '查看结算复核记录' },
+    description: { en: 'Also dry-run confirmations.', 'zh-CN': '包括只读确认。' },
+  },
+  {
+    code: own.reviewCreate,
+    displayName: { en: 'Save settlement reviews', 'zh-CN': '保存结算复核记录' },
+    description: { en: 'Also starts the handling of overdue ones.', 'zh-CN': '包括触发超时处理。' },
+  },
+  { code: own.auditView, displayName: { en: 'View settlement audits', 'zh-CN': '查看结算审计记录' } },
+  {
+    code: own.execute,
+    displayName: { en: 'Execute settlements', 'zh-CN': '执行结算' },
+    description: {
+      en: 'Settles reviewed payments, and closes audit logs.',
+      'zh-CN': '结算已复核的付款，并关闭审计记录。',
+    },
+  },
+]
+
+/** Those of these permissions that somebody holds, as they are written down with what was decided. */
+export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
+  Object.values(own).filter((code) => principal.can(code))

@@ -1,0 +1,226 @@
+/** A log of a receipt, with every part in its plain form. */
+export interface CheckedLog {
+  /** Lower case. */
+  readonly address: string
+  /** Lower case. */
+  readonly topics: readonly string[]
+  /** Lower case. */
+  readonly data: string
+  /** Position in the block. A transaction that is mined again can get another one. */
+  readonly logIndex: number
+  /** Position among the logs of its transaction, from 0; it does not depend on the block. */
+  readonly ordinal: number
+  readonly removed: boolean
+}
+
+export interface CheckedReceipt {
+  readonly blockNumber: number
+  readonly blockHash: string
+  readonly isSuccessful: boolean
+  /** The block of this number on the chain now is the block that the receipt names. */
+  readonly isCanonical: boolean
+  /** In the order of their index. */
+  readonly logs: readonly CheckedLog[]
+}
+
+/** The answers of one provider, checked. */
+export interface CheckedFacts {
+  readonly providerId: string
+  readonly chainId: number
+  readonly head: number
+  readonly safeNumber: number | null
+  readonly finalizedNumber: number | null
+  /** Null: the transaction is not in a block. */
+  readonly receipt: CheckedReceipt | null
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Answers as they came, before anything is believed; every member may be anything. */
+export interface RawAnswers {
+  readonly hash: string
+  readonly facts: Members
+  readonly transaction: Members | null
+  readonly receipt: Members | null
+  readonly logs: readonly Members[]
+}
+
+/** One condition of answers that hold together. */
+export interface FactCheck {
+  readonly name: string
+  readonly holds: (answers: RawAnswers) => boolean
+}
+
+/** The most logs that a receipt may have: a transaction of a stranger does not decide how long a plan takes. */
+export const mostLogs = 10_000
+
+const hashForm = /^0x[0-9a-fA-F]{64}$/
+const addressForm = /^0x[0-9a-fA-F]{40}$/
+const bytesForm = /^0x(?:[0-9a-fA-F]{2})*$/
+
+const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null
+const lower = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : undefined)
+const isLike = (pattern: RegExp, value: unknown) => typeof value === 'string' && pattern.test(value)
+const isSame = (one: unknown, other: unknown) =>
+  typeof one === 'string' && (one === other || one.toLowerCase() === lower(other))
+const isAbsent = (value: unknown) => value === undefined || value === null
+
+/**
+ * A whole number of 0 to 2^53 - 1, as JSON-RPC writes it (hexadecimal text), as libraries do (bigint, number) or as decimal
+ * text; `undefined` for anything else.
+ */
+export function quantityOf(value: unknown): number | undefined {
+  if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
+  if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') return undefined
+  const number = Number(value)
+  return Number.isSafeInteger(number) && number >= 0 ? number : undefined
+}
+
+/** Whether a transaction succeeded; `undefined` where the receipt does not say, which is no failure of the transaction. */
+function successOf(status: unknown): boolean | undefined {
+  if (status === 'success' || status === 'reverted') return status === 'success'
+  const number = quantityOf(status)
+  return number === 0 || number === 1 ? number === 1 : undefined
+}
+
+/**
+ * What must hold of the answers of a node before anything follows from them (reference, "The traps"). Each is here because a node
+ * or a proxy was seen to answer so, and a library to believe it.
+ */
+export const factChecks: readonly FactCheck[] = [
+  { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
+  { name: 'chain id', holds: ({ facts }) => quantityOf(facts['chainId']) !== undefined },
+  { name: 'head', holds: ({ facts }) => quantityOf(facts['head']) !== undefined },
+  {
+    name: 'finality',
+    holds: ({ facts: { safeNumber, finalizedNumber } }) =>
+      [safeNumber, finalizedNumber].every((number) => isAbsent(number) || quantityOf(number) !== undefined),
+  },
+  {
+    name: 'kind of the transaction',
+    holds: ({ facts, transaction }) => isAbsent(facts['transaction']) || transaction !== null,
+  },
+  { name: 'kind of the receipt', holds: ({ facts, receipt }) => isAbsent(facts['receipt']) || receipt !== null },
+  {
+    name: 'hash of the transaction',
+    holds: ({ transaction, hash }) => transaction === null || isSame(transaction['hash'], hash),
+  },
+  {
+    name: 'receipt without transaction',
+    holds: ({ transaction, receipt }) => receipt === null || transaction !== null,
+  },
+  {
+    name: 'block of the transaction',
+    holds: ({ transaction, receipt }) =>
+      transaction === null ||
+      receipt === null ||
+      isAbsent(transaction['blockHash']) ||
+      isSame(transaction['blockHash'], receipt['blockHash']),
+  },
+  {
+    name: 'hash of the receipt',
+    holds: ({ receipt, hash }) => receipt === null || isSame(receipt['transactionHash'], hash),
+  },
+  {
+    name: 'status of the receipt',
+    holds: ({ receipt }) => receipt === null || successOf(receipt['status']) !== undefined,
+  },
+  {
+    name: 'block of the receipt',
+    holds: ({ receipt }) =>
+      receipt === null || (quantityOf(receipt['blockNumber']) !== undefined && isLike(hashForm, receipt['blockHash'])),
+  },
+  {
+    name: 'canonical block',
+    holds: ({ facts, receipt }) => receipt === null || isLike(hashForm, facts['canonicalBlockHash']),
+  },
+  {
+    name: 'head before the receipt',
+    holds: ({ facts, receipt }) =>
+      receipt === null || (quantityOf(facts['head']) ?? 0) >= (quantityOf(receipt['blockNumber']) ?? 0),
+  },
+  {
+    name: 'list of logs',
+    holds: ({ receipt, logs }) =>
+      receipt === null || (Array.isArray(receipt['logs']) && logs.length === receipt['logs'].length),
+  },
+  { name: 'number of logs', holds: ({ logs }) => logs.length <= mostLogs },
+  {
+    name: 'logs of the transaction',
+    holds: ({ logs, hash }) => logs.every(({ transactionHash }) => isSame(transactionHash, hash)),
+  },
+  {
+    name: 'block of the logs',
+    holds: ({ logs, receipt }) => logs.every(({ blockHash }) => isSame(blockHash, receipt?.['blockHash'])),
+  },
+  {
+    name: 'index of the logs',
+    holds: ({ logs }) => {
+      const indexes = new Set(logs.map(({ logIndex }) => quantityOf(logIndex)))
+      return indexes.size === logs.length && !indexes.has(undefined)
+    },
+  },
+  {
+    name: 'content of the logs',
+    holds: ({ logs }) =>
+      logs.every(
+        (log) =>
+          isLike(addressForm, log['address']) &&
+          isLike(bytesForm, log['data']) &&
+          Array.isArray(log['topics']) &&
+          log['topics'].length <= 4 &&
+          log['topics'].every((topic) => isLike(hashForm, topic)),
+      ),
+  },
+  {
+    name: 'removal of the logs',
+    holds: ({ logs }) => logs.every(({ removed }) => isAbsent(removed) || typeof removed === 'boolean'),
+  },
+]
+
+/**
+ * Reads what a provider answered about a transaction. Total: whatever is given, it answers facts that hold together, or
+ * `undefined`; a node that contradicts itself has not answered.
+ *
+ * @param hash the transaction that was asked for, lower case
+ */
+export function readFacts(
+  given: unknown,
+  hash: string,
+  checks: readonly FactCheck[] = factChecks,
+): CheckedFacts | undefined {
+  if (!isObject(given)) return undefined
+  const transaction = isObject(given['transaction']) ? given['transaction'] : null
+  const receipt = isObject(given['receipt']) ? given['receipt'] : null
+  const listed = receipt !== null && Array.isArray(receipt['logs']) ? (receipt['logs'] as unknown[]) : []
+  if (listed.length > mostLogs && checks === factChecks) return undefined
+  const answers = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
+  if (!checks.every(({ holds }) => holds(answers))) return undefined
+  return {
+    providerId: String(given['providerId']),
+    chainId: quantityOf(given['chainId']) ?? 0,
+    head: quantityOf(given['head']) ?? 0,
+    safeNumber: quantityOf(given['safeNumber']) ?? null,
+    finalizedNumber: quantityOf(given['finalizedNumber']) ?? null,
+    receipt: receipt === null ? null : checkedReceipt(answers, receipt),
+  }
+}
+
+function checkedReceipt({ facts, logs }: RawAnswers, receipt: Members): CheckedReceipt {
+  return {
+    blockNumber: quantityOf(receipt['blockNumber']) ?? 0,
+    blockHash: lower(receipt['blockHash']) ?? '',
+    isSuccessful: successOf(receipt['status']) ?? false,
+    isCanonical: isSame(facts['canonicalBlockHash'], receipt['blockHash']),
+    logs: logs
+      .map((log) => ({
+        address: lower(log['address']) ?? '',
+        topics: (Array.isArray(log['topics']) ? log['topics'] : []).map((topic) => lower(topic) ?? ''),
+        data: lower(log['data']) ?? '',
+        logIndex: quantityOf(log['logIndex']) ?? 0,
+        removed: log['removed'] === true,
+      }))
+      .sort((one, other) => one.logIndex - other.logIndex)
+      .map((log, ordinal) => ({ ...log, ordinal })),
+  }
+}

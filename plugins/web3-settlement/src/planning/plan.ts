@@ -1,0 +1,346 @@
+import { type CheckedFacts, type CheckedReceipt, type FactCheck, factChecks, readFacts } from './checked-facts.ts'
+import { fingerprintVersion, reviewFingerprint } from './fingerprint.ts'
+import { type BlockingReason, blockingReasons, type CandidateState, type ReviewCause, stateOf } from './reasons.ts'
+import { chooseTransfer, type ExpectedTransfer, type TransferChoice, type TransferPick } from './transfers.ts'
+
+/** What a plan looks at of a payment order. */
+export interface PlannedOrder {
+  readonly outTradeNo: string
+  readonly provider: string
+  readonly status: string
+  readonly chainName?: string | null | undefined
+  readonly chainId?: number | null | undefined
+  readonly tokenContract?: string | null | undefined
+  readonly receiver?: string | null | undefined
+  /** Smallest units of the token, decimal text. */
+  readonly amountRaw?: string | null | undefined
+  readonly requiredConfirmations?: number | null | undefined
+  readonly transactionHash?: string | null | undefined
+}
+
+/** What a plan looks at of a configured chain. */
+export interface PlannedChain {
+  readonly name: string
+  readonly chainId: number
+  readonly enabled: boolean
+  readonly requiredConfirmations: number | null
+  /** What must hold besides the confirmations: the block is `safe` or `finalized`. */
+  readonly finality: 'depth' | 'safe' | 'finalized'
+}
+
+/** A transfer that a settlement has used already. */
+export interface ConsumedTransfer {
+  readonly outTradeNo: string
+  readonly logIndex: number | null
+  readonly logOrdinal: number | null
+}
+
+export interface PlanInput {
+  readonly outTradeNo: string
+  readonly order: PlannedOrder | null
+  readonly chain: PlannedChain | null
+  /** The answers of one provider, as they came; anything at all is read as no answer. */
+  readonly facts: unknown
+  /** Transfers of this transaction that are used already. */
+  readonly consumed: readonly ConsumedTransfer[]
+  /** The transaction that the caller means; the order's own when absent. */
+  readonly transactionHash?: string | null | undefined
+  /** The log that a person has chosen. */
+  readonly pick?: TransferPick | undefined
+  /** An earlier plan or the settlement itself saw a receipt of this transaction. */
+  readonly wasMined?: boolean | undefined
+  /** Instead of what order and chain say. */
+  readonly requiredConfirmations?: number | null | undefined
+}
+
+export interface PlannedTransfer {
+  readonly blockNumber: number
+  readonly blockHash: string
+  readonly logIndex: number
+  readonly logOrdinal: number
+  readonly from: string
+  readonly to: string
+  readonly token: string
+  /** Decimal text. */
+  readonly value: string
+}
+
+/** What would happen if the order were settled now. It changes nothing. */
+export interface SettlementPlan {
+  readonly outTradeNo: string
+  readonly state: CandidateState
+  /** All that apply, in the order of the document. */
+  readonly reasons: readonly BlockingReason[]
+  readonly causes: readonly ReviewCause[]
+  readonly chainName: string | null
+  readonly chainId: number | null
+  readonly transactionHash: string | null
+  readonly transfer: PlannedTransfer | null
+  /** A mined transaction has 1; null without a block. */
+  readonly confirmations: number | null
+  readonly requiredConfirmations: number | null
+  /** `chainName:transactionHash:logIndex`. */
+  readonly eventKey: string | null
+  readonly fingerprint: string
+  readonly fingerprintVersion: number
+  /** Who answered. Never an address. */
+  readonly providerId: string | null
+  readonly head: number | null
+}
+
+/** Everything that the checks look at, in one plain form. */
+interface Matter {
+  readonly input: PlanInput
+  readonly order: PlannedOrder | null
+  readonly chain: PlannedChain | null
+  readonly hash: string | null
+  readonly expected: ExpectedTransfer
+  readonly required: number | null
+  /** What the collector answered instead of facts. */
+  readonly error: string | null
+  readonly facts: CheckedFacts | undefined
+  readonly receipt: CheckedReceipt | null
+  readonly choice: TransferChoice
+  readonly confirmations: number | null
+}
+
+/** One pre-check (document 3, "Limits" 2): true when the reason applies. */
+export interface PreCheck {
+  readonly reason: BlockingReason
+  readonly applies: (matter: Matter) => boolean
+}
+
+export const settlementProvider = 'web3'
+const hashForm = /^0x[0-9a-f]{64}$/
+const addressForm = /^0x(?!0{40}$)[0-9a-f]{40}$/
+const largestAmount = 2n ** 256n - 1n
+
+/** There is something to ask a chain for: then no answer is a failure. */
+const isAsked = ({ order, chain, hash }: Matter) => order !== null && chain?.enabled === true && hash !== null
+const isLong = (count: number | null): count is number => count !== null && count >= 1
+const finalNumber = ({ chain, facts }: Matter) =>
+  (chain?.finality === 'safe' ? facts?.safeNumber : facts?.finalizedNumber) ?? -1
+/** A failed transaction has no transfers; that it failed says it all. */
+const isMatched = ({ receipt }: Matter) => receipt?.isSuccessful === true
+
+/** Every pre-check, one by one: a plan without any of them would accept a payment that was not made, or make one twice. */
+export const preChecks: readonly PreCheck[] = [
+  { reason: 'order-not-found', applies: ({ order }) => order === null },
+  { reason: 'provider-not-web3', applies: ({ order }) => order !== null && order.provider !== settlementProvider },
+  { reason: 'local-order-already-paid', applies: ({ order }) => order?.status === 'success' },
+  {
+    reason: 'local-order-not-settleable',
+    applies: ({ order }) => order !== null && order.status !== 'pending' && order.status !== 'success',
+  },
+  { reason: 'chain-not-configured', applies: ({ order, chain }) => order !== null && chain?.enabled !== true },
+  {
+    reason: 'chain-not-configured',
+    applies: ({ order, chain }) => order !== null && chain !== null && chain.name !== order.chainName,
+  },
+  { reason: 'chain-not-configured', applies: ({ order, required }) => order !== null && !isLong(required) },
+  {
+    reason: 'chain-id-mismatch',
+    applies: ({ order, chain }) =>
+      chain !== null && typeof order?.chainId === 'number' && order.chainId !== chain.chainId,
+  },
+  { reason: 'chain-id-mismatch', applies: ({ error }) => error === 'chain-id-mismatch' },
+  {
+    reason: 'chain-id-mismatch',
+    applies: ({ chain, facts }) => chain !== null && facts !== undefined && facts.chainId !== chain.chainId,
+  },
+  { reason: 'transaction-hash-missing', applies: ({ order, hash }) => order !== null && hash === null },
+  {
+    reason: 'chain-transaction-not-mined',
+    applies: ({ facts }) => facts !== undefined && facts.receipt === null,
+  },
+  { reason: 'chain-transaction-failed', applies: ({ receipt }) => receipt !== null && !receipt.isSuccessful },
+  {
+    reason: 'chain-confirmations-insufficient',
+    applies: ({ confirmations, required }) => confirmations !== null && required !== null && confirmations < required,
+  },
+  {
+    reason: 'chain-confirmations-insufficient',
+    applies: (matter) =>
+      matter.receipt !== null &&
+      matter.chain !== null &&
+      matter.chain.finality !== 'depth' &&
+      finalNumber(matter) < matter.receipt.blockNumber,
+  },
+  { reason: 'transfer-missing', applies: (matter) => isMatched(matter) && matter.choice.transfer === null },
+  ...(['receiver-address-mismatch', 'token-contract-mismatch', 'amount-mismatch'] as const).map((reason) => ({
+    reason,
+    applies: (matter: Matter) => isMatched(matter) && matter.choice.mismatches.includes(reason),
+  })),
+  {
+    reason: 'transaction-already-exists',
+    applies: ({ order, input, choice: { transfer } }) =>
+      order?.status === 'pending' &&
+      transfer !== null &&
+      input.consumed.some(({ logIndex }) => logIndex === transfer.logIndex),
+  },
+  {
+    // The index of a log changes with its block, its place in the transaction does not.
+    reason: 'transaction-already-exists',
+    applies: ({ order, input, choice: { transfer } }) =>
+      order?.status === 'pending' &&
+      transfer !== null &&
+      input.consumed.some(({ logOrdinal }) => logOrdinal === transfer.ordinal),
+  },
+  {
+    reason: 'transaction-already-exists',
+    applies: ({ order, input }) =>
+      order?.status === 'pending' && input.consumed.some(({ outTradeNo }) => outTradeNo === order.outTradeNo),
+  },
+  { reason: 'transfer-removed', applies: ({ receipt }) => receipt !== null && !receipt.isCanonical },
+  { reason: 'transfer-removed', applies: ({ receipt }) => receipt?.logs.some(({ removed }) => removed) === true },
+  {
+    reason: 'transfer-removed',
+    applies: ({ input, facts }) => input.wasMined === true && facts !== undefined && facts.receipt === null,
+  },
+  {
+    reason: 'rpc-query-failed',
+    applies: (matter) => isAsked(matter) && matter.facts === undefined && matter.error !== 'chain-id-mismatch',
+  },
+]
+
+/** What a plan checks; tests leave one out to see that it is missed. */
+export interface PlanChecks {
+  readonly pre: readonly PreCheck[]
+  readonly facts: readonly FactCheck[]
+}
+
+const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
+
+/**
+ * What would happen if this order were settled now. Pure and total: it reads no clock and asks nobody, the same input gives the
+ * same plan, and no input makes it throw. It is `ready` only when every pre-check has passed on answers that hold together.
+ */
+export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
+  const matter = matterOf(input, checks.facts)
+  const { order, chain, hash, expected, required, facts, receipt, choice, confirmations } = matter
+  const found = new Set(checks.pre.filter(({ applies }) => applies(matter)).map(({ reason }) => reason))
+  const reasons = blockingReasons.filter((reason) => found.has(reason))
+  const causes: ReviewCause[] = []
+  if (receipt !== null && Object.values(expected).includes(null)) causes.push('match-context-missing')
+  if (choice.matching > 1) causes.push('several-matching-transfers')
+  const transfer =
+    choice.transfer === null || receipt === null
+      ? null
+      : { ...choice.transfer, blockNumber: receipt.blockNumber, blockHash: receipt.blockHash }
+  const chainName = order?.chainName ?? null
+  const chainId = wholeOf(chain?.chainId)
+  const isHashMalformed = hash === null && hasText(hashTextOf(input))
+  const fingerprint = reviewFingerprint({
+    ...{ outTradeNo: input.outTradeNo, chainName, chainId, transactionHash: hash },
+    ...{ token: expected.token, receiver: expected.receiver, amount: expected.value },
+    ...{ requiredConfirmations: required, transfer, reasons },
+  })
+  return {
+    outTradeNo: input.outTradeNo,
+    state: stateOf({ reasons, causes, isHashMalformed }),
+    reasons,
+    causes,
+    ...{ chainName, chainId, transactionHash: hash },
+    transfer:
+      transfer === null
+        ? null
+        : {
+            blockNumber: transfer.blockNumber,
+            blockHash: transfer.blockHash,
+            logIndex: transfer.logIndex,
+            logOrdinal: transfer.ordinal,
+            from: transfer.from,
+            to: transfer.to,
+            token: transfer.token,
+            value: String(transfer.value),
+          },
+    confirmations,
+    requiredConfirmations: required,
+    eventKey: transfer === null || chainName === null ? null : `${chainName}:${hash}:${transfer.logIndex}`,
+    fingerprint,
+    fingerprintVersion,
+    providerId: facts?.providerId ?? null,
+    head: facts?.head ?? null,
+  }
+}
+
+/** The fingerprint that a plan would have if the order said then what it says now. */
+export function fingerprintOf(plan: SettlementPlan, order: PlannedOrder): string {
+  const { transfer } = plan
+  const ofChain = plan.requiredConfirmations
+  return reviewFingerprint({
+    outTradeNo: order.outTradeNo,
+    chainName: order.chainName ?? null,
+    chainId: plan.chainId,
+    transactionHash: plan.transactionHash,
+    token: addressOf(order.tokenContract),
+    receiver: addressOf(order.receiver),
+    amount: amountOf(order.amountRaw),
+    requiredConfirmations: ofChain === null ? null : Math.max(ofChain, wholeOf(order.requiredConfirmations) ?? 0),
+    transfer:
+      transfer === null
+        ? null
+        : { ...transfer, value: BigInt(transfer.value), ordinal: transfer.logOrdinal, removed: false },
+    reasons: plan.reasons,
+  })
+}
+
+const noChoice: TransferChoice = { transfer: null, mismatches: [], matching: 0 }
+
+function matterOf(input: PlanInput, checks: readonly FactCheck[]): Matter {
+  const { order, chain, facts: given } = input
+  const error = errorOf(given)
+  const text = hashTextOf(input)?.toLowerCase()
+  const hash = text !== undefined && hashForm.test(text) ? text : null
+  const isAskable = order !== null && chain?.enabled === true && hash !== null
+  const facts = isAskable && error === null ? readFacts(given, hash, checks) : undefined
+  const receipt = facts?.receipt ?? null
+  const expected = {
+    token: addressOf(order?.tokenContract),
+    receiver: addressOf(order?.receiver),
+    value: amountOf(order?.amountRaw),
+  }
+  return {
+    input,
+    order,
+    chain,
+    hash,
+    expected,
+    required: requiredOf(input),
+    ...{ error, facts },
+    receipt,
+    choice: receipt === null ? noChoice : chooseTransfer(receipt.logs, expected, input.pick),
+    confirmations: facts === undefined || receipt === null ? null : facts.head - receipt.blockNumber + 1,
+  }
+}
+
+const hasText = (text: string | undefined) => text !== undefined && text.trim() !== ''
+const hashTextOf = ({ transactionHash, order }: PlanInput): string | undefined =>
+  (transactionHash ?? order?.transactionHash) || undefined
+
+const errorOf = (facts: unknown): string | null =>
+  typeof facts === 'object' && facts !== null && 'error' in facts ? String(facts.error) : null
+
+const wholeOf = (number: number | null | undefined): number | null =>
+  typeof number === 'number' && Number.isSafeInteger(number) ? number : null
+
+/** The stricter of order and chain: who raises the number of a chain means the orders that wait, too. */
+function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number | null {
+  const given = wholeOf(requiredConfirmations)
+  const ofChain = wholeOf(chain?.requiredConfirmations)
+  if (given !== null || !isLong(ofChain)) return given
+  return Math.max(wholeOf(order?.requiredConfirmations) ?? 0, ofChain)
+}
+
+/** Lower case; null for anything but an address, and for the zero address, which nobody can receive at. */
+function addressOf(text: string | null | undefined): string | null {
+  const address = text?.toLowerCase()
+  return address !== undefined && addressForm.test(address) ? address : null
+}
+
+/** 1 to 2^256 - 1; null for anything else: anybody can transfer nothing. */
+function amountOf(text: string | null | undefined): bigint | null {
+  if (typeof text !== 'string' || !/^\d{1,80}$/.test(text)) return null
+  const amount = BigInt(text)
+  return amount >= 1n && amount <= largestAmount ? amount : null
+}

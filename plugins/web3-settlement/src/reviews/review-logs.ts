@@ -1,0 +1,187 @@
+import type { Approvals } from '@plinth/approval'
+import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { type Clock, columnText } from '@plinth/kernel'
+import type { PaymentOrder, Payments } from '@plinth/money/payments'
+import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
+import type { Candidates } from '../candidates.ts'
+import { type ReviewAction, ReviewLog, type ReviewStatus } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import { fingerprintVersion } from '../planning/fingerprint.ts'
+import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
+import type { CandidateState } from '../planning/reasons.ts'
+
+/** Who acts, with the permissions that count for it. */
+export interface Reviewer {
+  /** Null: nobody; it happens by itself. */
+  readonly userId: number | null
+  readonly permissions: readonly string[]
+  readonly traceId: string | null
+}
+
+/** What somebody wants to be written down. */
+export interface ReviewRequest {
+  readonly outTradeNo: string
+  readonly transactionHash?: string | undefined
+  readonly logIndex?: number | undefined
+  readonly action: 'settle' | 'record'
+  readonly remark?: string | undefined
+  /** What the reviewer saw; compared with what the product sees. */
+  readonly reviewFingerprint?: string | undefined
+}
+
+/** Members of a new review log that do not follow from its plan. */
+interface ReviewEntry {
+  readonly action: ReviewAction
+  readonly status: ReviewStatus
+  readonly state?: CandidateState
+  readonly reviewFingerprint?: string
+  readonly logIndex?: number | null
+  readonly remark?: string | null
+  readonly sourceLogId?: number | null
+  readonly retryAt?: Date | null
+  readonly reviewer: Reviewer
+}
+
+interface ReviewParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly approvals: Approvals
+  readonly candidates: Candidates
+  readonly payments: Pick<Payments, 'findMany'>
+}
+
+type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status'>>
+
+/** Logs that a list of those that can be tried again looks at: more wait in vain for somebody to work on them. */
+const mostRetryable = 500
+const ordersAtOnce = 200
+
+export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
+
+/** Reviews as they were saved (document 3, "Settlement review log"). */
+export class ReviewLogs {
+  readonly #parts: ReviewParts
+
+  constructor(parts: ReviewParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Saves what the chain and the order say now.
+   *
+   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and what the approval refuses
+   */
+  async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewLog> {
+    const { approvals, candidates } = this.#parts
+    const { outTradeNo, transactionHash, logIndex, action } = request
+    await approvals.assert({
+      workflow: reviewWorkflow,
+      action: 'record',
+      source: { type: reviewSource, id: outTradeNo, state: 'new' },
+      permissions: reviewer.permissions,
+      actor: actorOf(reviewer),
+      traceId: reviewer.traceId ?? undefined,
+    })
+    const wasMined = await this.#wasMined(outTradeNo, transactionHash)
+    const { plan } = await candidates.of({ outTradeNo, transactionHash, pick: { logIndex }, wasMined })
+    if (request.reviewFingerprint !== undefined && request.reviewFingerprint !== plan.fingerprint) {
+      throw refusal('fingerprint-differs', { data: { reviewFingerprint: plan.fingerprint } })
+    }
+    return this.insert(plan, {
+      ...{ action, reviewer },
+      status: action === 'settle' ? 'open' : 'noted',
+      logIndex: logIndex ?? null,
+      remark: request.remark ?? null,
+    })
+  }
+
+  /** Writes a log, in the transaction around it. */
+  async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewLog> {
+    const { db, clock } = this.#parts
+    const { action, status, reviewer } = entry
+    const candidate = plan.state === 'ready'
+    const log: ReviewLog = {
+      id: db.newId(),
+      outTradeNo: plan.outTradeNo,
+      chainName: plan.chainName,
+      transactionHash: plan.transactionHash,
+      logIndex: entry.logIndex ?? null,
+      action,
+      status,
+      state: entry.state ?? plan.state,
+      candidate,
+      retryable: candidate && isSettling(action) && (status === 'open' || status === 'approved'),
+      reasons: [...plan.reasons],
+      planSnapshot: plan,
+      reviewFingerprint: entry.reviewFingerprint ?? plan.fingerprint,
+      fingerprintVersion,
+      remark: entry.remark == null ? null : columnText(entry.remark, 500),
+      sourceLogId: entry.sourceLogId ?? null,
+      actorUserId: reviewer.userId,
+      permissionSnapshot: [...reviewer.permissions],
+      retryAt: entry.retryAt ?? null,
+      version: 1,
+      traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
+      createdAt: new Date(clock.now()),
+    } as ReviewLog
+    await db.fork().insert(ReviewLog, log)
+    return log
+  }
+
+  /** Throws "404" `web3-settlement.review-log-unknown`. */
+  async get(id: number): Promise<ReviewLog> {
+    const log = await this.#parts.db.fork().findOne(ReviewLog, { id })
+    if (log === null) throw refusal('review-log-unknown')
+    return log
+  }
+
+  list(where: ReviewFilter, window: PageWindow): Promise<FoundPage<ReviewLog>> {
+    return findPage(this.#parts.db.fork(), ReviewLog, where, window)
+  }
+
+  /**
+   * Those that can be tried again: candidates that ask for settlement and whose fingerprint still is that of the order
+   * (document 3, "Web3 settlement endpoints"). It is computed from what was reviewed and the order as it is now, without asking a
+   * chain, over the newest 500 of them, so that total and pages agree (decision D65).
+   */
+  async retryable(filter: ReviewFilter, window: PageWindow): Promise<FoundPage<ReviewLog>> {
+    const { db, payments } = this.#parts
+    const where = { ...filter, retryable: true }
+    const orderBy = [{ property: 'id', direction: 'desc' as const }]
+    const { items, next } = await findPage(db.fork(), ReviewLog, where, {
+      ...{ orderBy, size: mostRetryable, offset: 0, count: 'none' as const },
+    })
+    const orders = new Map<string, PaymentOrder>()
+    const numbers = [...new Set(items.map((log) => log.outTradeNo))]
+    for (let from = 0; from < numbers.length; from += ordersAtOnce) {
+      for (const [number, order] of await payments.findMany(numbers.slice(from, from + ordersAtOnce))) {
+        orders.set(number, order)
+      }
+    }
+    const kept = items.filter((log) => matchesOrder(log, orders.get(log.outTradeNo)))
+    const after = window.after?.[0]
+    const start = after === undefined ? window.offset : kept.findIndex(({ id }) => id < Number(after))
+    const shown = start < 0 ? [] : kept.slice(start, start + window.size)
+    const last = shown.at(-1)
+    const goesOn = last !== undefined && last !== kept.at(-1)
+    const total = window.count === 'none' ? null : kept.length
+    return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
+  }
+
+  /** Whether a review of the same transaction saw it in a block: then it is gone when no block has it. */
+  async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
+    const orderBy = { id: 'desc' as const }
+    const [last] = await this.#parts.db.fork().find(ReviewLog, { outTradeNo }, { orderBy, limit: 1 })
+    const isSame = transactionHash === undefined || last?.transactionHash === transactionHash.toLowerCase()
+    return last !== undefined && isSame && wasMined(last)
+  }
+}
+
+/** The review saw the transaction in a block, or had seen it before. */
+export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewLog, 'planSnapshot'>): boolean =>
+  confirmations !== null || reasons.includes('transfer-removed')
+
+export const actorOf = ({ userId }: Reviewer) => (userId === null ? { name: 'web3-settlement' } : { userId })
+
+const matchesOrder = (log: ReviewLog, order: PaymentOrder | undefined) =>
+  order?.status === 'pending' && fingerprintOf(log.planSnapshot, order) === log.reviewFingerprint

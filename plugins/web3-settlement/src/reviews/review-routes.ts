@@ -1,0 +1,228 @@
+import {
+  answerList,
+  type HttpRequest,
+  id,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  rateLimited,
+  routesWith,
+  Type,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { type AuditSummary, audit, auditCaller, type Kernel } from '@plinth/kernel'
+import type { Candidates } from '../candidates.ts'
+import { reviewStatuses } from '../entities.ts'
+import type { OverdueReviews } from '../execution/overdue-reviews.ts'
+import type { Settlements } from '../execution/settlements.ts'
+import { own, snapshotOf } from '../permissions.ts'
+import type { Reviewer, ReviewLogs } from './review-logs.ts'
+import {
+  batchView,
+  overdueView,
+  planView,
+  reviewView,
+  settlementView,
+  viewOfPlan,
+  viewOfReview,
+  viewOfSettlement,
+} from './review-views.ts'
+
+interface ReviewRouteParts {
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly candidates: Candidates
+  readonly reviews: ReviewLogs
+  readonly settlements: Settlements
+  readonly overdue: OverdueReviews
+}
+
+const root = '/api/v1/admin/web3'
+const logs = `${root}/payment-settlement-review-logs`
+
+/** One of them asks a chain and holds a transaction for each. */
+const mostInBatch = 50
+const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
+
+const outTradeNo = line(64, { minLength: 1 })
+const transactionHash = Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }))
+const logIndex = Type.Optional(
+  Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: 'The log that a person has chosen among several.' }),
+)
+const payment = { outTradeNo, transactionHash, logIndex }
+const ids = Type.Array(id, { minItems: 1, maxItems: mostInBatch })
+const fingerprint = Type.Optional(
+  Type.String({ pattern: '^[0-9a-f]{64}$', description: 'What the reviewer saw; another one is refused.' }),
+)
+
+const { route } = routesWith<ReviewRouteParts>()
+
+/** Dry runs, reviews and what is executed from them. */
+export const reviewRoutes = [
+  route({
+    method: 'POST',
+    path: `${root}/payment-confirmations`,
+    summary: 'What would happen if an order were settled now; changes nothing',
+    access: { permission: own.reviewView },
+    request: { body: Type.Object(payment) },
+    response: planView,
+    async handler({ body }, { candidates }) {
+      return viewOfPlan((await candidates.of(questionOf(body))).plan)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/payment-confirmations/batch`,
+    summary: 'What would happen if these orders were settled now; changes nothing',
+    access: { permission: own.reviewView },
+    annotations: [batchLimit],
+    request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
+    response: Type.Object({ items: Type.Array(planView) }),
+    async handler({ body }, { candidates }) {
+      const found = await candidates.ofMany(body.items.map(questionOf))
+      return { items: found.map(({ plan }) => viewOfPlan(plan)) }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: logs,
+    summary: 'Review logs, the newest first',
+    access: { permission: own.reviewView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        outTradeNo: Type.Optional(outTradeNo),
+        status: Type.Optional(Type.Enum(reviewStatuses)),
+        retryable: Type.Boolean({
+          default: false,
+          description: 'Only candidates for settlement whose fingerprint still is that of the order.',
+        }),
+      }),
+    },
+    response: listPage(reviewView),
+    handler({ query }, { reviews }) {
+      const { outTradeNo, status, retryable } = query
+      const where = { ...(outTradeNo === undefined ? {} : { outTradeNo }), ...(status === undefined ? {} : { status }) }
+      return answerList(query, newestFirst, async (window) => {
+        const found = retryable ? await reviews.retryable(where, window) : await reviews.list(where, window)
+        return { ...found, items: found.items.map(viewOfReview) }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${logs}/:id`,
+    summary: 'One review log',
+    access: { permission: own.reviewView },
+    request: { params: idParams },
+    response: reviewView,
+    handler: async ({ params }, { reviews }) => viewOfReview(await reviews.get(params.id)),
+  }),
+  route({
+    method: 'POST',
+    path: logs,
+    summary: 'Save what the chain and an order say now, for settlement or for the record',
+    access: { permission: own.reviewCreate },
+    annotations: [idempotent],
+    request: {
+      body: Type.Object({
+        ...payment,
+        action: Type.Enum(['settle', 'record']),
+        remark: Type.Optional(line(500)),
+        reviewFingerprint: fingerprint,
+      }),
+    },
+    response: reviewView,
+    async handler(request, parts) {
+      const log = await parts.reviews.save(request.body, reviewerOf(request))
+      await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
+      return viewOfReview(log)
+    },
+  }),
+  settleRoute('settle', 'Settle from a review, if everything still is as it was reviewed'),
+  settleRoute('retry', 'Settle from a review once more; the same as settling'),
+  route({
+    method: 'POST',
+    path: `${logs}/retry-batch`,
+    summary: 'Settle from several reviews, one after another in the order of their ids',
+    description: 'One that is not settled stops no other.',
+    access: { permission: own.execute },
+    annotations: [batchLimit],
+    request: { body: Type.Object({ ids }) },
+    response: batchView,
+    async handler(request, parts) {
+      const { requested, executed, skipped, items } = await parts.settlements.retryBatch(
+        request.body.ids,
+        reviewerOf(request),
+      )
+      await recorded(request, parts, 'retry-batch', undefined, { requested, executed, skipped })
+      const shown = items.map(({ result, ...item }) => ({
+        ...item,
+        result: result === null ? null : viewOfSettlement(result),
+      }))
+      return { requested, executed, skipped, items: shown }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${logs}/auto-handle-expired`,
+    summary: 'Handle the reviews that are overdue, as the task does',
+    access: { permission: own.reviewCreate },
+    annotations: [batchLimit],
+    response: overdueView,
+    async handler(request, parts) {
+      const items = await parts.overdue.handle()
+      const executed = items.filter(({ result }) => result?.outcome === 'settled').length
+      await recorded(request, parts, 'auto-handle-expired', undefined, { handled: items.length, executed })
+      const shown = items.map(({ result, ...item }) => ({
+        ...item,
+        result: result === null ? null : viewOfSettlement(result),
+      }))
+      return { handled: items.length, executed, items: shown }
+    },
+  }),
+]
+
+function settleRoute(trigger: 'settle' | 'retry', summary: string) {
+  return route({
+    method: 'POST',
+    path: `${logs}/:id/${trigger}`,
+    summary,
+    access: { permission: own.execute },
+    request: { params: idParams },
+    response: settlementView,
+    async handler(request, parts) {
+      const { id } = request.params
+      const result = await parts.settlements.settle(id, trigger, reviewerOf(request))
+      const { outcome, reasons } = result
+      await recorded(request, parts, trigger, id, { outcome, reasons })
+      return viewOfSettlement(result)
+    },
+  })
+}
+
+const questionOf = (body: { outTradeNo: string; transactionHash?: string; logIndex?: number }) => ({
+  outTradeNo: body.outTradeNo,
+  transactionHash: body.transactionHash,
+  pick: { logIndex: body.logIndex },
+})
+
+type Request = Pick<HttpRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>
+
+function reviewerOf(request: Request): Reviewer {
+  const principal = requirePrincipal(request)
+  return { userId: principal.userId, permissions: snapshotOf(principal), traceId: request.traceId }
+}
+
+function recorded(
+  request: Request,
+  { kernel }: Pick<ReviewRouteParts, 'kernel'>,
+  verb: string,
+  subject: number | undefined,
+  summary: AuditSummary,
+): Promise<void> {
+  const action = `web3-settlement-review.${verb}`
+  return audit(kernel, { ...auditCaller(request), action, ...(subject === undefined ? {} : { subject }), summary })
+}

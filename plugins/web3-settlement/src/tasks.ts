@@ -1,0 +1,76 @@
+import { olderThan, purgeTask } from '@plinth/coordination'
+import type { ScheduledTask } from '@plinth/kernel'
+import { auditTally } from './audit/audit-counts.ts'
+import type { keys } from './config.ts'
+import type { requires } from './requires.ts'
+import { settlementWork } from './work.ts'
+
+type Uses = {
+  requires: typeof requires
+  config: typeof keys
+  provides: readonly [typeof settlementWork]
+}
+
+const review = 'platform.money.web3.settlement.review.auto'
+const audit = 'platform.money.web3.settlement.audit'
+const retry = 'platform.money.web3.settlement.retry'
+
+const handleOverdue: ScheduledTask<Uses> = {
+  name: 'money.web3.payment-settlement-review.auto-handle',
+  nameFrom: `${review}.task-name`,
+  displayName: { en: 'Handle overdue settlement reviews', 'zh-CN': '处理超时的结算复核' },
+  fixedDelay: `${review}.fixed-delay`,
+  autoStartup: `${review}.auto-startup`,
+  async run({ own, signal }) {
+    await own(settlementWork).overdue.handle(signal)
+  },
+}
+
+const retrySettlements: ScheduledTask<Uses> = {
+  name: 'money.web3.payment-settlement.retry',
+  nameFrom: `${retry}.task-name`,
+  displayName: { en: 'Retry settlements', 'zh-CN': '重试结算' },
+  fixedDelay: `${retry}.fixed-delay`,
+  autoStartup: `${retry}.auto-startup`,
+  async run({ own, signal }) {
+    await own(settlementWork).autoRetry.run(signal)
+  },
+}
+
+const auditSettled: ScheduledTask<Uses> = {
+  name: 'money.web3.payment-settlement.audit',
+  nameFrom: `${audit}.task-name`,
+  displayName: { en: 'Audit settled payments', 'zh-CN': '审计已结算付款' },
+  fixedDelay: `${audit}.fixed-delay`,
+  autoStartup: `${audit}.auto-startup`,
+  async run({ own, config, clock, signal }) {
+    if (!config.get(`${audit}.enabled`)) return
+    const chainName = config.get(`${audit}.chain-name`).trim()
+    const scope = {
+      provider: config.get(`${audit}.provider`),
+      chainName: chainName === '' ? undefined : chainName,
+      paidBefore: new Date(clock.now() - config.get(`${audit}.older-than-minutes`) * 60_000),
+      limit: config.get(`${audit}.limit`),
+      requiredConfirmations: config.get(`${audit}.required-confirmations`),
+    }
+    const onlyRisky = config.get(`${audit}.only-risky`)
+    const notify = config.get(`${audit}.risk-notification.enabled`)
+    await own(settlementWork).audit.run(scope, { onlyRisky, notify }, signal)
+  },
+}
+
+/** Removes logs past their retention. */
+const purge = purgeTask<Uses>('platform.money.web3.settlement', {
+  displayName: { en: 'Remove old settlement logs', 'zh-CN': '清除过期的结算日志' },
+  old({ config, clock }) {
+    const before = new Date(clock.now() - config.get('platform.money.web3.settlement.retention'))
+    return [
+      olderThan('web3_settlement_review_log', 'created_at', before),
+      olderThan('web3_payment_callback_log', 'created_at', before),
+      olderThan('web3_settlement_retry', 'updated_at', before),
+      { ...olderThan('web3_settlement_audit_log', 'created_at', before), tally: auditTally },
+    ]
+  },
+})
+
+export const tasks = [handleOverdue, retrySettlements, auditSettled, purge]

@@ -1,0 +1,390 @@
+/** Settled payments are looked at again, and what is advised about those that are at risk. */
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import t, { type Test } from 'tap'
+import { assessRisk, riskReasons } from '../src/audit/risk.ts'
+import { blockingReasons } from '../src/planning/reasons.ts'
+import { paidBy } from './fixtures/doubles.ts'
+import {
+  admin,
+  auditPath,
+  type RunningSettlement,
+  type SettlementSettings,
+  startSettlement,
+} from './fixtures/product.ts'
+import { hashOf, stranger, transferLog } from './fixtures/ready-case.ts'
+
+const audit = 'platform.money.web3.settlement.audit'
+const auditTask = 'money.web3.payment-settlement.audit'
+const auditsPath = `${admin}/payment-confirmations/settled-audits`
+
+/** A settled order whose chain says something else now. */
+async function settledOrder(
+  { paidOrder, save, settle, world, db }: RunningSettlement,
+  change?: object,
+  order: object = {},
+  agoMs = 86_400_000,
+) {
+  const made = await paidOrder(order)
+  await settle((await save(made.outTradeNo)).data.id)
+  await db.execute('update money_payment_order set paid_at = paid_at - ? where out_trade_no = ?', [
+    agoMs,
+    made.outTradeNo,
+  ])
+  const hash = String(made.transactionHash)
+  if (change !== undefined) world.answers.set(hash, 'error' in change ? change : paidBy(hash, change))
+  return made
+}
+
+const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
+const cases = {
+  sound: undefined,
+  gone,
+  replaced: { canonicalBlockHash: hashOf('77') },
+  failed: { receipt: { status: 'reverted', logs: [] } },
+  shallow: { head: 10 },
+  unreachable: { error: 'timeout' },
+} as const
+
+/** What must stay as it is. */
+const fundsOf = async ({ rows }: RunningSettlement) =>
+  JSON.stringify([
+    await rows('select out_trade_no, status, version from money_payment_order order by id'),
+    await rows('select out_trade_no, transaction_hash, event_key from money_payment_transaction order by id'),
+    await rows('select id, handling_status from web3_settlement_audit_log order by id'),
+    await rows('select id, status, state from web3_settlement_review_log order by id'),
+  ])
+
+onEachDatabase(
+  t,
+  'S-023 S-056 S-057 an audit finds every risk, and changes no order and no transaction',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    for (const change of Object.values(cases)) await settledOrder(product, change)
+    const wrong = await settledOrder(product)
+    const hash = String(wrong.transactionHash)
+    product.world.answers.set(hash, paidBy(hash, {}, [transferLog(5, { to: stranger })]))
+    const before = await fundsOf(product)
+    const { data } = await product.call('POST', auditsPath, {})
+    t.match(data, { audited: 7, risky: 6, nextAfterId: null })
+    t.same(
+      data.items.map((item: Record<string, unknown>) => [
+        item['riskReasons'],
+        item['riskLevel'],
+        item['suggestedAction'],
+        item['chainReorgSuspected'],
+      ]),
+      [
+        [[], 'none', 'mark-resolved', false],
+        [['chain-transaction-not-mined', 'transfer-removed'], 'high', 'manual-compensation', true],
+        [['transfer-removed'], 'high', 'manual-compensation', true],
+        [['chain-transaction-failed'], 'high', 'manual-compensation', false],
+        [['chain-confirmations-insufficient'], 'medium', 'wait-confirmations', false],
+        [['rpc-query-failed'], 'low', 'recheck-later', false],
+        [['receiver-address-mismatch'], 'high', 'manual-review', false],
+      ],
+    )
+    t.equal((await product.call('POST', auditsPath, { onlyRisky: true })).data.items.length, 6)
+    t.match((await product.call('POST', auditsPath, { outTradeNos: ['order-2', 'nobody'] })).data, {
+      audited: 1,
+      risky: 1,
+    })
+    t.match((await product.call('POST', auditsPath, { chainName: 'other' })).data, { audited: 0 })
+    const page = (await product.call('POST', auditsPath, { limit: 3 })).data
+    t.equal(page.audited, 3)
+    t.equal((await product.call('POST', auditsPath, { limit: 4, afterId: page.nextAfterId })).data.audited, 4)
+    t.match(
+      (await product.call('POST', auditsPath, { outTradeNos: ['order-1'], requiredConfirmations: 4 })).data.items,
+      [{ riskReasons: ['chain-confirmations-insufficient'] }],
+    )
+    t.equal(await fundsOf(product), before, 'an audit writes nothing')
+    t.equal(await product.statusOf('order-2'), 'success', 'what was paid stays paid')
+  },
+)
+
+onEachDatabase(
+  t,
+  'S-005 S-058 S-059 S-072 the scheduled audit writes down what is at risk, once, and tells it',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { clock, runTask, rows, call, log, told } = product
+    for (const change of Object.values(cases)) await settledOrder(product, change)
+    await told()
+    log.sent.length = 0
+    await runTask(auditTask)
+    const written = await rows(
+      'select out_trade_no, handling_status, risk_level from web3_settlement_audit_log order by id',
+    )
+    t.same(
+      written.map(({ out_trade_no }) => out_trade_no),
+      ['order-2', 'order-3', 'order-4', 'order-5', 'order-6'],
+    )
+    t.ok(written.every(({ handling_status }) => handling_status === 'open'))
+    await told()
+    t.equal(log.sent.length, 5)
+    t.ok(log.sent.every(({ subject }) => subject === 'Web3 payment settlement audit risk'))
+    t.ok(log.sent.some(({ content }) => content?.includes('order-2') && content.includes('transfer-removed')))
+
+    clock.shiftWallClock(30 * 60_000)
+    await runTask(auditTask)
+    t.equal(await product.count('web3_settlement_audit_log'), 5, 'the same is not written twice')
+    const { data: summary } = await call('GET', `${auditPath}/summary`)
+    t.match(summary, {
+      ...{ total: 5, open: 5, resolved: 0, ignored: 0, risky: 5, openReorgSuspected: 2 },
+      openByRiskLevel: { none: 0, low: 1, medium: 1, high: 3 },
+    })
+    const list = (await call('GET', `${auditPath}?outTradeNo=order-4`)).data
+    t.match(list.items, [
+      { riskReasons: ['chain-transaction-failed'], confirmation: { state: 'blocked', providerId: 'one' } },
+    ])
+  },
+)
+
+onSqlite(t, 'S-059 S-060 the settings of the audit say which orders, how many and how deep', async (t: Test, at) => {
+  let isFirst = true
+  const run = async (
+    config: NonNullable<SettlementSettings['config']>,
+    work: (product: RunningSettlement) => Promise<void>,
+  ) => {
+    const product = await startSettlement(t, at, { config, isFirst })
+    isFirst = false
+    for (const table of [
+      'money_payment_order',
+      'money_payment_transaction',
+      'web3_settlement_audit_log',
+      'web3_settlement_audit_position',
+      'web3_settlement_audit_count',
+    ]) {
+      await product.db.execute(`delete from ${table}`)
+    }
+    await work(product)
+  }
+  const logged = async ({ rows }: RunningSettlement) =>
+    (await rows('select out_trade_no from web3_settlement_audit_log order by id')).map(
+      ({ out_trade_no }) => out_trade_no,
+    )
+
+  // effect of platform.money.web3.settlement.audit.limit
+  await run({ [`${audit}.limit`]: 2 }, async (product) => {
+    for (let index = 0; index < 3; index++) await settledOrder(product, gone)
+    await product.runTask(auditTask)
+    t.same(await logged(product), ['order-1', 'order-2'])
+    await product.runTask(auditTask)
+    t.same(await logged(product), ['order-1', 'order-2', 'order-3'], 'the next run goes on behind')
+    await product.runTask(auditTask)
+    t.equal((await logged(product)).length, 3, 'and from the beginning again')
+  })
+  // effect of platform.money.web3.settlement.audit.older-than-minutes
+  await run({ [`${audit}.older-than-minutes`]: 5 }, async (product) => {
+    await settledOrder(product, gone, {}, 4 * 60_000)
+    await settledOrder(product, gone, {}, 6 * 60_000)
+    await product.runTask(auditTask)
+    t.same(await logged(product), ['order-2'])
+  })
+  // effects of platform.money.web3.settlement.audit.chain-name, platform.money.web3.settlement.audit.provider
+  await run({ [`${audit}.chain-name`]: 'other' }, async (product) => {
+    await settledOrder(product, gone)
+    await product.runTask(auditTask)
+    t.same(await logged(product), [])
+  })
+  await run({ [`${audit}.provider`]: 'alipay' }, async (product) => {
+    await settledOrder(product, gone)
+    await product.runTask(auditTask)
+    t.same(await logged(product), [])
+  })
+  // effect of platform.money.web3.settlement.audit.required-confirmations
+  await run({ [`${audit}.required-confirmations`]: 4 }, async (product) => {
+    await settledOrder(product)
+    await product.runTask(auditTask)
+    t.same(await logged(product), ['order-1'])
+  })
+  await run({}, async (product) => {
+    await settledOrder(product, undefined, { requiredConfirmations: 3 })
+    await product.runTask(auditTask)
+    t.same(await logged(product), [], 'three are enough where nothing else is said')
+  })
+  // effect of platform.money.web3.settlement.audit.only-risky
+  await run({ [`${audit}.only-risky`]: false }, async (product) => {
+    await settledOrder(product)
+    await product.runTask(auditTask)
+    t.same(await logged(product), ['order-1'])
+    t.match((await product.call('GET', `${auditPath}/summary`)).data, { open: 1, risky: 0 })
+    t.equal((await product.call('GET', `${auditPath}/compensation-candidates`)).data.total, 0)
+  })
+  // effect of platform.money.web3.settlement.audit.enabled
+  await run({ [`${audit}.enabled`]: false }, async (product) => {
+    await settledOrder(product, gone)
+    await product.runTask(auditTask)
+    t.same(await logged(product), [])
+  })
+  // effects of platform.money.web3.settlement.audit.risk-notification.{enabled,channels,subject}
+  for (const [config, logs, mails] of [
+    [{ [`${audit}.risk-notification.enabled`]: false }, 0, 0],
+    [{ [`${audit}.risk-notification.channels`]: ['mail'], [`${audit}.risk-notification.subject`]: 'Risk!' }, 0, 1],
+  ] as const) {
+    await run(config, async (product) => {
+      await settledOrder(product, gone)
+      await product.told()
+      product.log.sent.length = 0
+      await product.runTask(auditTask)
+      await product.told()
+      t.equal(product.log.sent.length, logs)
+      t.equal(product.mail.sent.length, mails)
+      if (mails > 0) t.match(product.mail.sent, [{ subject: 'Risk!' }])
+    })
+  }
+})
+
+onEachDatabase(
+  t,
+  'S-062 S-063 S-064 S-065 S-067 S-068 S-069 S-070 S-071 operators look again, are advised and close what they dealt with',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at)
+    const { call, runTask, world } = product
+    const orders = []
+    for (const change of Object.values(cases)) orders.push(await settledOrder(product, change))
+    await runTask(auditTask)
+    const { data: all } = await call('GET', `${auditPath}?size=50`)
+    const ids: number[] = all.items.map(({ id }: { id: number }) => id).reverse()
+    const [lost = 0, , , shallow = 0, unreachable = 0] = ids
+    const before = await fundsOf(product)
+
+    const candidates = async (query: string) => (await call('GET', `${auditPath}/compensation-candidates${query}`)).data
+    t.equal((await candidates('')).total, 5)
+    for (const [query, expected] of [
+      ['?riskLevel=high', [2, 1, 0]],
+      ['?riskLevel=medium', [3]],
+      ['?retryable=true', [4, 3]],
+      ['?retryable=false', [2, 1, 0]],
+      ['?needsManualReview=true', [2, 1, 0]],
+      ['?needsManualReview=false', [4, 3]],
+      ['?needsFundReview=true', [2, 1, 0]],
+      ['?needsFundReview=false', [4, 3]],
+      ['?riskLevel=low&retryable=true', [4]],
+      ['?riskLevel=low&retryable=false', []],
+    ] as const) {
+      const { items, total } = await candidates(query)
+      t.same(
+        items.map(({ id }: { id: number }) => ids.indexOf(id)),
+        expected,
+        query,
+      )
+      t.equal(total, expected.length)
+    }
+
+    t.match((await call('POST', `${auditPath}/${lost}/recheck`)).data, {
+      id: lost,
+      stillRisky: true,
+      entry: { riskLevel: 'high' },
+    })
+    const hash = String(orders[1]?.transactionHash)
+    world.answers.set(hash, paidBy(hash))
+    t.match((await call('POST', `${auditPath}/${lost}/recheck`)).data, {
+      stillRisky: false,
+      entry: { riskLevel: 'none', riskReasons: [] },
+    })
+    const { data: rechecked } = await call('POST', `${auditPath}/recheck-batch`, { ids: [unreachable, lost] })
+    t.match(rechecked.items, [
+      { id: unreachable, stillRisky: true },
+      { id: lost, stillRisky: false },
+    ])
+    const plan = async (id: number, recheck: boolean) =>
+      (await call('POST', `${auditPath}/${id}/compensation-plan`, { recheck })).data
+    t.match(await plan(lost, false), {
+      action: 'manual-compensation',
+      riskLevel: 'high',
+      chainReorgSuspected: true,
+      rechecked: false,
+    })
+    t.match(await plan(lost, true), {
+      action: 'mark-resolved',
+      riskLevel: 'none',
+      chainReorgSuspected: false,
+      rechecked: true,
+    })
+    const { data: plans } = await call('POST', `${auditPath}/compensation-plan-batch`, { ids: [shallow, unreachable] })
+    t.match(plans.items, [
+      { id: shallow, action: 'wait-confirmations', riskLevel: 'medium' },
+      { id: unreachable, action: 'recheck-later', riskLevel: 'low' },
+    ])
+    t.match(await call('POST', `${auditPath}/7/recheck`), {
+      code: '404',
+      data: { reason: 'web3-settlement.audit-log-unknown' },
+    })
+    t.equal(await fundsOf(product), before, 'none of this changed anything')
+
+    const close = (body: object, who?: string) => call('PUT', `${auditPath}/status-batch`, body, who)
+    t.equal((await close({ ids: [lost], status: 'open' })).code, '400')
+    t.equal((await close({ ids: [lost], status: 'done' })).code, '400')
+    await product.operator('auditor', 'money:web3:payment-settlement-audit-log:view')
+    t.equal((await close({ ids: [lost], status: 'resolved' }, 'auditor')).code, '403')
+    t.match((await close({ ids: [lost, shallow, lost], status: 'resolved' })).data, { affected: 2 })
+    t.match(
+      (await close({ ids: [shallow, unreachable], status: 'ignored' })).data,
+      { affected: 1 },
+      'what is closed stays so',
+    )
+    t.match((await call('GET', `${auditPath}/summary`)).data, { total: 5, open: 2, resolved: 2, ignored: 1, risky: 2 })
+    t.match((await call('GET', `${auditPath}?outTradeNo=order-2`)).data.items, [
+      { handlingStatus: 'resolved', handledBy: 'admin' },
+    ])
+    t.equal((await candidates('')).total, 2)
+
+    world.answers.set(hash, paidBy(hash, gone))
+    await runTask(auditTask)
+    t.equal(
+      (await call('GET', `${auditPath}?outTradeNo=order-2`)).data.total,
+      2,
+      'a risk that comes back is written again',
+    )
+    t.equal((await call('GET', `${auditPath}?outTradeNo=order-6`)).data.total, 1, 'what is ignored is not')
+  },
+)
+
+onSqlite(t, 'S-066 the metadata lists every value, and each risk has its advice', async (t: Test, at) => {
+  const { call } = await startSettlement(t, at)
+  const { data } = await call('GET', `${auditPath}/compensation-metadata`)
+  t.same(data, {
+    suggestedActions: ['mark-resolved', 'wait-confirmations', 'recheck-later', 'manual-compensation', 'manual-review'],
+    riskLevels: ['none', 'low', 'medium', 'high'],
+    riskReasons: [...riskReasons],
+    handlingStatuses: ['open', 'resolved', 'ignored'],
+  })
+  for (const reason of blockingReasons) {
+    const { risky, suggestedAction, riskLevel } = assessRisk({ reasons: [reason] })
+    t.equal(risky, riskReasons.includes(reason), reason)
+    t.equal(suggestedAction === 'mark-resolved', riskLevel === 'none')
+  }
+  t.match(assessRisk({ reasons: ['chain-confirmations-insufficient', 'amount-mismatch', 'transfer-removed'] }), {
+    ...{ riskLevel: 'high', suggestedAction: 'manual-compensation' },
+    ...{ retryable: false, needsManualReview: true, needsFundReview: true, chainReorgSuspected: true },
+  })
+  t.match(assessRisk({ reasons: ['local-order-already-paid'] }), { risky: false }, 'which every settled order is')
+})
+
+onEachDatabase(t, 'logs past their retention are removed, and the summary with them', async (t: Test, at) => {
+  const config = { 'platform.money.web3.settlement.retention': '30d' } // effect of platform.money.web3.settlement.retention
+  const product = await startSettlement(t, at, { config })
+  const { db, clock, call, runTask, count } = product
+  for (const change of [gone, gone, cases.shallow]) await settledOrder(product, change)
+  await runTask(auditTask)
+  const tables = [
+    ...[
+      ['web3_settlement_review_log', 'created_at'],
+      ['web3_payment_callback_log', 'created_at'],
+    ],
+    ['web3_settlement_audit_log', 'created_at'],
+  ] as const
+  for (const [table, column] of tables) {
+    const old = new Date(clock.now() - 31 * 86_400_000)
+    await db.execute(`update ${table} set ${column} = ? where out_trade_no <> 'order-3'`, [old])
+  }
+  await runTask('money.web3.settlement.purge')
+  t.equal(await count('web3_settlement_review_log'), 2, 'the review and the settlement of one order')
+  t.equal(await count('web3_payment_callback_log'), 1)
+  t.equal(await count('web3_settlement_audit_log'), 1)
+  t.match((await call('GET', `${auditPath}/summary`)).data, {
+    total: 1,
+    open: 1,
+    openByRiskLevel: { medium: 1, high: 0 },
+  })
+})

@@ -1,0 +1,342 @@
+/** What happens by itself: overdue reviews, retries and the notices of both. */
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import schedulerPlugin, { scheduler } from '@plinth/scheduler'
+import t, { type Test } from 'tap'
+import { paidBy, World } from './fixtures/doubles.ts'
+import { reviewPath, startSettlement } from './fixtures/product.ts'
+
+const minute = 60_000
+const auto = 'platform.money.web3.settlement.review.auto'
+const retry = 'platform.money.web3.settlement.retry'
+const retryTask = 'money.web3.payment-settlement.retry'
+const overdueTask = 'money.web3.payment-settlement-review.auto-handle'
+
+onEachDatabase(
+  t,
+  'S-043 S-044 S-045 S-046 S-053 overdue reviews are approved and settled, others wait',
+  async (t: Test, at) => {
+    const { paidOrder, save, call, clock, statusOf, rows, runTask } = await startSettlement(t, at)
+    const old = await paidOrder()
+    const { data: review } = await save(old.outTradeNo)
+    const noted = await paidOrder()
+    await save(noted.outTradeNo, { action: 'record' })
+    clock.shiftWallClock(20 * minute)
+    const young = await paidOrder()
+    await save(young.outTradeNo)
+    clock.shiftWallClock(10 * minute)
+    const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+    t.match(data, {
+      ...{ handled: 1, executed: 1 },
+      items: [{ reviewLogId: review.id, action: 'auto-approve', reason: null, result: { outcome: 'settled' } }],
+    })
+    t.equal(await statusOf(old.outTradeNo), 'success')
+    t.equal(await statusOf(young.outTradeNo), 'pending', 'half an hour is not over')
+    t.equal(await statusOf(noted.outTradeNo), 'pending', 'a note asks for nothing')
+    t.match(
+      await rows(`select action, status from web3_settlement_review_log where out_trade_no = 'order-1' order by id`),
+      [
+        { action: 'settle', status: 'approved' },
+        { action: 'auto-approve', status: 'settled' },
+        { action: 'settle', status: 'settled' },
+      ],
+    )
+    const approvals = await rows(`select action from approval_instance where source_id = '${review.id}'`)
+    t.same(approvals, [{ action: 'timeout-approve' }])
+    t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 }, 'once')
+    clock.shiftWallClock(20 * minute)
+    await runTask(overdueTask)
+    t.equal(await statusOf(young.outTradeNo), 'success', 'the task does the same')
+  },
+)
+
+onSqlite(t, 'S-045 an overdue review is rejected where the product says so', async (t: Test, at) => {
+  const config = { [`${auto}.action`]: 'auto-reject' } // effect of platform.money.web3.settlement.review.auto.action
+  const { paidOrder, save, settle, call, clock, statusOf, rows } = await startSettlement(t, at, { config })
+  const { outTradeNo } = await paidOrder()
+  const { data: review } = await save(outTradeNo)
+  clock.shiftWallClock(31 * minute)
+  const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+  t.match(data, { handled: 1, executed: 0, items: [{ action: 'auto-reject', result: null }] })
+  t.equal(await statusOf(outTradeNo), 'pending')
+  t.match(await rows('select action, status from web3_settlement_review_log order by id'), [
+    { action: 'settle', status: 'rejected' },
+    { action: 'auto-reject', status: 'rejected' },
+  ])
+  t.match(await settle(review.id), { code: '409', data: { reason: 'approval.state-not-allowed' } })
+})
+
+onSqlite(t, 'S-046 S-047 an approval alone executes nothing, and a run handles so many', async (t: Test, at) => {
+  const config = {
+    [`${auto}.execute-approved`]: false, // effect of platform.money.web3.settlement.review.auto.execute-approved
+    [`${auto}.limit`]: 2, // effect of platform.money.web3.settlement.review.auto.limit
+    [`${auto}.timeout`]: '10m', // effect of platform.money.web3.settlement.review.auto.timeout
+  }
+  const { paidOrder, save, call, clock, count, runTask } = await startSettlement(t, at, { config })
+  for (let index = 0; index < 3; index++) await save((await paidOrder()).outTradeNo)
+  clock.shiftWallClock(11 * minute)
+  const first = (await call('POST', `${reviewPath}/auto-handle-expired`)).data
+  t.match(first, { handled: 2, executed: 0, items: [{ result: null }, { result: null }] })
+  t.equal(first.items.length, 2)
+  t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1 })
+  clock.shiftWallClock(11 * minute)
+  await runTask(retryTask)
+  t.equal(await count('money_payment_transaction'), 0)
+  t.equal(await count('web3_payment_callback_log'), 0)
+  const { data } = await call('GET', `${reviewPath}?retryable=true`)
+  t.equal(data.total, 3, 'an operator may settle them')
+})
+
+onSqlite(t, 'the handling of overdue reviews can be switched off', async (t: Test, at) => {
+  const config = { [`${auto}.enabled`]: false } // effect of platform.money.web3.settlement.review.auto.enabled
+  const { paidOrder, save, call, clock } = await startSettlement(t, at, { config })
+  await save((await paidOrder()).outTradeNo)
+  clock.shiftWallClock(31 * minute)
+  t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })
+})
+
+onSqlite(
+  t,
+  'S-048 S-074 S-075 what was not settled by itself is told, and nothing secret with it',
+  async (t: Test, at) => {
+    const { paidOrder, save, call, clock, world, log, mail, told, rows } = await startSettlement(t, at)
+    const { outTradeNo, transactionHash } = await paidOrder()
+    await save(outTradeNo)
+    world.answers.set(String(transactionHash), () => {
+      throw new Error('connect ECONNREFUSED https://mainnet.example/v3/0123456789abcdef')
+    })
+    clock.shiftWallClock(31 * minute)
+    const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
+    t.match(data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
+    await told()
+    t.equal(log.sent.length, 1)
+    t.equal(mail.sent.length, 0)
+    t.equal(log.sent[0]?.subject, 'Web3 payment settlement failed')
+    const notice = JSON.stringify(log.sent)
+    for (const part of [
+      outTradeNo,
+      'local',
+      String(transactionHash),
+      'rpc-query-failed',
+      'https://explorer.example/tx/',
+    ]) {
+      t.ok(notice.includes(part), `the notice names ${part}`)
+    }
+    const kept = JSON.stringify([
+      notice,
+      data,
+      await rows('select reasons, plan_snapshot from web3_settlement_review_log'),
+    ])
+    t.notMatch(kept, /mainnet\.example|0123456789abcdef|ECONNREFUSED/)
+  },
+)
+
+onSqlite(t, 'S-049 a notice goes where the settings say, to whom they say', async (t: Test, at) => {
+  const config = {
+    [`${auto}.failure-notification.channels`]: ['mail'], // effect of platform.money.web3.settlement.review.auto.failure-notification.channels
+    [`${auto}.failure-notification.subject`]: 'Look here', // effect of platform.money.web3.settlement.review.auto.failure-notification.subject
+    [`${auto}.failure-notification.recipient-type`]: 'email', // effect of platform.money.web3.settlement.review.auto.failure-notification.recipient-type
+    [`${auto}.failure-notification.recipient-value`]: 'ops@example.org', // effect of platform.money.web3.settlement.review.auto.failure-notification.recipient-value
+  }
+  const { paidOrder, save, call, clock, world, log, mail, told } = await startSettlement(t, at, { config })
+  const { outTradeNo, transactionHash } = await paidOrder()
+  await save(outTradeNo)
+  world.answers.set(String(transactionHash), undefined)
+  clock.shiftWallClock(31 * minute)
+  await call('POST', `${reviewPath}/auto-handle-expired`)
+  await told()
+  t.equal(log.sent.length, 0)
+  t.match(mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
+})
+
+onSqlite(
+  t,
+  'S-049 no notice where it is switched off, and none by a channel that is not loaded',
+  async (t: Test, at) => {
+    for (const [config, expected] of [
+      [{ [`${auto}.failure-notification.enabled`]: false }, 0], // effect of platform.money.web3.settlement.review.auto.failure-notification.enabled
+      [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
+    ] as const) {
+      const isFirst = expected === 0
+      const { paidOrder, save, call, clock, log, told, lines, db } = await startSettlement(t, at, { config, isFirst })
+      if (!isFirst)
+        for (const table of ['money_payment_order', 'web3_settlement_review_log'])
+          await db.execute(`delete from ${table}`)
+      const { outTradeNo } = await paidOrder({ chainName: 'unknown' })
+      await save(outTradeNo)
+      clock.shiftWallClock(31 * minute)
+      t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
+      await told()
+      t.equal(log.sent.length, 0)
+      t.equal(lines.filter((line) => line.includes('was not sent')).length, expected)
+    }
+  },
+)
+
+onEachDatabase(
+  t,
+  'S-051 S-081 retries by themselves are counted for each order and fingerprint, and end',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, clock, world, rows, runTask, call, log, told } = await startSettlement(t, at, {
+      config: { [`${retry}.max-attempts`]: 2 }, // effect of platform.money.web3.settlement.retry.max-attempts
+    })
+    const { outTradeNo, transactionHash } = await paidOrder()
+    const hash = String(transactionHash)
+    const { data: review } = await save(outTradeNo)
+    world.answers.set(hash, paidBy(hash, { head: 11 }))
+    await settle(review.id)
+    for (let round = 0; round < 4; round++) {
+      clock.shiftWallClock(6 * minute)
+      await runTask(retryTask)
+    }
+    const logs = await rows(
+      `select action, status, source_log_id, review_fingerprint from web3_settlement_review_log order by id`,
+    )
+    t.match(
+      logs.map(({ action }) => action),
+      ['settle', 'auto-retry', 'auto-retry'],
+    )
+    t.ok(logs.every(({ review_fingerprint }) => review_fingerprint === review.reviewFingerprint))
+    t.match(await rows('select attempts from web3_settlement_retry'), [{ attempts: 2 }])
+    await told()
+    t.equal(log.sent.length, 2, 'each of them is told')
+
+    const again = (await save(outTradeNo)).data
+    await settle(again.id)
+    clock.shiftWallClock(6 * minute)
+    await runTask(retryTask)
+    t.equal(
+      (await rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length,
+      2,
+      'the same order and fingerprint',
+    )
+
+    const other = await paidOrder({}, { error: 'timeout' })
+    world.answers.set(String(other.transactionHash), paidBy(String(other.transactionHash)))
+    const { data: second } = await save(other.outTradeNo)
+    world.answers.set(String(other.transactionHash), { error: 'timeout' })
+    t.match((await settle(second.id)).data, { reasons: ['rpc-query-failed'] })
+    world.answers.set(String(other.transactionHash), paidBy(String(other.transactionHash)))
+    clock.shiftWallClock(6 * minute)
+    await runTask(retryTask)
+    t.match((await call('GET', `${reviewPath}/${second.id}`)).data, { status: 'settled', retryAt: null })
+  },
+)
+
+onSqlite(
+  t,
+  'S-051 nothing is retried where retries are switched off, nor what time does not mend',
+  async (t: Test, at) => {
+    const config = { [`${retry}.enabled`]: false } // effect of platform.money.web3.settlement.retry.enabled
+    const { paidOrder, save, settle, clock, world, rows, runTask } = await startSettlement(t, at, { config })
+    const { outTradeNo, transactionHash } = await paidOrder()
+    const hash = String(transactionHash)
+    const { data: review } = await save(outTradeNo)
+    world.answers.set(hash, { error: 'timeout' })
+    await settle(review.id)
+    t.not((await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'], null)
+    world.answers.set(hash, paidBy(hash))
+    clock.shiftWallClock(6 * minute)
+    await runTask(retryTask)
+    t.equal((await rows('select id from web3_payment_callback_log')).length, 1)
+    world.answers.set(hash, paidBy(hash, { receipt: { status: 'reverted', logs: [] } }))
+    await settle(review.id)
+    t.equal(
+      (await rows('select retry_at from web3_settlement_review_log'))[0]?.['retry_at'],
+      null,
+      'that will not pass',
+    )
+  },
+)
+
+onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry once', async (t: Test, at) => {
+  const world = new World()
+  const one = await startSettlement(t, at, { world })
+  const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
+  for (let index = 0; index < 6; index++) await one.save((await one.paidOrder()).outTradeNo)
+  one.clock.shiftWallClock(31 * minute)
+  await Promise.all([one, other, one].map((instance) => instance.call('POST', `${reviewPath}/auto-handle-expired`)))
+  const [approved] = await one.rows(
+    `select count(*) as n from web3_settlement_review_log where action = 'auto-approve'`,
+  )
+  t.equal(Number(approved?.['n']), 6)
+  for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await one.count(table), 6, table)
+
+  const races = await one.paidOrder()
+  const { data: review } = await one.save(races.outTradeNo)
+  one.clock.shiftWallClock(31 * minute)
+  await Promise.all([
+    one.settle(review.id),
+    other.call('POST', `${reviewPath}/auto-handle-expired`),
+    other.call('POST', `${reviewPath}/retry-batch`, { ids: [review.id] }),
+  ])
+  await one.runTask(retryTask)
+  one.clock.shiftWallClock(6 * minute)
+  await Promise.all([one.runTask(retryTask), other.runTask(retryTask)])
+  for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await one.count(table), 7, table)
+})
+
+onSqlite(
+  t,
+  'S-052 the list shows what can be tried again, by the fingerprint that the order has now',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, call, world, db } = await startSettlement(t, at)
+    const orders: Awaited<ReturnType<typeof paidOrder>>[] = []
+    for (let index = 0; index < 6; index++) orders.push(await paidOrder())
+    const [changed, paid, short, noted, ...open] = orders
+    for (const one of [changed, paid, ...open]) await save(String(one?.outTradeNo))
+    const hash = String(short?.transactionHash)
+    world.answers.set(hash, paidBy(hash, { head: 10 }))
+    await save(String(short?.outTradeNo))
+    await save(String(noted?.outTradeNo), { action: 'record' })
+    const list = async (query = '') => (await call('GET', `${reviewPath}?retryable=true${query}`)).data
+    t.equal((await list()).total, 4, 'neither the one that confirms nor the note')
+    await settle((await list(`&outTradeNo=${paid?.outTradeNo}`)).items[0].id)
+    t.equal((await list()).total, 3)
+    await db.execute('update money_payment_order set amount_raw = ? where out_trade_no = ?', [
+      ...['2000000', String(changed?.outTradeNo)],
+    ])
+    const left = await list()
+    t.equal(left.total, 2, 'the order asks for another amount now')
+    t.same(
+      left.items.map(({ outTradeNo }: { outTradeNo: string }) => outTradeNo),
+      open.map(({ outTradeNo }) => outTradeNo).reverse(),
+    )
+    const first = await list('&size=1')
+    t.match(first, { total: 2, items: [{ outTradeNo: open[1]?.outTradeNo }] })
+    const second = await list(`&size=1&cursor=${encodeURIComponent(first.next)}`)
+    t.match(second, { next: null, items: [{ outTradeNo: open[0]?.outTradeNo }] })
+    t.match((await list('&size=1&page=2')).items, [{ outTradeNo: open[0]?.outTradeNo }])
+    t.equal((await call('GET', `${reviewPath}?size=3`)).data.items.length, 3)
+    const counted = async (query: string) => (await call('GET', `${reviewPath}?size=1&${query}`)).data?.total
+    const { items } = (await call('GET', `${reviewPath}?size=100`)).data
+    const byStatus = Map.groupBy(items as { status: string }[], ({ status }) => status)
+    t.ok(byStatus.size >= 3, 'some are open, settled and noted')
+    for (const [status, logs] of byStatus) t.equal(await counted(`status=${status}`), logs.length, status)
+    t.equal(await counted('retryable=true&status=open'), 2)
+    t.equal(await counted(`status=open&outTradeNo=${paid?.outTradeNo}`), 0)
+    t.match(await call('GET', `${reviewPath}?status=shut`), { code: '400' })
+  },
+)
+
+onSqlite(
+  t,
+  'S-050 S-061 the tasks are registered at start, under the names and delays of the document',
+  async (t: Test, at) => {
+    const { running } = await startSettlement(t, at, { plugins: [schedulerPlugin] })
+    const tasks = running.service(scheduler)
+    t.match(await tasks.get(overdueTask), { autoStartup: true, fixedDelayMs: 5 * minute })
+    t.match(await tasks.get('money.web3.payment-settlement.audit'), { autoStartup: true, fixedDelayMs: 30 * minute })
+    t.match(await tasks.get(retryTask), { autoStartup: true, fixedDelayMs: 5 * minute })
+  },
+)
+
+onSqlite(t, 'S-050 S-061 tasks bear the names that the product gives them', async (t: Test, at) => {
+  const config = {
+    [`${auto}.task-name`]: 'reviews', // effect of platform.money.web3.settlement.review.auto.task-name
+    [`${retry}.task-name`]: 'retries', // effect of platform.money.web3.settlement.retry.task-name
+    'platform.money.web3.settlement.audit.task-name': 'audits', // effect of platform.money.web3.settlement.audit.task-name
+  }
+  const { running } = await startSettlement(t, at, { plugins: [schedulerPlugin], config })
+  const names = (await running.service(scheduler).list()).map(({ name }) => name)
+  for (const name of ['reviews', 'retries', 'audits']) t.ok(names.includes(name), name)
+})

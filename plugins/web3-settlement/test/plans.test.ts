@@ -1,0 +1,92 @@
+/** How the databases run what lists and tasks of the settlement ask: by an index, and never the whole table. */
+import { onEachDatabase, watchStatements } from '@plinth/database/testing'
+import t, { type Test } from 'tap'
+import { createOrder, paidBy } from './fixtures/doubles.ts'
+import { auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
+
+const tables = [
+  'web3_settlement_review_log',
+  'web3_settlement_audit_log',
+  'web3_settlement_retry',
+  'web3_payment_callback_log',
+  'money_payment_order',
+  'money_payment_transaction',
+]
+const minute = 60_000
+
+onEachDatabase(
+  t,
+  'S-052 S-067 lists and tasks of the settlement walk an index, whatever is filtered',
+  async (t: Test, at) => {
+    const { paidOrder, save, settle, call, db, clock, world, runTask, told } = await startSettlement(t, at)
+    const first = await paidOrder()
+    const { data: review } = await save(first.outTradeNo)
+    await settle(review.id)
+    for (let index = 0; index < 4; index++) await save((await paidOrder()).outTradeNo)
+    const early = await paidOrder()
+    world.answers.set(String(early.transactionHash), paidBy(String(early.transactionHash), { head: 11 }))
+    await settle((await save(early.outTradeNo)).data.id)
+    // Of a handful of rows a server reads all, whatever it is asked.
+    await db.transactional(async () => {
+      for (let index = 0; index < 300; index++)
+        await createOrder(db, { outTradeNo: `many-${index}`, transactionHash: null })
+    })
+    const hash = String(first.transactionHash)
+    world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
+    clock.shiftWallClock(120 * minute)
+    await runTask('money.web3.payment-settlement.audit')
+    await told()
+
+    const of = `outTradeNo=${first.outTradeNo}`
+    const works: Readonly<Record<string, () => Promise<unknown> | undefined>> = {
+      ...Object.fromEntries(
+        [
+          reviewPath,
+          `${reviewPath}?${of}`,
+          `${reviewPath}?retryable=true`,
+          `${reviewPath}?retryable=true&${of}`,
+          auditPath,
+          `${auditPath}?${of}`,
+          `${auditPath}/summary`,
+          `${auditPath}/compensation-candidates`,
+          ...['low', 'medium', 'high'].map((level) => `${auditPath}/compensation-candidates?riskLevel=${level}`),
+          ...['retryable', 'needsManualReview', 'needsFundReview'].flatMap((trait) =>
+            [true, false].map((is) => `${auditPath}/compensation-candidates?${trait}=${is}`),
+          ),
+          `${auditPath}/compensation-candidates?needsManualReview=true&needsFundReview=false`,
+        ].map((url) => [
+          url,
+          async () => {
+            const { code } = await call('GET', url)
+            if (code !== '200') throw new Error(`${url}: ${code}`)
+          },
+        ]),
+      ),
+      ...Object.fromEntries(
+        ['payment-settlement.audit', 'payment-settlement.retry', 'payment-settlement-review.auto-handle'].map(
+          (task) => [task, () => runTask(`money.web3.${task}`)],
+        ),
+      ),
+    }
+    const watched = tables.map((table) => ({ table, ...watchStatements(db, table) }))
+    for (const [what, work] of Object.entries(works)) {
+      for (const { table, clear, statements, plansOf } of watched) {
+        if (what.startsWith('payment-') && table !== 'web3_settlement_review_log') continue
+        const plans = await plansOf(async () => {
+          await work()
+          // Nothing is written anew to be explained, and a count is told by how many rows there are.
+          for (const sql of statements.keys()) {
+            if (!/^\s*(?:select|with)\b/i.test(sql)) (statements as Map<string, unknown>).delete(sql)
+          }
+        })
+        for (const { sql, scans, sorts } of plans) {
+          // The newest of all: SQLite walks the table itself by its key, up to the limit.
+          const isWalk = !sorts && !/\bwhere\b/.test(sql) && /order by \S+ desc limit \?/.test(sql)
+          t.ok(scans.length === 0 || isWalk, `${what}: ${sql}`)
+          if (what.startsWith('/')) t.notOk(sorts, `${what} is in order as it is read: ${sql}`)
+        }
+        clear()
+      }
+    }
+  },
+)

@@ -1,0 +1,92 @@
+import { adminDetail, adminForm, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const finalities = {
+  depth: text('By depth', '按区块深度'),
+  safe: text('Safe', '安全'),
+  finalized: text('Finalized', '最终确认'),
+}
+const finalityTones = { depth: 'info', safe: 'good', finalized: 'good' } as const
+const settings = [
+  ...(['enabled', 'requiredConfirmations', 'finality', 'maxHeadLagBlocks'] as const),
+  ...(['explorerTransactionUrl', 'providers'] as const),
+]
+
+const chains = adminList('getAdminWeb3Chains', (row) => ({
+  id: 'web3.chains',
+  title: text('Chains', '区块链'),
+  lead: text(
+    'Chains that payments are read from, through several providers each.',
+    '读取链上付款的区块链，每条链可配置多个节点服务。',
+  ),
+  place: { group: 'value', order: 300 },
+  key: 'id',
+  detail: 'web3.chain',
+  columns: [
+    row.text('name', { link: true }),
+    row.text('chainId', { mono: true }),
+    row.flag('enabled'),
+    row.count('requiredConfirmations'),
+    row.status('finality', finalityTones, { labels: finalities }),
+    row.chips('providers', 'id'),
+    row.count('maxHeadLagBlocks', { hidden: true }),
+    row.text('explorerTransactionUrl', { hidden: true }),
+    row.text('updatedBy'),
+    row.time('updatedAt'),
+  ],
+  create: adminForm('postAdminWeb3Chains', {
+    title: text('New chain', '新增链'),
+    fields: ['name', 'chainId', ...settings],
+  }),
+}))
+
+const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
+  id: 'web3.chain',
+  title: text('Chain', '区块链'),
+  name: 'name',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('chainId', { mono: true }),
+        it.flag('enabled'),
+        it.count('requiredConfirmations'),
+        it.status('finality', finalityTones, { labels: finalities }),
+        it.count('maxHeadLagBlocks'),
+        it.text('explorerTransactionUrl'),
+        it.chips('providers', 'id'),
+        it.text('updatedBy'),
+        it.time('updatedAt'),
+        it.time('createdAt'),
+      ],
+    },
+  ],
+  form: it.form('putAdminWeb3ChainsById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: settings,
+    version: 'version',
+    reason: 'optional',
+  }),
+  actions: [
+    it.action('postAdminWeb3ChainsByIdVerify', {
+      label: text('Ask the providers', '检查节点服务'),
+      params: { id: 'id' },
+      confirm: text(
+        'Every provider of {name} is asked which chain it is a node of, and where that is.',
+        '将询问 {name} 的每个节点服务所在的链及最新区块。',
+      ),
+      answer: (provider) => [
+        provider.text('providerId', { mono: true }),
+        provider.text('fault'),
+        provider.text('head', { mono: true }),
+        provider.count('latencyMs', { unit: 'ms' }),
+      ],
+    }),
+  ],
+}))
+
+/** What the back office shows of chains. */
+export const pages = [chains, chain]

@@ -1,0 +1,228 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { Database } from '@plinth/database'
+import type { Principal } from '@plinth/iam'
+import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
+import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
+import type { SealedBox } from '@plinth/system-config'
+import type { Chain, Finality } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import type { ChainSource, OpenedChain } from './chain-facts.ts'
+import { type StoredProvider, Web3Chain } from './entities.ts'
+
+/** The administrator who does something, and from where. */
+export interface Actor {
+  readonly principal: Principal
+  readonly clientIp: string
+  readonly traceId: string
+  readonly reason?: string
+}
+
+/** A provider as an administrator writes it. Without an address the stored one stays. */
+export interface GivenProvider {
+  readonly id: string
+  readonly url?: string
+}
+
+/** What may change about a chain. Its name and its number never do: what was settled refers to them. */
+export interface ChainContent {
+  readonly enabled: boolean
+  readonly requiredConfirmations: number | null
+  readonly finality: Finality
+  readonly maxHeadLagBlocks: number
+  readonly explorerTransactionUrl: string | null
+  readonly providers: readonly GivenProvider[]
+}
+
+export interface RegistryParts {
+  readonly db: Database
+  readonly clock: Pick<Clock, 'now'>
+  readonly box: Pick<SealedBox, 'seal' | 'open'>
+  readonly http: Pick<OutgoingHttp, 'check'>
+  /** Whose audit trail the changes go to. */
+  readonly kernel: Pick<Kernel, 'contributions'>
+}
+
+/** Chains of a product. */
+export const mostChains = 100
+
+/**
+ * The chains of the product and their administration. Chains are disabled, not deleted: under another name the transfers of
+ * a chain could be counted a second time.
+ */
+export class ChainRegistry implements ChainSource {
+  readonly #parts: RegistryParts
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<readonly Chain[]> {
+    return (await this.rows()).map(chainOf)
+  }
+
+  async rows(): Promise<readonly Web3Chain[]> {
+    return this.#parts.db.fork().find(Web3Chain, {}, { orderBy: { name: 'asc' }, limit: mostChains })
+  }
+
+  async get(name: string): Promise<Chain | undefined> {
+    const row = await this.#parts.db.fork().findOne(Web3Chain, { name })
+    return row === null ? undefined : chainOf(row)
+  }
+
+  async open(name: string): Promise<OpenedChain | undefined> {
+    const row = await this.#parts.db.fork().findOne(Web3Chain, { name })
+    return row === null ? undefined : this.opened(row)
+  }
+
+  opened(row: Web3Chain): OpenedChain {
+    const providers = row.providers.map(({ id, urlEnc }) => ({
+      id,
+      key: urlEnc,
+      url: () => this.#parts.box.open(purposeOf(row.name, id), urlEnc),
+    }))
+    return { ...chainOf(row), providers }
+  }
+
+  /** Throws "404" `web3.chain-unknown`. */
+  async row(id: number): Promise<Web3Chain> {
+    const row = await this.#parts.db.fork().findOne(Web3Chain, { id })
+    if (row === null) throw refusal('chain-unknown')
+    return row
+  }
+
+  /**
+   * @throws BusinessError "409" `web3.chain-taken` when the name or the number is another chain's, "409"
+   *   `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.explorer-url-invalid`
+   */
+  async create(name: string, chainId: number, content: ChainContent, actor: Actor): Promise<Web3Chain> {
+    this.#check(content, [])
+    const providers = await this.#sealed(name, content.providers, [])
+    const { db, clock } = this.#parts
+    if ((await db.fork().count(Web3Chain)) >= mostChains)
+      throw refusal('chains-too-many', { params: { most: mostChains } })
+    const now = new Date(clock.now())
+    try {
+      return await db.transactional(async (em) => {
+        const row = em.create(Web3Chain, {
+          ...{ id: db.newId(), name, chainId, ...content, providers, version: 1 },
+          ...{ createdAt: now, updatedAt: now, updatedBy: actor.principal.username },
+        })
+        await em.flush()
+        await this.#record(actor, 'create', row, { chainId, ...summaryOf(content) })
+        return row
+      })
+    } catch (error) {
+      if (error instanceof UniqueConstraintViolationException) throw refusal('chain-taken', { cause: error })
+      throw error
+    }
+  }
+
+  /**
+   * Changes what is given.
+   *
+   * @param version that the caller has seen; without one the change is made to whatever is there
+   * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and as `create`
+   */
+  async update(
+    id: number,
+    change: Partial<ChainContent>,
+    version: number | undefined,
+    actor: Actor,
+  ): Promise<Web3Chain> {
+    const row = await this.row(id)
+    if (version !== undefined && version !== row.version) throw conflict(row)
+    this.#check(change, row.providers)
+    const { providers: given, ...rest } = change
+    const providers = given === undefined ? {} : { providers: await this.#sealed(row.name, given, row.providers) }
+    const { db, clock } = this.#parts
+    const about = { version: row.version + 1, updatedAt: new Date(clock.now()), updatedBy: actor.principal.username }
+    await db.transactional(async (em) => {
+      const written = await em.nativeUpdate(
+        Web3Chain,
+        { id, version: row.version },
+        { ...rest, ...providers, ...about },
+      )
+      if (written === 0) throw conflict(await this.row(id))
+      await this.#record(actor, 'update', row, summaryOf(change))
+    })
+    return this.row(id)
+  }
+
+  #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredProvider[]): void {
+    if (explorerTransactionUrl != null && !isExplorerUrl(explorerTransactionUrl)) {
+      throw refusal('explorer-url-invalid', { data: { field: 'explorerTransactionUrl' } })
+    }
+    for (const [at, { id, url }] of (providers ?? []).entries()) {
+      const field = `providers/${at}/url`
+      if (url === undefined && !stored.some((one) => one.id === id))
+        throw refusal('provider-url-missing', { data: { field } })
+      if (providers?.some((other, index) => index < at && other.id === id)) {
+        throw refusal('provider-id-twice', { data: { field: `providers/${at}/id` } })
+      }
+      if (url !== undefined) this.#assertReachable(url, field)
+    }
+  }
+
+  #assertReachable(url: string, field: string): void {
+    try {
+      this.#parts.http.check(url)
+    } catch (error) {
+      if (!isOutgoingHttpError(error)) throw error
+      throw refusal('provider-url-refused', { params: { rule: error.code }, data: { field, rule: error.code } })
+    }
+  }
+
+  /** Outside transactions: the first address makes a key, which is stored on its own. */
+  async #sealed(
+    name: string,
+    given: readonly GivenProvider[],
+    stored: readonly StoredProvider[],
+  ): Promise<readonly StoredProvider[]> {
+    const sealed: StoredProvider[] = []
+    for (const { id, url } of given) {
+      const kept = stored.find((one) => one.id === id)
+      const urlEnc = url === undefined ? kept?.urlEnc : await this.#parts.box.seal(purposeOf(name, id), url)
+      if (urlEnc !== undefined) sealed.push({ id, urlEnc })
+    }
+    return sealed
+  }
+
+  #record(actor: Actor, verb: string, { id, name }: Web3Chain, summary: AuditSummary): Promise<void> {
+    const entry = { ...auditCaller(actor), action: `web3-chain.${verb}`, subject: id, summary: { name, ...summary } }
+    return audit(this.#parts.kernel, entry)
+  }
+}
+
+/** Bound to the sealed text, so that addresses cannot be swapped between chains. */
+const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
+
+export function chainOf(row: Web3Chain): Chain {
+  const { name, chainId, enabled, finality, maxHeadLagBlocks } = row
+  return {
+    ...{ name, chainId, enabled, finality, maxHeadLagBlocks },
+    requiredConfirmations: row.requiredConfirmations ?? null,
+    explorerTransactionUrl: row.explorerTransactionUrl ?? null,
+    providers: row.providers.map(({ id }) => ({ id })),
+  }
+}
+
+const conflict = ({ version: currentVersion, updatedBy, updatedAt }: Web3Chain): BusinessError =>
+  refusal('version-conflict', {
+    data: { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() },
+  })
+
+/** Shown to people and sent in notifications, so it holds nothing but the place of the hash. */
+function isExplorerUrl(text: string): boolean {
+  const url = URL.parse(text)
+  const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  return isPlain && text.includes('{hash}')
+}
+
+/** Names of providers, and whose address was given; never an address. */
+function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
+  const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
+  const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }
+  return Object.fromEntries(
+    Object.entries({ ...content, ...named }).filter(([, value]) => value !== undefined),
+  ) as AuditSummary
+}

@@ -1,0 +1,175 @@
+import { currentVersion, id, idParams, instant, line, nullable, routesWith, Type, version } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import type { Static } from 'typebox'
+import { own } from '../permissions.ts'
+import type { ChainFactCollector } from './chain-facts.ts'
+import { type Actor, type ChainRegistry, chainOf } from './chain-registry.ts'
+import type { Web3Chain } from './entities.ts'
+
+interface ChainRouteParts {
+  readonly registry: ChainRegistry
+  readonly collector: ChainFactCollector
+}
+
+const path = '/api/v1/admin/web3/chains'
+const finality = Type.Enum(['depth', 'safe', 'finalized'], {
+  description: 'What a block must be besides deep enough: nothing, or not above the block that the node calls so.',
+})
+const providerId = Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,31}$', description: 'Shown instead of the address.' })
+const confirmations = nullable(
+  Type.Integer({ minimum: 1, maximum: 100_000, description: 'Null: nothing on this chain is settled.' }),
+)
+const lag = Type.Integer({
+  minimum: 1,
+  maximum: 1_000_000,
+  description: 'Blocks that a provider may be behind the highest head that was lately seen.',
+})
+const explorer = nullable(line(500, { description: 'Page of a transaction, with `{hash}` in its place.' }))
+
+const content = {
+  enabled: Type.Optional(Type.Boolean()),
+  requiredConfirmations: Type.Optional(confirmations),
+  finality: Type.Optional(finality),
+  maxHeadLagBlocks: Type.Optional(lag),
+  explorerTransactionUrl: Type.Optional(explorer),
+  providers: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: providerId,
+        url: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 1000,
+            writeOnly: true,
+            description: 'Stored encrypted and never shown. Left out: the stored one stays.',
+          }),
+        ),
+      }),
+      { maxItems: 10, description: 'RPC providers in the order in which they are asked.' },
+    ),
+  ),
+}
+
+const chainView = Type.Object({
+  id,
+  name: Type.String(),
+  chainId: Type.Integer(),
+  enabled: Type.Boolean(),
+  requiredConfirmations: nullable(Type.Integer()),
+  finality,
+  maxHeadLagBlocks: Type.Integer(),
+  explorerTransactionUrl: nullable(Type.String()),
+  providers: Type.Array(Type.Object({ id: Type.String() })),
+  version: currentVersion,
+  createdAt: instant,
+  updatedAt: instant,
+  updatedBy: nullable(Type.String()),
+})
+
+const checkView = Type.Object({
+  providerId: Type.String(),
+  fault: nullable(Type.String({ description: 'Why it gives no facts; null when it does.' })),
+  head: nullable(Type.Integer({ description: 'Number of its newest block.' })),
+  latencyMs: Type.Integer(),
+})
+
+const standard = {
+  enabled: true,
+  requiredConfirmations: null,
+  finality: 'depth',
+  maxHeadLagBlocks: 50,
+  explorerTransactionUrl: null,
+  providers: [],
+} as const
+
+const { route } = routesWith<ChainRouteParts>()
+
+/** Administration of chains. */
+export const chainRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Chains, by name',
+    access: { permission: own.chainView },
+    response: Type.Array(chainView, { maxItems: 100 }),
+    handler: async (_, { registry }) => (await registry.rows()).map(viewOf),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One chain',
+    access: { permission: own.chainView },
+    request: { params: idParams },
+    response: chainView,
+    handler: async ({ params }, { registry }) => viewOf(await registry.row(params.id)),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Add a chain; its name and its number stay for ever',
+    access: { permission: own.chainSave },
+    annotations: [idempotent],
+    request: {
+      body: Type.Object({
+        name: Type.String({
+          pattern: '^(?!evm$)[a-z0-9][a-z0-9-]{0,63}$',
+          description: 'Chosen once. `evm` stands for any chain in the open endpoints.',
+        }),
+        chainId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'EIP-155. Chosen once.' }),
+        ...content,
+      }),
+    },
+    response: chainView,
+    handler: async (request, { registry }) => {
+      const { name, chainId, ...given } = request.body
+      return viewOf(await registry.create(name, chainId, { ...standard, ...given }, actorOf(request)))
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id`,
+    summary: 'Change a chain; what is left out stays',
+    access: { permission: own.chainSave },
+    request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
+    response: chainView,
+    handler: async (request, { registry }) => {
+      const { version, ...change } = request.body
+      return viewOf(await registry.update(request.params.id, change, version, actorOf(request)))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/:id/verify`,
+    summary: 'Ask every provider of a chain which chain it is a node of, and where that is',
+    access: { permission: own.chainSave },
+    request: { params: idParams },
+    response: Type.Array(checkView, { maxItems: 10 }),
+    handler: async ({ params }, { registry, collector }) => [
+      ...(await collector.check(registry.opened(await registry.row(params.id)))),
+    ],
+  }),
+]
+
+function viewOf(row: Web3Chain): Static<typeof chainView> {
+  const { id, version, createdAt, updatedAt, updatedBy } = row
+  const { providers, ...chain } = chainOf(row)
+  return {
+    ...{ id, ...chain, providers: [...providers], version, updatedBy: updatedBy ?? null },
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  }
+}
+
+type Caller = Parameters<typeof requirePrincipal>[0] & {
+  clientIp: string
+  traceId: string
+  reason?: string | undefined
+}
+
+const actorOf = (request: Caller): Actor => ({
+  principal: requirePrincipal(request),
+  clientIp: request.clientIp,
+  traceId: request.traceId,
+  ...(request.reason === undefined ? {} : { reason: request.reason }),
+})

@@ -1,0 +1,36 @@
+import { defineEntity, type InferEntity } from '@mikro-orm/core'
+import { column } from '@plinth/database'
+import type { Finality } from '../contract.ts'
+
+/** An RPC provider as it is stored: its address is sealed, because it holds the key of an account. */
+export interface StoredProvider {
+  readonly id: string
+  readonly urlEnc: string
+}
+
+export const Web3Chain = defineEntity({
+  name: 'Web3Chain',
+  tableName: 'web3_chain',
+  uniques: [{ properties: ['name'] }, { properties: ['chainId'] }],
+  properties: {
+    id: column.primaryKey(),
+    name: column.text(64),
+    /** EIP-155. */
+    chainId: column.bigint(),
+    enabled: column.boolean(),
+    requiredConfirmations: column.integer().nullable(),
+    finality: column.text(16).$type<Finality>(),
+    maxHeadLagBlocks: column.integer(),
+    explorerTransactionUrl: column.text(500).nullable(),
+    /** In the order in which they are asked. */
+    providers: column.json<readonly StoredProvider[]>(),
+    version: column.integer(),
+    createdAt: column.timestamp(),
+    updatedAt: column.timestamp(),
+    /** Name of who made or changed it last, as it was then. */
+    updatedBy: column.text(128).nullable(),
+  },
+})
+export type Web3Chain = InferEntity<typeof Web3Chain>
+
+export const entities = [Web3Chain]

@@ -1,0 +1,150 @@
+import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@plinth/outgoing-http'
+import type { ProviderFault } from '../contract.ts'
+
+/** Why a call has no result. Holds a code alone: whatever a library says of a request may hold its address. */
+export class RpcFault extends Error {
+  override readonly name = 'RpcFault'
+  readonly fault: ProviderFault
+
+  constructor(fault: ProviderFault) {
+    super(fault)
+    this.fault = fault
+  }
+}
+
+export interface RpcSettings {
+  readonly deadlineMs: number
+  /** Calls of one request. 1: no batches. */
+  readonly batchSize: number
+  /** Bytes. */
+  readonly maxResponseBytes: number
+}
+
+interface WaitingCall {
+  readonly id: number
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly settle: PromiseWithResolvers<unknown>
+}
+
+/** Requests to one provider at the same time. */
+const mostInFlight = 4
+/** Calls that wait for one provider. */
+const mostWaiting = 20_000
+
+/**
+ * The calls of JSON-RPC to one provider. Calls of one turn of the event loop share requests. An answer counts only for the
+ * call with its id.
+ */
+export class JsonRpc {
+  readonly #http: Pick<OutgoingHttp, 'request'>
+  readonly #url: string
+  readonly #settings: () => RpcSettings
+  #waiting: WaitingCall[] = []
+  #inFlight = 0
+  #isScheduled = false
+  #lastId = 0
+
+  constructor(http: Pick<OutgoingHttp, 'request'>, url: string, settings: () => RpcSettings) {
+    this.#http = http
+    this.#url = url
+    this.#settings = settings
+  }
+
+  /** @throws RpcFault */
+  call(method: string, params: readonly unknown[] = []): Promise<unknown> {
+    if (this.#waiting.length >= mostWaiting) return Promise.reject(new RpcFault('overloaded'))
+    const settle = Promise.withResolvers<unknown>()
+    this.#waiting.push({ id: ++this.#lastId, method, params, settle })
+    this.#schedule()
+    return settle.promise
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#sendWaiting()
+    })
+  }
+
+  #sendWaiting(): void {
+    const { batchSize } = this.#settings()
+    while (this.#inFlight < mostInFlight && this.#waiting.length > 0) {
+      const calls = this.#waiting.slice(0, batchSize)
+      this.#waiting = this.#waiting.slice(batchSize)
+      this.#inFlight++
+      this.#exchange(calls).finally(() => {
+        this.#inFlight--
+        this.#sendWaiting()
+      })
+    }
+  }
+
+  async #exchange(calls: readonly WaitingCall[]): Promise<void> {
+    try {
+      settleAll(calls, await this.#answersTo(calls))
+    } catch (error) {
+      const fault = error instanceof RpcFault ? error : new RpcFault('unreachable')
+      // One receipt may be larger than is read; the others of its batch are not to suffer for it.
+      if (fault.fault === 'answer-too-large' && calls.length > 1) {
+        const half = Math.ceil(calls.length / 2)
+        await this.#exchange(calls.slice(0, half))
+        await this.#exchange(calls.slice(half))
+      } else for (const { settle } of calls) settle.reject(fault)
+    }
+  }
+
+  async #answersTo(calls: readonly WaitingCall[]): Promise<readonly unknown[]> {
+    const { deadlineMs, batchSize, maxResponseBytes } = this.#settings()
+    const requests = calls.map(({ id, method, params }) => ({ jsonrpc: '2.0', id, method, params }))
+    const isBatch = batchSize > 1
+    const response = await this.#request({
+      url: this.#url,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify(isBatch ? requests : requests[0]),
+      ...{ deadlineMs, maxResponseBytes },
+    })
+    if (response.status === 429) throw new RpcFault('rate-limited')
+    if (response.status !== 200) throw new RpcFault('http-status')
+    if (response.truncated) throw new RpcFault('answer-too-large')
+    const parsed = parse(response.body)
+    if (!isBatch) return [parsed]
+    if (!Array.isArray(parsed)) throw new RpcFault('answer-invalid')
+    return parsed
+  }
+
+  async #request(request: Parameters<OutgoingHttp['request']>[0]): Promise<OutgoingResponse> {
+    try {
+      return await this.#http.request(request)
+    } catch (error) {
+      const code = isOutgoingHttpError(error) ? error.code : ''
+      throw new RpcFault(/timeout|deadline/.test(code) ? 'timeout' : 'unreachable')
+    }
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new RpcFault('answer-invalid')
+  }
+}
+
+/** An answer that belongs to no call is a sign that answers were mixed up: then none of them counts. */
+function settleAll(calls: readonly WaitingCall[], answers: readonly unknown[]): void {
+  const byId = new Map(answers.map((answer) => [Object(answer).id as unknown, Object(answer) as object]))
+  const known = new Set<unknown>(calls.map(({ id }) => id))
+  if (byId.size !== answers.length || ![...byId.keys()].every((id) => known.has(id)))
+    throw new RpcFault('answer-invalid')
+  for (const { id, settle } of calls) {
+    const answer = byId.get(id)
+    if (answer === undefined) settle.reject(new RpcFault('answer-invalid'))
+    else if ('error' in answer && answer.error != null) settle.reject(new RpcFault('rpc-error'))
+    else if ('result' in answer) settle.resolve(answer.result)
+    else settle.reject(new RpcFault('answer-invalid'))
+  }
+}

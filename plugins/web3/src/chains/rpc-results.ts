@@ -1,0 +1,106 @@
+import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
+import { isHexBytes } from '../hex.ts'
+import { RpcFault } from './json-rpc.ts'
+
+/** A block as far as it is looked at. */
+export interface BlockHead {
+  readonly number: number
+  readonly hash: Hex
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const hashBytes = 32
+const addressBytes = 20
+const mostTopics = 4
+
+/** Throws `result-invalid` for all that the method does not answer. */
+export function quantity(value: unknown): number {
+  const number = bigQuantity(value)
+  if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcFault('result-invalid')
+  return Number(number)
+}
+
+/** Throws as `quantity` does. Null where the node does not know the block. */
+export function blockHead(value: unknown): BlockHead | null {
+  if (value === null) return null
+  const { number, hash } = members(value)
+  return { number: quantity(number), hash: bytesOf(hash, hashBytes) }
+}
+
+/** Throws as `quantity` does, also for another transaction than the one that was asked for. */
+export function transaction(value: unknown, asked: Hex): ChainTransaction | null {
+  if (value === null) return null
+  const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
+  assertSame(bytesOf(hash, hashBytes), asked)
+  return {
+    hash: asked,
+    from: address(from),
+    to: addressOrNone(to),
+    value: bigQuantity(amount),
+    blockNumber: blockNumber == null ? null : quantity(blockNumber),
+    blockHash: blockHash == null ? null : bytesOf(blockHash, hashBytes),
+  }
+}
+
+/**
+ * Throws as `transaction` does. Only 0x0 means failed: a receipt that does not say proves nothing, and neither does one
+ * whose logs are those of another transaction or block.
+ */
+export function receipt(value: unknown, asked: Hex): ChainReceipt | null {
+  if (value === null) return null
+  const { transactionHash, blockNumber, blockHash, status, from, to, logs } = members(value)
+  assertSame(bytesOf(transactionHash, hashBytes), asked)
+  const block = { blockNumber: quantity(blockNumber), blockHash: bytesOf(blockHash, hashBytes) }
+  const outcome = quantity(status)
+  if (outcome > 1 || !Array.isArray(logs)) throw new RpcFault('result-invalid')
+  return {
+    transactionHash: asked,
+    ...block,
+    status: outcome === 1 ? 'success' : 'reverted',
+    from: address(from),
+    to: addressOrNone(to),
+    logs: logs.map((log) => logOf(log, asked, block)),
+  }
+}
+
+function logOf(value: unknown, asked: Hex, block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>): ChainLog {
+  const { address: contract, topics, data, logIndex, transactionHash, blockNumber, blockHash, removed } = members(value)
+  assertSame(bytesOf(transactionHash, hashBytes), asked)
+  assertSame(bytesOf(blockHash, hashBytes), block.blockHash)
+  if (quantity(blockNumber) !== block.blockNumber) throw new RpcFault('result-invalid')
+  if (!Array.isArray(topics) || topics.length > mostTopics) throw new RpcFault('result-invalid')
+  if (removed !== undefined && typeof removed !== 'boolean') throw new RpcFault('result-invalid')
+  return {
+    address: address(contract),
+    topics: topics.map((topic) => bytesOf(topic, hashBytes)),
+    data: bytesOf(data),
+    logIndex: quantity(logIndex),
+    transactionHash: asked,
+    ...block,
+    removed: removed ?? false,
+  }
+}
+
+function members(value: unknown): Members {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new RpcFault('result-invalid')
+  return value as Members
+}
+
+function bigQuantity(value: unknown): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw new RpcFault('result-invalid')
+  return BigInt(value)
+}
+
+function bytesOf(value: unknown, size?: number): Hex {
+  if (typeof value !== 'string' || !isHexBytes(value, size, size)) throw new RpcFault('result-invalid')
+  return value.toLowerCase() as Hex
+}
+
+/** In lower case, whatever checksum the node writes: it is no typing person. */
+const address = (value: unknown): Address => bytesOf(value, addressBytes)
+const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
+
+function assertSame(one: Hex, other: Hex): void {
+  if (one !== other) throw new RpcFault('result-invalid')
+}

@@ -1,0 +1,70 @@
+import { type ConfigView, key } from '@plinth/kernel'
+
+export const secretKeyName = 'platform.web3.secret-key'
+
+export const keys = {
+  [secretKeyName]: key.string({
+    title: { en: 'Key of RPC addresses', 'zh-CN': 'RPC 地址的加密密钥' },
+    description: {
+      en: 'Encrypts the addresses of RPC providers. Made with the first chain and stored encrypted; nobody sets it.',
+      'zh-CN': '用于加密 RPC 服务地址。创建首条链时自动生成并加密存储，无需人工设置。',
+    },
+    default: '',
+    sensitive: true,
+    state: true,
+    reload: 'live',
+  }),
+  'platform.web3.rpc.deadline': key.duration({
+    title: { en: 'Deadline of an RPC request', 'zh-CN': 'RPC 请求时限' },
+    description: {
+      en: 'A provider that has not answered by then counts as failed, and the next one is asked.',
+      'zh-CN': '超过此时间未响应的服务视为失败，改用下一个服务。',
+    },
+    default: '5s',
+    minimum: '10ms',
+    maximum: '1m',
+    reload: 'live',
+  }),
+  'platform.web3.rpc.batch-size': key.integer({
+    title: { en: 'Calls of an RPC request', 'zh-CN': '每个 RPC 请求的调用数' },
+    description: {
+      en: 'Calls that are sent together. Providers refuse more than their own limit, often 100. 1: every call alone.',
+      'zh-CN': '合并发送的调用数。超过服务商上限（常见为 100）会被拒绝。1 表示逐个发送。',
+    },
+    default: 100,
+    minimum: 1,
+    maximum: 1000,
+    reload: 'live',
+  }),
+  'platform.web3.rpc.max-response-size': key.bytes({
+    title: { en: 'Largest RPC answer', 'zh-CN': 'RPC 响应大小上限' },
+    description: {
+      en: 'A longer answer is not read. A batch is asked again in halves.',
+      'zh-CN': '更长的响应不会读取；批量请求会拆成两半重新发送。',
+    },
+    default: '8MiB',
+    minimum: '1KiB',
+    maximum: '64MiB',
+    reload: 'live',
+  }),
+  'platform.web3.rpc.breaker.failures': key.integer({
+    title: { en: 'Failures before a provider is left alone', 'zh-CN': '停用服务前的连续失败次数' },
+    default: 3,
+    minimum: 1,
+    maximum: 100,
+    reload: 'live',
+  }),
+  'platform.web3.rpc.breaker.pause': key.duration({
+    title: { en: 'Pause of a provider that failed', 'zh-CN': '失败服务的停用时间' },
+    description: {
+      en: 'After it one request tries whether the provider answers again.',
+      'zh-CN': '之后由一个请求试探服务是否恢复。',
+    },
+    default: '30s',
+    minimum: '10ms',
+    maximum: '1h',
+    reload: 'live',
+  }),
+}
+
+export type Web3Config = ConfigView<typeof keys>

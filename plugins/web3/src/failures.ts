@@ -1,0 +1,17 @@
+import { businessFailures } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+export const refusal = businessFailures('web3', en.web3, {
+  'address-invalid': '400',
+  'chain-unknown': '404',
+  'chain-taken': '409',
+  'chains-too-many': '409',
+  'explorer-url-invalid': '400',
+  'provider-id-twice': '400',
+  'provider-url-missing': '400',
+  'provider-url-refused': '400',
+  'version-conflict': '409',
+})

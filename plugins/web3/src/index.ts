@@ -1,0 +1,3 @@
+export * from './addresses.ts'
+export * from './contract.ts'
+export { default } from './plugin.ts'

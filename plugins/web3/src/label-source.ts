@@ -1,0 +1,14 @@
+import { type LabelSource, labelsWith } from '@plinth/http'
+import type { ChainRegistry } from './chains/chain-registry.ts'
+import { own } from './permissions.ts'
+
+/** Chains by their names, which is what orders and logs say. */
+export function chainLabels(registry: Pick<ChainRegistry, 'list'>): LabelSource {
+  const labels = async () =>
+    (await registry.list()).map(({ name, chainId }) => ({ id: name, name: `${name} (${chainId})` }))
+  return {
+    permission: own.chainView,
+    byIds: async (ids) => (await labels()).filter(({ id }) => ids.includes(id)),
+    search: async (text) => labelsWith(await labels(), text),
+  }
+}

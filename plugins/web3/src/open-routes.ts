@@ -1,0 +1,125 @@
+import { line, routesWith, Type } from '@plinth/http'
+import { type OpenScope, openApi } from '@plinth/open-platform'
+import { requireAddress } from './addresses.ts'
+import type { Chains, TypedDataVerification, VerificationResult, WalletVerifier } from './contract.ts'
+import { refusal } from './failures.ts'
+
+interface OpenRouteParts {
+  readonly verifier: WalletVerifier
+  readonly chains: Pick<Chains, 'get'>
+}
+
+export const personalScope = 'web3:wallet-signature:personal:verify'
+export const typedDataScope = 'web3:wallet-signature:typed-data:verify'
+
+export const scopes: readonly OpenScope[] = [
+  { code: personalScope, displayName: { en: 'Verify wallet signatures of messages', 'zh-CN': '验证钱包消息签名' } },
+  {
+    code: typedDataScope,
+    displayName: { en: 'Verify wallet signatures of typed data', 'zh-CN': '验证钱包类型化数据签名' },
+  },
+]
+
+/** Stands for any EVM chain: the number in a domain is not compared then. */
+const anyChain = 'evm'
+
+const path = '/api/v1/open/web3/chains/:chain/wallet-signatures'
+const params = Type.Object({
+  chain: Type.String({
+    pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
+    description: 'Name of a chain of the product, or `evm` for any.',
+  }),
+})
+/** Wide enough for what is no signature, which is an answer and no failure. */
+const signature = Type.String({ maxLength: 1000, description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`.' })
+const address = line(100, { description: 'Who is said to have signed.' })
+const reason = Type.Optional(Type.String({ description: 'Stable code of why it is not valid; absent when it is.' }))
+const resultMembers = {
+  valid: Type.Boolean(),
+  address: Type.String({ description: 'In lower case.' }),
+  recoveredAddress: Type.Optional(Type.String({ description: 'Who signed; absent when that cannot be told.' })),
+  chain: Type.String(),
+  reason,
+}
+const text = Type.Optional(Type.String())
+
+const { route } = routesWith<OpenRouteParts>()
+
+/** Answers alone: nobody is logged in, nothing is created, and no nonce is used up (document 3, "Login", rule 5). */
+export const openRoutes = [
+  route({
+    method: 'POST',
+    path: `${path}/personal/verify`,
+    summary: 'Whether an address signed a message with personal_sign',
+    access: 'signed',
+    annotations: [openApi({ scopes: [personalScope] })],
+    request: {
+      params,
+      body: Type.Object({
+        address,
+        message: Type.String({ minLength: 1, maxLength: 32_770 }),
+        messageEncoding: Type.Optional(
+          Type.Enum(['utf8', 'hex'], { description: '`utf8` (default): the text. `hex`: the bytes that it writes.' }),
+        ),
+        signature,
+      }),
+    },
+    response: Type.Object(resultMembers),
+    handler: async ({ params, body }, { verifier, chains }) => {
+      await chainIdOf(chains, params.chain)
+      const { messageEncoding = 'utf8', ...signed } = body
+      const result = verifier.verifyPersonal({ ...signed, address: requireAddress(body.address), messageEncoding })
+      return viewOf(result, params.chain)
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/typed-data/verify`,
+    summary: 'Whether an address signed typed data (EIP-712)',
+    access: 'signed',
+    annotations: [openApi({ scopes: [typedDataScope] })],
+    request: {
+      params,
+      body: Type.Object({
+        address,
+        typedData: Type.String({
+          minLength: 2,
+          maxLength: 65_536,
+          description: 'The JSON text that was signed. Whole numbers beyond 2^53-1 are written as texts.',
+        }),
+        signature,
+      }),
+    },
+    response: Type.Object({
+      ...resultMembers,
+      primaryType: text,
+      domain: Type.Optional(
+        Type.Object(
+          { name: text, version: text, chainId: text, verifyingContract: text, salt: text },
+          {
+            description: 'What was signed for. Compare it, and nonce, deadline and amounts, before acting on it.',
+          },
+        ),
+      ),
+    }),
+    handler: async ({ params, body }, { verifier, chains }) => {
+      const chainId = await chainIdOf(chains, params.chain)
+      const signed = { ...body, address: requireAddress(body.address) }
+      const result = verifier.verifyTypedData(chainId === undefined ? signed : { ...signed, chainId })
+      return viewOf(result, params.chain)
+    },
+  }),
+]
+
+/** Throws "404" `web3.chain-unknown`, also for a disabled chain. */
+async function chainIdOf(chains: Pick<Chains, 'get'>, name: string): Promise<number | undefined> {
+  if (name === anyChain) return undefined
+  const chain = await chains.get(name)
+  if (chain === undefined || !chain.enabled) throw refusal('chain-unknown')
+  return chain.chainId
+}
+
+const viewOf = <Result extends VerificationResult | TypedDataVerification>(result: Result, chain: string) => ({
+  ...result,
+  chain,
+})

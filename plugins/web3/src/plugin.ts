@@ -1,0 +1,62 @@
+import { database } from '@plinth/database'
+import { adminPages, http, labelSources } from '@plinth/http'
+import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { openScopes } from '@plinth/open-platform'
+import { outgoingHttp } from '@plinth/outgoing-http'
+import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { pages } from './admin-pages.ts'
+import { ChainFactCollector } from './chains/chain-facts.ts'
+import { ChainRegistry } from './chains/chain-registry.ts'
+import { chainRoutes } from './chains/chain-routes.ts'
+import { entities } from './chains/entities.ts'
+import { keys, secretKeyName } from './config.ts'
+import { chains, walletVerifier } from './contract.ts'
+import { messages } from './failures.ts'
+import { chainLabels } from './label-source.ts'
+import { changeSets } from './migrations/index.ts'
+import { openRoutes, scopes } from './open-routes.ts'
+import { permissions } from './permissions.ts'
+import { bestBackend } from './signatures/recovery.ts'
+import { createWalletVerifier } from './signatures/wallet-verifier.ts'
+
+/** EVM addresses, wallet signatures, and chains that are read through several providers. */
+export default definePlugin({
+  id: 'web3',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
+  provides: [walletVerifier, chains],
+  contributes: [optional(adminPages), optional(labelSources)],
+  config: keys,
+  entities,
+  migrations: changeSets,
+  permissions,
+  messages,
+  async setup({ plugin: { id: plugin }, services, config, clock, log, provide, contribute }) {
+    const { kernel, database: db, http: server, outgoingHttp, configCentre: centre, openScopes } = services
+    const stored = () => config.get(secretKeyName)
+    const box = new SealedBox(new PluginKey({ plugin, name: secretKeyName, centre, stored }))
+    const registry = new ChainRegistry({ db, clock, box, http: outgoingHttp, kernel })
+    const settings = () => ({
+      deadlineMs: config.get('platform.web3.rpc.deadline'),
+      batchSize: config.get('platform.web3.rpc.batch-size'),
+      maxResponseBytes: config.get('platform.web3.rpc.max-response-size'),
+      breaker: {
+        failures: config.get('platform.web3.rpc.breaker.failures'),
+        pauseMs: config.get('platform.web3.rpc.breaker.pause'),
+      },
+    })
+    const collector = new ChainFactCollector({ source: registry, http: outgoingHttp, clock, log, settings })
+    const verifier = createWalletVerifier(await bestBackend())
+    log.info({ backend: verifier.backend }, 'wallet signatures are checked by this backend')
+
+    provide(walletVerifier, verifier)
+    provide(chains, collector)
+    for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'web3.chain', chainLabels(registry))
+    server.addRoutes(chainRoutes, { registry, collector })
+    if (openScopes === undefined) return
+    for (const scope of scopes) openScopes.declare(plugin, scope)
+    server.addRoutes(openRoutes, { verifier, chains: collector })
+  },
+})

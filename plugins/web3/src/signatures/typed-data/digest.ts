@@ -1,0 +1,153 @@
+import { LRUCache } from 'lru-cache'
+import { normalize } from '../../addresses.ts'
+import { fromHex, type Hex, isHexBytes, keccak256, utf8 } from '../../hex.ts'
+import type { JsonObject, JsonValue } from './bounded-json.ts'
+import { domainType, type TypedDataDocument } from './document.ts'
+import { TypedDataFault } from './fault.ts'
+import { bitsOf, elementOf, type StructTypes } from './types.ts'
+
+const wordBytes = 32
+/** Hashes of the texts of types: the types of an application are the same for all that its users sign. */
+const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
+/** Longer texts are hashed each time. */
+const longestKept = 1024
+/** Words that are hashed for one document: many small values, or types that name each other, in 64 KiB would hold the event loop. */
+const mostWords = 4096
+/** Decimal digits of 2^256, a sign, and some zeros before. */
+const longestNumber = 80
+
+/**
+ * The digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every struct has
+ * exactly the members that its type names: what no signature covers must not look as if it were signed.
+ *
+ * @throws TypedDataFault
+ */
+export function typedDataDigest({ types, primaryType, domain, message }: TypedDataDocument): Uint8Array {
+  const encoder = new Encoder(types)
+  const separator = encoder.struct(domainType, domain)
+  const content = encoder.struct(primaryType, message)
+  return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), separator, content]))
+}
+
+/** Whole numbers of a document: JSON numbers, and decimal or `0x` texts. `undefined` for anything else. */
+export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
+  if (typeof value === 'number') return BigInt(value)
+  if (typeof value !== 'string' || value.length > longestNumber) return undefined
+  return /^(?:-?\d+|0x[0-9a-fA-F]+)$/.test(value) ? BigInt(value) : undefined
+}
+
+class Encoder {
+  readonly #types: StructTypes
+  /** By type: its text depends on the types of this document. */
+  readonly #typeHashes = new Map<string, Uint8Array>()
+  #words = 0
+
+  constructor(types: StructTypes) {
+    this.#types = types
+  }
+
+  struct(type: string, value: JsonValue | undefined): Uint8Array {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypedDataFault('no struct')
+    const fields = this.#types.get(type) ?? []
+    const given = value as JsonObject
+    if (Object.keys(given).length !== fields.length) throw new TypedDataFault('a struct with other members')
+    const words = [this.#typeHash(type)]
+    for (const field of fields) {
+      if (!Object.hasOwn(given, field.name)) throw new TypedDataFault('a struct without a member')
+      words.push(this.#word(field.type, given[field.name]))
+    }
+    return this.#hash(words)
+  }
+
+  #word(type: string, value: JsonValue | undefined): Uint8Array {
+    const array = elementOf(type)
+    if (array !== undefined) return this.#array(array, value)
+    if (this.#types.has(type)) return this.struct(type, value)
+    if (type === 'string') return hashOf(typeof value === 'string' && value.isWellFormed() ? utf8(value) : undefined)
+    if (type === 'bytes') return hashOf(typeof value === 'string' && isHexBytes(value) ? fromHex(value) : undefined)
+    if (type === 'bool') return flag(value)
+    if (type === 'address') return padded('left', typeof value === 'string' ? normalize(value) : null)
+    const bits = bitsOf(type)
+    return bits === undefined ? fixedBytes(Number(type.slice('bytes'.length)), value) : integer(type, bits, value)
+  }
+
+  #array({ element, length }: NonNullable<ReturnType<typeof elementOf>>, value: JsonValue | undefined): Uint8Array {
+    if (!Array.isArray(value)) throw new TypedDataFault('no array')
+    if (length !== undefined && value.length !== length) throw new TypedDataFault('an array of another length')
+    if (value.length > mostWords) throw new TypedDataFault('too long an array')
+    return this.#hash(value.map((one: JsonValue) => this.#word(element, one)))
+  }
+
+  #hash(words: readonly Uint8Array[]): Uint8Array {
+    this.#spend(words.length)
+    return keccak256(Buffer.concat(words))
+  }
+
+  #spend(words: number): void {
+    this.#words += words
+    if (this.#words > mostWords) throw new TypedDataFault('too many values')
+  }
+
+  #typeHash(type: string): Uint8Array {
+    const known = this.#typeHashes.get(type)
+    if (known !== undefined) return known
+    const others = [...this.#referenced(type, new Set())].filter((name) => name !== type).sort()
+    const text = [type, ...others].map((name) => `${name}(${this.#fieldList(name)})`).join('')
+    this.#spend(text.length / wordBytes)
+    const made = typeHashes.get(text) ?? keccak256(utf8(text))
+    if (text.length <= longestKept) typeHashes.set(text, made)
+    this.#typeHashes.set(type, made)
+    return made
+  }
+
+  #fieldList(type: string): string {
+    return (this.#types.get(type) ?? []).map((field) => `${field.type} ${field.name}`).join(',')
+  }
+
+  #referenced(type: string, found: Set<string>): Set<string> {
+    let base = type
+    for (let array = elementOf(base); array !== undefined; array = elementOf(base)) base = array.element
+    if (found.has(base) || !this.#types.has(base)) return found
+    found.add(base)
+    for (const field of this.#types.get(base) ?? []) this.#referenced(field.type, found)
+    return found
+  }
+}
+
+function hashOf(bytes: Uint8Array | undefined): Uint8Array {
+  if (bytes === undefined) throw new TypedDataFault('no such text')
+  return keccak256(bytes)
+}
+
+function flag(value: JsonValue | undefined): Uint8Array {
+  if (typeof value !== 'boolean') throw new TypedDataFault('no truth value')
+  return wordOf(value ? 1n : 0n)
+}
+
+function fixedBytes(size: number, value: JsonValue | undefined): Uint8Array {
+  return padded('right', typeof value === 'string' && isHexBytes(value, size, size) ? value : null)
+}
+
+function padded(side: 'left' | 'right', text: Hex | null): Uint8Array {
+  if (text === null) throw new TypedDataFault('no such bytes')
+  const word = new Uint8Array(wordBytes)
+  const bytes = fromHex(text)
+  word.set(bytes, side === 'left' ? wordBytes - bytes.length : 0)
+  return word
+}
+
+function integer(type: string, bits: number, value: JsonValue | undefined): Uint8Array {
+  const number = wholeNumber(value)
+  const fits = (one: bigint) => (type.startsWith('u') ? BigInt.asUintN(bits, one) : BigInt.asIntN(bits, one)) === one
+  if (number === undefined || !fits(number)) throw new TypedDataFault('no number of the type')
+  return wordOf(number)
+}
+
+/** Two's complement, the highest byte first. */
+const wordOf = (number: bigint): Uint8Array =>
+  Buffer.from(
+    BigInt.asUintN(256, number)
+      .toString(16)
+      .padStart(2 * wordBytes, '0'),
+    'hex',
+  )

@@ -1,0 +1,76 @@
+import { normalize } from '../addresses.ts'
+import type {
+  PersonalSignature,
+  TypedDataSignature,
+  TypedDataVerification,
+  VerificationReason,
+  VerificationResult,
+  WalletVerifier,
+} from '../contract.ts'
+import { personalDigest } from './personal-message.ts'
+import { addressOfKey, type RecoveryBackend } from './recovery.ts'
+import { readSignature } from './signature-form.ts'
+import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
+import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
+import { TypedDataFault } from './typed-data/fault.ts'
+
+/** @param backend does the arithmetic of the curve; all rules stand here, so that every backend answers alike */
+export function createWalletVerifier(backend: RecoveryBackend): WalletVerifier {
+  return {
+    backend: backend.name,
+    verifyPersonal: (signed) => verifyPersonal(backend, signed),
+    verifyTypedData: (signed) => verifyTypedData(backend, signed),
+  }
+}
+
+function verifyPersonal(backend: RecoveryBackend, { address, ...signed }: PersonalSignature): VerificationResult {
+  const digest = personalDigest(signed.message, signed.messageEncoding)
+  if (digest === undefined) return refused(address, 'message-malformed')
+  return verifyDigest(backend, address, digest, signed.signature)
+}
+
+function verifyTypedData(backend: RecoveryBackend, signed: TypedDataSignature): TypedDataVerification {
+  const { address, typedData, signature, chainId } = signed
+  const read = digestOf(typedData)
+  if (read === undefined) return refused(address, 'typed-data-malformed')
+  const { document, digest } = read
+  const domain = domainOf(document)
+  const known = { domain, primaryType: document.primaryType }
+  const isElsewhere = chainId !== undefined && domain.chainId !== undefined && domain.chainId !== String(chainId)
+  if (isElsewhere) return { ...refused(address, 'chain-id-mismatch'), ...known }
+  return { ...verifyDigest(backend, address, digest, signature), ...known }
+}
+
+function digestOf(text: string): { readonly document: TypedDataDocument; readonly digest: Uint8Array } | undefined {
+  try {
+    const document = readDocument(text)
+    return { document, digest: typedDataDigest(document) }
+  } catch (error) {
+    if (error instanceof TypedDataFault) return undefined
+    throw error
+  }
+}
+
+function verifyDigest(backend: RecoveryBackend, given: string, digest: Uint8Array, text: string): VerificationResult {
+  const address = normalize(given)
+  if (address === null) return refused(given, 'address-invalid')
+  const signature = readSignature(text)
+  if (typeof signature === 'string') return refused(address, signature)
+  const key = backend.recover(signature, digest)
+  if (key === undefined) return refused(address, 'signature-malformed')
+  const recoveredAddress = addressOfKey(key)
+  if (recoveredAddress === address) return { valid: true, address, recoveredAddress }
+  return { ...refused(address, 'signature-mismatch'), recoveredAddress }
+}
+
+const refused = (address: string, reason: VerificationReason) => ({
+  valid: false,
+  address: normalize(address) ?? address,
+  reason,
+})
+
+/** Members are known to be of their types once there is a digest. */
+function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
+  const { chainId, ...texts } = domain
+  return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain
+}

@@ -1,0 +1,182 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { arch, platform } from 'node:os'
+import { dirname, join } from 'node:path'
+import { programEnvironment } from '@plinth/kernel/testing'
+import type { Address, Hex } from './values.ts'
+
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
+const startMs = 30_000
+const pauseMs = 20
+
+/** The program itself, not the script before it, whose process would be the one that is killed. */
+function programPath(): string | undefined {
+  const name = `@foundry-rs/anvil-${platform()}-${architectures[arch()]}/package.json`
+  try {
+    const program = join(dirname(createRequire(import.meta.url).resolve(name)), 'bin', 'anvil')
+    return existsSync(program) ? program : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Reason to skip tests that need a chain; `false` when there is one. */
+export const skipAnvil: false | string = programPath() === undefined ? 'no anvil program for this machine' : false
+
+export interface AnvilSettings {
+  /** 31337 when absent. */
+  readonly chainId?: number
+  /** With 1 the tag `safe` is one block behind the head and `finalized` two; 32 and 64 when absent. */
+  readonly slotsInAnEpoch?: number
+}
+
+/** A transaction of one of the unlocked accounts. */
+export interface TestTransaction {
+  readonly from: Address
+  readonly to?: Address
+  readonly data?: Hex
+  readonly value?: bigint
+  /** Given, the transaction is mined even when it fails. */
+  readonly gas?: number
+}
+
+/** An EVM chain of the test alone. A block for every transaction, at once, unless mining is switched off. */
+export interface Anvil {
+  readonly url: string
+  readonly port: number
+  readonly chainId: number
+  /** Ten accounts with funds, whose transactions the chain signs itself. */
+  readonly accounts: readonly Address[]
+  /** @throws the message of the chain */
+  rpc<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
+  /** Answers the hash, and while the chain mines by itself not before the transaction is in a block. */
+  send(transaction: TestTransaction): Promise<Hex>
+  /** Sends a signed transaction. */
+  sendRaw(raw: Hex): Promise<Hex>
+  mine(blocks?: number): Promise<void>
+  /** Of the newest block. */
+  head(): Promise<number>
+  /** Off: transactions wait until `mine`. */
+  automine(on: boolean): Promise<void>
+  snapshot(): Promise<string>
+  /** Back to a snapshot, which is used up: what came after it is on no chain any more. */
+  revert(snapshot: string): Promise<void>
+  /**
+   * Replaces the newest blocks by as many others; the number of the head stays. Transactions of the old ones are gone
+   * unless they are given.
+   *
+   * @param raw signed transactions with the block, counted from the first new one, in which they are
+   */
+  reorganise(depth: number, raw?: readonly (readonly [transaction: Hex, block: number])[]): Promise<void>
+  /** Stops the process without its knowledge, so that it accepts connections and answers nothing. */
+  freeze(): void
+  thaw(): void
+  stop(): Promise<void>
+}
+
+/** Starts a chain on a free port of 127.0.0.1; the caller stops it. */
+export async function startAnvil({ chainId = 31337, slotsInAnEpoch }: AnvilSettings = {}): Promise<Anvil> {
+  const program = programPath()
+  if (program === undefined) throw new Error(String(skipAnvil))
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const epoch = slotsInAnEpoch === undefined ? [] : ['--slots-in-an-epoch', `${slotsInAnEpoch}`]
+    const words = ['--silent', '--host', '127.0.0.1', '--port', `${port}`, '--chain-id', `${chainId}`, ...epoch]
+    const child = spawn(program, words, { stdio: 'ignore', env: programEnvironment() })
+    const end = () => child.kill('SIGKILL')
+    process.once('exit', end)
+    const chain = chainOn(port, chainId, child, () => process.off('exit', end))
+    if (await isUp(chain, child)) return { ...chain, accounts: await chain.rpc<Address[]>('eth_accounts') }
+    await chain.stop()
+    // Somebody else may have taken the port between its choice and the start.
+    if (attempt === 3) throw new Error('anvil did not start')
+  }
+}
+
+async function isUp(chain: Pick<Anvil, 'rpc'>, child: ChildProcess): Promise<boolean> {
+  for (const end = performance.now() + startMs; performance.now() < end; ) {
+    if (child.exitCode !== null) return false
+    try {
+      await chain.rpc('eth_chainId')
+      return true
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+  }
+  return false
+}
+
+function chainOn(port: number, chainId: number, child: ChildProcess, released: () => void): Anvil {
+  const url = `http://127.0.0.1:${port}`
+  async function rpc<Result>(method: string, params: readonly unknown[] = []): Promise<Result> {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const { result, error } = (await response.json()) as { result: Result; error?: { message: string } }
+    if (error !== undefined) throw new Error(`${method}: ${error.message}`)
+    return result
+  }
+  let minesByItself = true
+  /** The answer to a sender comes before the block. */
+  async function mined(hash: Hex): Promise<Hex> {
+    for (const end = performance.now() + startMs; minesByItself && performance.now() < end; ) {
+      if ((await rpc('eth_getTransactionReceipt', [hash])) !== null) break
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    }
+    return hash
+  }
+  const quantity = (value: bigint | number) => `0x${value.toString(16)}`
+  return {
+    url,
+    port,
+    chainId,
+    accounts: [],
+    rpc,
+    send: async ({ value, gas, ...rest }) => {
+      const amounts = {
+        ...(value === undefined ? {} : { value: quantity(value) }),
+        ...(gas === undefined ? {} : { gas: quantity(gas) }),
+      }
+      return mined(await rpc<Hex>('eth_sendTransaction', [{ ...rest, ...amounts }]))
+    },
+    sendRaw: async (raw) => mined(await rpc<Hex>('eth_sendRawTransaction', [raw])),
+    mine: async (blocks = 1) => {
+      await rpc('anvil_mine', [quantity(blocks)])
+    },
+    head: async () => Number(await rpc<Hex>('eth_blockNumber')),
+    automine: async (on) => {
+      await rpc('evm_setAutomine', [on])
+      minesByItself = on
+    },
+    snapshot: () => rpc<string>('evm_snapshot'),
+    revert: async (snapshot) => {
+      if (!(await rpc<boolean>('evm_revert', [snapshot]))) throw new Error('the snapshot is used up')
+    },
+    reorganise: async (depth, raw = []) => {
+      await rpc('anvil_reorg', [depth, raw])
+    },
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
+    async stop() {
+      released()
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const gone = once(child, 'exit')
+      child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,207 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+/** One call of JSON-RPC, as it came. */
+export interface ProxiedCall {
+  readonly id: unknown
+  readonly method: string
+  readonly params: readonly unknown[]
+}
+
+interface ProxiedAnswer {
+  readonly jsonrpc: string
+  readonly id: unknown
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+/** What goes wrong between the product and its node (reference, section 1). */
+export type ProviderFault =
+  | 'status-500'
+  | 'status-429'
+  /** A page of a firewall, with status 200. */
+  | 'html'
+  /** The connection is cut instead of an answer. */
+  | 'reset'
+  /** No answer, ever. */
+  | 'hang'
+  /** The answer begins and does not end. */
+  | 'half'
+  | 'rpc-error'
+  | 'wrong-id'
+  /** Answers of a batch in another order, which is allowed. */
+  | 'reordered'
+  /** A batch without one of its answers. */
+  | 'answer-missing'
+  | 'no-result'
+  | 'truncated-json'
+  /** One object for a batch. */
+  | 'refuses-batches'
+  | 'redirect'
+  | 'other-chain'
+  /** The head is far behind. */
+  | 'stale-head'
+  | 'status-missing'
+  | 'logs-null'
+  /** The receipt of the transaction that was asked for first. */
+  | 'other-receipt'
+  | 'removed-logs'
+  /** Another hash for the block of a receipt. */
+  | 'other-block'
+  | 'safe-refused'
+
+export interface FaultProxy {
+  /** With a word in its path that nobody may ever read again. */
+  readonly url: string
+  readonly secret: string
+  readonly host: string
+  readonly port: number
+  /** Absent: everything passes. */
+  fault: ProviderFault | undefined
+  /** Rewrites each result, after the fault. */
+  rewrite: ((call: ProxiedCall, result: unknown) => unknown) | undefined
+  /** Methods of the calls of every HTTP request so far. */
+  readonly requests: readonly (readonly string[])[]
+  /** Forgets the requests. */
+  clear(): void
+  close(): Promise<void>
+}
+
+const jsonHeaders = { 'content-type': 'application/json' }
+/** Blocks that a stale node lacks. */
+const behind = 60
+
+/** A server before a node that answers as badly as it is told. The caller closes it. */
+export async function startFaultProxy(target: string, secret = 'PLANTED-provider-key-7f3a'): Promise<FaultProxy> {
+  const requests: (readonly string[])[] = []
+  const state: Pick<FaultProxy, 'fault' | 'rewrite'> = { fault: undefined, rewrite: undefined }
+  let firstReceipt: unknown
+
+  async function answersOf(
+    body: string,
+  ): Promise<{ calls: ProxiedCall[]; answers: ProxiedAnswer[]; isBatch: boolean }> {
+    const asked: ProxiedCall | ProxiedCall[] = JSON.parse(body)
+    const calls = [asked].flat()
+    requests.push(calls.map(({ method }) => method))
+    const response = await fetch(target, { method: 'POST', headers: jsonHeaders, body: JSON.stringify(calls) })
+    const answers = [(await response.json()) as ProxiedAnswer[]].flat()
+    const byId = new Map(answers.map((answer) => [answer.id, answer]))
+    const ordered = calls.map((call) => byId.get(call.id) ?? { jsonrpc: '2.0', id: call.id, result: null })
+    return { calls, answers: ordered, isBatch: Array.isArray(asked) }
+  }
+
+  const rewritten = (call: ProxiedCall, answer: ProxiedAnswer): ProxiedAnswer => {
+    if (call.method === 'eth_getTransactionReceipt' && answer.result !== null) firstReceipt ??= answer.result
+    const faulty = withFault(state.fault, call, answer, firstReceipt)
+    if (state.rewrite === undefined || !('result' in faulty)) return faulty
+    return { ...faulty, result: state.rewrite(call, faulty.result) }
+  }
+
+  const server = createServer(async (request, response) => {
+    const body = await text(request).catch(() => undefined)
+    if (body === undefined) return
+    if (endedEarly(state.fault, response, request.socket)) {
+      requests.push([JSON.parse(body)].flat().map(({ method }: ProxiedCall) => method))
+      return
+    }
+    const { calls, answers, isBatch } = await answersOf(body)
+    const changed = calls.map((call, at) => rewritten(call, answers[at] ?? { jsonrpc: '2.0', id: call.id }))
+    if (state.fault === 'reordered') changed.reverse()
+    if (state.fault === 'answer-missing') changed.pop()
+    const whole = JSON.stringify(isBatch && state.fault !== 'refuses-batches' ? changed : changed[0])
+    const refusal = JSON.stringify({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32600, message: `no batches ${secret}` },
+    })
+    const written = isBatch && state.fault === 'refuses-batches' ? refusal : whole
+    response.writeHead(200, jsonHeaders)
+    if (state.fault === 'half') response.write(written.slice(0, written.length / 2))
+    else response.end(state.fault === 'truncated-json' ? written.slice(0, -5) : written)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { address: host, port } = server.address() as AddressInfo
+  return Object.assign(state, {
+    url: `http://${host}:${port}/v2/${secret}`,
+    secret,
+    host,
+    port,
+    requests,
+    clear() {
+      requests.length = 0
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  })
+}
+
+/** True when the fault is one of the transport, and the answer is given or never will be. */
+function endedEarly(fault: ProviderFault | undefined, response: ServerResponse, socket: { destroy(): void }): boolean {
+  switch (fault) {
+    case 'status-500':
+      response.writeHead(500, jsonHeaders).end('{"error":"internal"}')
+      return true
+    case 'status-429':
+      response.writeHead(429, { ...jsonHeaders, 'retry-after': '1' }).end('{"error":"too many requests"}')
+      return true
+    case 'html':
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<html><body>Checking your browser</body></html>')
+      return true
+    case 'redirect':
+      response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
+      return true
+    case 'reset':
+      socket.destroy()
+      return true
+    case 'hang':
+      return true
+    default:
+      return false
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function withFault(
+  fault: ProviderFault | undefined,
+  { method, params }: ProxiedCall,
+  answer: ProxiedAnswer,
+  firstReceipt: unknown,
+): ProxiedAnswer {
+  const { result, ...head } = answer
+  const fields = result as Fields | null
+  const isReceipt = method === 'eth_getTransactionReceipt' && fields !== null
+  const changed = (next: unknown): ProxiedAnswer => ({ ...head, result: next })
+  if (fault === 'rpc-error') return { ...head, error: { code: -32000, message: 'header not found' } }
+  if (fault === 'wrong-id') return { ...answer, id: 'another' }
+  if (fault === 'no-result') return head
+  if (fault === 'other-chain' && method === 'eth_chainId') return changed('0x5')
+  if (fault === 'stale-head' && method === 'eth_blockNumber') {
+    return changed(`0x${Math.max(0, Number(result) - behind).toString(16)}`)
+  }
+  if (
+    fault === 'safe-refused' &&
+    method === 'eth_getBlockByNumber' &&
+    String(params[0]).match(/^(?:safe|finalized)$/)
+  ) {
+    return { ...head, error: { code: -32602, message: 'unknown block tag' } }
+  }
+  if (fault === 'other-block' && method === 'eth_getBlockByNumber' && fields !== null) {
+    return changed({ ...fields, hash: `0x${'ab'.repeat(32)}` })
+  }
+  if (!isReceipt) return answer
+  if (fault === 'status-missing')
+    return changed(Object.fromEntries(Object.entries(fields).filter(([name]) => name !== 'status')))
+  if (fault === 'logs-null') return changed({ ...fields, logs: null })
+  if (fault === 'other-receipt') return changed(firstReceipt)
+  if (fault === 'removed-logs') {
+    return changed({ ...fields, logs: (fields['logs'] as Fields[]).map((log) => ({ ...log, removed: true })) })
+  }
+  return answer
+}

@@ -1,0 +1,94 @@
+/** Contracts of tests, in Solidity. */
+export const sourceName = 'TestTokens.sol'
+
+export const source = `// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.0;
+
+/// An ERC-20 token that anybody mints.
+contract Token {
+    event Transfer(address indexed from, address indexed to, uint256 value);
+    event Approval(address indexed owner, address indexed spender, uint256 value);
+
+    string public name = "Test Dollar";
+    string public symbol = "TUSD";
+    uint8 public constant decimals = 6;
+    uint256 public totalSupply;
+    mapping(address => uint256) public balanceOf;
+    mapping(address => mapping(address => uint256)) public allowance;
+
+    function mint(address to, uint256 value) external {
+        totalSupply += value;
+        balanceOf[to] += value;
+        emit Transfer(address(0), to, value);
+    }
+
+    function approve(address spender, uint256 value) external returns (bool) {
+        allowance[msg.sender][spender] = value;
+        emit Approval(msg.sender, spender, value);
+        return true;
+    }
+
+    function transfer(address to, uint256 value) external returns (bool) {
+        move(msg.sender, to, value);
+        return true;
+    }
+
+    function transferFrom(address from, address to, uint256 value) external returns (bool) {
+        allowance[from][msg.sender] -= value;
+        move(from, to, value);
+        return true;
+    }
+
+    /// Two transfers in one transaction.
+    function transferTwice(address a, uint256 va, address b, uint256 vb) external {
+        move(msg.sender, a, va);
+        move(msg.sender, b, vb);
+    }
+
+    function move(address from, address to, uint256 value) private {
+        require(balanceOf[from] >= value, "balance");
+        balanceOf[from] -= value;
+        balanceOf[to] += value;
+        emit Transfer(from, to, value);
+    }
+}
+
+/// A token whose event has the name and the types of a transfer, and no indexed argument: one topic, and all in the data.
+contract OddToken {
+    event Transfer(address from, address to, uint256 value);
+
+    function transfer(address to, uint256 value) external returns (bool) {
+        emit Transfer(msg.sender, to, value);
+        return true;
+    }
+}
+
+/// An ERC-721 token: its transfers have the first topic of those of ERC-20, and four topics.
+contract Collectible {
+    event Transfer(address indexed from, address indexed to, uint256 indexed tokenId);
+
+    function give(address to, uint256 tokenId) external {
+        emit Transfer(msg.sender, to, tokenId);
+    }
+}
+
+/// A contract wallet (EIP-1271): what its owner signed is its signature.
+contract Wallet1271 {
+    address public immutable owner;
+
+    constructor(address owner_) {
+        owner = owner_;
+    }
+
+    function isValidSignature(bytes32 digest, bytes calldata signature) external view returns (bytes4) {
+        if (signature.length != 65) return 0xffffffff;
+        address signer = ecrecover(
+            digest,
+            uint8(signature[64]),
+            bytes32(signature[0:32]),
+            bytes32(signature[32:64])
+        );
+        return signer != address(0) && signer == owner ? bytes4(0x1626ba7e) : bytes4(0xffffffff);
+    }
+}
+`

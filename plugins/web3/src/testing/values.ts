@@ -1,0 +1,2 @@
+export type { Address } from '../addresses.ts'
+export type { Hex } from '../hex.ts'

@@ -1,0 +1,456 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { database } from '@plinth/database'
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import { systemClock } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import type { ChainFacts, ChainObservation } from '@plinth/web3'
+import {
+  deployToken,
+  type FaultProxy,
+  type ProviderFault,
+  skipAnvil,
+  startAnvil,
+  startFaultProxy,
+} from '@plinth/web3/testing'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { outcome, type StartSettings, startWeb3 } from './fixtures/product.ts'
+
+const admin = '/api/v1/admin/web3/chains'
+const unknown = `0x${'12'.repeat(32)}`
+const shop = `0x${'a'.repeat(40)}` as const
+
+/** A test with a chain, on SQLite. */
+const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<void>) =>
+  t.test(name, { skip: skipAnvil }, async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    await tests(t, db)
+  })
+
+/** Two proxies before one chain, and a product that knows them as the providers `first` and `second`. */
+async function startProviders(t: Test, db: Parameters<typeof startWeb3>[1], settings: StartSettings = {}) {
+  const chain = await startAnvil({ slotsInAnEpoch: 1 })
+  const first = await startFaultProxy(chain.url)
+  const second = await startFaultProxy(chain.url, 'PLANTED-second-key-91c2')
+  t.teardown(async () => {
+    await first.close()
+    await second.close()
+    await chain.stop()
+  })
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const product = await startWeb3(t, db, {
+    ports: [first.port, second.port],
+    clock: systemClock,
+    logger,
+    ...settings,
+    config: { 'platform.web3.rpc.deadline': '2s', ...settings.config },
+  })
+  const token = await product.adminToken()
+  const create = (name: string, content: object) =>
+    product.call('POST', admin, token, { name, chainId: chain.chainId, requiredConfirmations: 2, ...content })
+  const provider = (id: string, proxy: Pick<FaultProxy, 'url'>) => ({ id, url: proxy.url })
+  return { ...product, chain, first, second, lines, token, create, provider }
+}
+
+const observed = (facts: ChainFacts | undefined): ChainObservation => {
+  if (facts === undefined || 'error' in facts) throw new Error(`no facts: ${JSON.stringify(facts)}`)
+  return facts
+}
+const failed = (facts: ChainFacts | undefined) => {
+  if (facts === undefined || !('error' in facts)) return 'facts'
+  return `${facts.error}: ${facts.attempts.map(({ providerId, fault }) => `${providerId} ${fault}`).join(', ')}`
+}
+
+onEachDatabase(
+  t,
+  'A26 W-030 chains are set up by administrators; addresses of providers are sealed and never shown',
+  async (t, db) => {
+    const lines: string[] = []
+    const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+    const { running, call, adminToken, chains } = await startWeb3(t, db, { ports: [8545, 8546], logger })
+    const token = await adminToken()
+    // effect of platform.web3.secret-key: what is stored of an address cannot be read
+    const secret = 'PLANTED-rpc-key-55aa'
+    const body = {
+      name: 'local',
+      chainId: 31337,
+      requiredConfirmations: 3,
+      explorerTransactionUrl: 'https://explorer.example/tx/{hash}',
+      providers: [
+        { id: 'own-node', url: `http://127.0.0.1:8545/${secret}` },
+        { id: 'spare', url: `http://127.0.0.1:8546/${secret}2` },
+      ],
+    }
+    const created = await call('POST', admin, token, body)
+    t.match(created, {
+      code: '200',
+      data: { name: 'local', enabled: true, finality: 'depth', maxHeadLagBlocks: 50, version: 1 },
+    })
+    t.strictSame(created.data.providers, [{ id: 'own-node' }, { id: 'spare' }])
+    const { id } = created.data
+
+    t.equal(outcome(await call('POST', admin, token, { ...body, chainId: 5 })), '409 web3.chain-taken')
+    t.equal(outcome(await call('POST', admin, token, { ...body, name: 'other' })), '409 web3.chain-taken')
+    const refused = async (change: object) => {
+      const { code, data } = await call('PUT', `${admin}/${id}`, token, change)
+      return `${code} ${data.reason} ${data.field}`
+    }
+    t.equal(await refused({ providers: [{ id: 'new' }] }), '400 web3.provider-url-missing providers/0/url')
+    t.equal(
+      await refused({ providers: [{ id: 'spare' }, { id: 'spare' }] }),
+      '400 web3.provider-id-twice providers/1/id',
+    )
+    for (const url of [
+      'http://127.0.0.1:9999/',
+      'ftp://127.0.0.1:8545/',
+      'http://u:p@127.0.0.1:8545/',
+      'http://169.254.169.254/',
+    ]) {
+      t.equal(
+        await refused({ providers: [{ id: 'own-node', url }] }),
+        '400 web3.provider-url-refused providers/0/url',
+        url,
+      )
+    }
+    for (const explorerTransactionUrl of [
+      'https://explorer.example/',
+      'javascript:{hash}',
+      'https://u:p@explorer.example/{hash}',
+    ]) {
+      t.equal(await refused({ explorerTransactionUrl }), '400 web3.explorer-url-invalid explorerTransactionUrl')
+    }
+    for (const name of ['evm', 'Main Net', ''])
+      t.equal((await call('POST', admin, token, { ...body, name })).code, '400', name)
+    t.equal((await call('GET', admin, token)).data.length, 1)
+
+    const changed = await call('PUT', `${admin}/${id}`, token, {
+      providers: [{ id: 'spare' }],
+      finality: 'safe',
+      version: 1,
+    })
+    t.match(changed.data, { version: 2, finality: 'safe', providers: [{ id: 'spare' }], updatedBy: 'admin' })
+    const stale = await call('PUT', `${admin}/${id}`, token, { enabled: false, version: 1 })
+    t.match(stale, { code: '409', data: { reason: 'web3.version-conflict', currentVersion: 2, updatedBy: 'admin' } })
+    await call('PUT', `${admin}/${id}`, token, { enabled: false })
+    t.match(await chains.get('local'), { enabled: false, requiredConfirmations: 3, providers: [{ id: 'spare' }] })
+    t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'chain-not-configured: ')
+    t.equal(failed(await chains.facts('elsewhere', { transactionHash: unknown })), 'chain-not-configured: ')
+    await t.rejects(chains.facts('local', { transactionHash: '0x12' }), RangeError)
+    t.equal(await chains.get('elsewhere'), undefined)
+    t.equal(outcome(await call('GET', `${admin}/1`, token)), '404 web3.chain-unknown')
+    t.equal((await call('GET', admin)).code, '401')
+
+    const audits = await call('GET', '/api/v1/admin/iam/audits?targetType=web3-chain', token)
+    t.match(audits.data.items.map(({ action }: { action: string }) => action).sort(), [
+      'web3-chain.create',
+      'web3-chain.update',
+      'web3-chain.update',
+    ])
+    const kysely = running.service(database).fork().getKysely<Record<string, object>>()
+    const rows = await Promise.all(
+      ['web3_chain', 'iam_audit', 'sys_config'].map((one) => kysely.selectFrom(one).selectAll().execute()),
+    )
+    const files =
+      db.dialect === 'sqlite' ? readdirSync(db.directory).filter((name) => name.startsWith('test.sqlite')) : []
+    const everything = [JSON.stringify(rows), created.text, changed.text, audits.text, ...lines]
+    for (const text of [...everything, ...files.map((name) => readFileSync(join(db.directory, name), 'latin1'))]) {
+      t.notMatch(text, secret)
+      t.notMatch(text, '127.0.0.1:8545')
+    }
+  },
+)
+
+onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, confirmed', async (t, db) => {
+  const { chains, chain, create, provider, first } = await startProviders(t, db)
+  t.equal((await create('local', { providers: [provider('first', first)] })).code, '200')
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const factsOf = async (transactionHash: string) => chains.facts('local', { transactionHash })
+
+  t.match(await factsOf(unknown), {
+    providerId: 'first',
+    chainId: 31337,
+    transaction: null,
+    receipt: null,
+    canonicalBlockHash: null,
+  })
+  await chain.automine(false)
+  const waiting = await token.transfer(buyer, shop, 5n, { gas: 100_000 })
+  t.match(await factsOf(waiting), {
+    transaction: { hash: waiting, from: buyer.toLowerCase(), to: token.address, value: 0n, blockNumber: null },
+    receipt: null,
+  })
+  await chain.automine(true)
+  await chain.mine()
+  const mined = observed(await factsOf(waiting.toUpperCase().replace('0X', '0x')))
+  t.match(mined, {
+    receipt: {
+      status: 'success',
+      transactionHash: waiting,
+      logs: [{ address: token.address, removed: false, logIndex: 0 }],
+    },
+  })
+  t.ok(mined.head >= (mined.receipt?.blockNumber ?? 0))
+  t.equal(mined.canonicalBlockHash, mined.receipt?.blockHash)
+  t.equal(mined.receipt?.logs[0]?.topics.length, 3)
+  await chain.mine(2)
+  t.equal(observed(await factsOf(waiting)).head, mined.head + 2)
+  t.equal(observed(await factsOf(await token.transferTwice(buyer, shop, 1n, shop, 2n))).receipt?.logs.length, 2)
+  t.equal(
+    observed(await factsOf(await token.transfer(buyer, shop, 10n ** 9n, { gas: 100_000 }))).receipt?.status,
+    'reverted',
+  )
+})
+
+onChain(
+  'reorganisations: a receipt that is gone, and one in another block than is now at its height',
+  async (t, db) => {
+    const { chains, chain, create, provider, first } = await startProviders(t, db)
+    await create('local', { providers: [provider('first', first)] })
+    const [, buyer = '0x'] = chain.accounts
+    const token = await deployToken(chain)
+    await token.mint(buyer, 1000n)
+    const hash = await token.transfer(buyer, shop, 5n)
+    const before = observed(await chains.facts('local', { transactionHash: hash }))
+    first.fault = 'other-block'
+    const moved = observed(await chains.facts('local', { transactionHash: hash }))
+    t.not(moved.canonicalBlockHash, moved.receipt?.blockHash)
+    first.fault = 'removed-logs'
+    t.equal(observed(await chains.facts('local', { transactionHash: hash })).receipt?.logs[0]?.removed, true)
+    first.fault = undefined
+    await chain.reorganise(1)
+    t.match(await chains.facts('local', { transactionHash: hash }), { receipt: null, head: before.head })
+  },
+)
+
+onChain('finality: the blocks that the node calls safe and finalized, asked only where they count', async (t, db) => {
+  const { chains, chain, create, provider, first, call, token } = await startProviders(t, db)
+  const { data } = await create('local', { providers: [provider('first', first)], finality: 'safe' })
+  await chain.mine(10)
+  t.match(await chains.facts('local', { transactionHash: unknown }), {
+    head: 10,
+    safeNumber: 9,
+    finalizedNumber: undefined,
+  })
+  await call('PUT', `${admin}/${data.id}`, token, { finality: 'finalized' })
+  t.match(await chains.facts('local', { transactionHash: unknown }), {
+    head: 10,
+    safeNumber: undefined,
+    finalizedNumber: 8,
+  })
+  first.fault = 'safe-refused'
+  t.equal(failed(await chains.facts('local', { transactionHash: unknown })), 'rpc-query-failed: first rpc-error')
+  await call('PUT', `${admin}/${data.id}`, token, { finality: 'depth' })
+  t.match(await chains.facts('local', { transactionHash: unknown }), { head: 10, safeNumber: undefined })
+})
+
+const faults: Readonly<Record<string, string>> = {
+  'status-500': 'http-status',
+  'status-429': 'rate-limited',
+  html: 'answer-invalid',
+  redirect: 'http-status',
+  reset: 'unreachable',
+  hang: 'timeout',
+  half: 'timeout',
+  'rpc-error': 'rpc-error',
+  'wrong-id': 'answer-invalid',
+  'answer-missing': 'answer-invalid',
+  'no-result': 'answer-invalid',
+  'truncated-json': 'answer-invalid',
+  'refuses-batches': 'answer-invalid',
+  'other-chain': 'chain-id-mismatch',
+  'stale-head': 'stale-head',
+  'status-missing': 'result-invalid',
+  'logs-null': 'result-invalid',
+  'other-receipt': 'result-invalid',
+}
+
+onChain(
+  'every fault of a provider: no fact comes of it, the next provider is asked, and no address is told',
+  async (t, db) => {
+    const config = {
+      'platform.web3.rpc.deadline': '300ms',
+      'platform.web3.rpc.breaker.failures': 100,
+      'platform.web3.rpc.breaker.pause': '10m',
+    }
+    const {
+      chains,
+      chain,
+      create,
+      provider,
+      first,
+      second,
+      lines,
+      call,
+      token: adminToken,
+    } = await startProviders(t, db, { config })
+    const { data } = await create('local', {
+      providers: [provider('first', first), provider('second', second)],
+      maxHeadLagBlocks: 1_000_000,
+    })
+    const [, buyer = '0x'] = chain.accounts
+    const token = await deployToken(chain)
+    await token.mint(buyer, 1000n)
+    const other = await token.transfer(buyer, shop, 7n)
+    const hash = await token.transfer(buyer, shop, 5n)
+    await chain.mine(3)
+    // Seen by both proxies, for the fault that answers the receipt of another transaction.
+    for (const proxy of [first, second]) {
+      await fetch(proxy.url, {
+        method: 'POST',
+        body: JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'eth_getTransactionReceipt', params: [other] }]),
+      })
+    }
+    for (const [fault, expected] of Object.entries(faults)) {
+      // An administrator who asks closes the breakers of what answers.
+      first.fault = undefined
+      second.fault = undefined
+      await call('POST', `${admin}/${data.id}/verify`, adminToken)
+      first.fault = fault as ProviderFault
+      const answered = observed(await chains.facts('local', { transactionHash: hash }))
+      t.match(
+        answered,
+        { providerId: 'second', receipt: { transactionHash: hash, status: 'success' } },
+        `${fault}: the next one answers`,
+      )
+      second.fault = fault as ProviderFault
+      const text = failed(await chains.facts('local', { transactionHash: hash }))
+      const error = fault === 'other-chain' ? 'chain-id-mismatch' : 'rpc-query-failed'
+      t.equal(text, `${error}: first ${expected}, second ${expected}`, fault)
+      if (fault !== 'other-chain') continue
+      second.fault = undefined
+      await call('POST', `${admin}/${data.id}/verify`, adminToken)
+      second.fault = 'status-500'
+      const mixed = failed(await chains.facts('local', { transactionHash: hash }))
+      t.equal(mixed, 'rpc-query-failed: first chain-id-mismatch, second http-status')
+    }
+    first.fault = undefined
+    second.fault = undefined
+    await call('POST', `${admin}/${data.id}/verify`, adminToken)
+    first.fault = 'reordered'
+    t.match(
+      await chains.facts('local', { transactionHash: hash }),
+      { providerId: 'first', receipt: { transactionHash: hash } },
+      'answers in another order are right',
+    )
+    for (const line of lines) {
+      t.notMatch(line, 'PLANTED')
+      t.notMatch(line, `${first.port}/`)
+    }
+  },
+)
+
+onChain(
+  'a provider that fails is left alone, and tried again by one call [effect of platform.web3.rpc.breaker.{failures,pause}]',
+  async (t, db) => {
+    // effects of platform.web3.rpc.breaker.{failures,pause}
+    const config = { 'platform.web3.rpc.breaker.failures': 2, 'platform.web3.rpc.breaker.pause': '10m' }
+    const clock = manualClock()
+    const { chains, create, provider, first, second, lines, call, token } = await startProviders(t, db, {
+      config,
+      clock,
+    })
+    const { data } = await create('local', { providers: [provider('first', first), provider('second', second)] })
+    const ask = () => chains.facts('local', { transactionHash: unknown })
+    first.fault = 'status-500'
+    for (let n = 0; n < 2; n++) t.match(await ask(), { providerId: 'second' })
+    first.clear()
+    for (let n = 0; n < 5; n++) t.match(await ask(), { providerId: 'second' })
+    t.equal(first.requests.length, 0, 'five calls, none of them to the dead one')
+    t.equal(lines.filter((line) => line.includes('an RPC provider fails')).length, 1)
+    second.fault = 'status-500'
+    await ask()
+    await ask()
+    t.equal(failed(await ask()), 'rpc-query-failed: first circuit-open, second circuit-open')
+    first.fault = undefined
+    second.fault = undefined
+    await clock.advance(600_000)
+    const answers = await Promise.all([ask(), ask(), ask()])
+    t.ok(answers.some((facts) => !('error' in facts) && facts.providerId === 'first'))
+    t.match(await ask(), { providerId: 'first' })
+    t.ok(lines.some((line) => line.includes('answers again')))
+
+    first.fault = 'other-chain'
+    t.match(await ask(), { providerId: 'second' })
+    t.ok(lines.some((line) => line.includes('a node of another chain') && line.includes('"level":50')))
+    first.clear()
+    const checked = await call('POST', `${admin}/${data.id}/verify`, token)
+    t.match(checked.data, [
+      { providerId: 'first', fault: 'chain-id-mismatch', head: null },
+      { providerId: 'second', fault: null, head: 0 },
+    ])
+    t.equal(first.requests.length, 1, 'an administrator who asks gets an answer of now')
+  },
+)
+
+onChain('a provider far behind the others gives no facts', async (t, db) => {
+  const { chains, chain, create, provider, first, second, call, token } = await startProviders(t, db)
+  const { data } = await create('local', {
+    providers: [provider('first', first), provider('second', second)],
+    maxHeadLagBlocks: 20,
+  })
+  await chain.mine(100)
+  first.fault = 'stale-head'
+  await call('POST', `${admin}/${data.id}/verify`, token)
+  t.match(await chains.facts('local', { transactionHash: unknown }), { providerId: 'second', head: 100 })
+})
+
+onChain('many transactions travel in few requests [effect of platform.web3.rpc.batch-size]', async (t, db) => {
+  const { chains, chain, create, provider, first, running } = await startProviders(t, db)
+  await create('local', { providers: [provider('first', first)] })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 10_000n)
+  await chain.automine(false)
+  const sent: string[] = []
+  // One after another: the chain counts the transactions of a sender.
+  for (let n = 0; n < 120; n++) sent.push(await token.transfer(buyer, shop, 1n, { gas: 100_000 }))
+  await chain.automine(true)
+  await chain.mine(1)
+  first.clear()
+  const facts = await chains.factsOfMany('local', [...sent, ...sent, unknown])
+  t.equal(facts.size, 121)
+  t.ok(sent.every((hash) => observed(facts.get(hash)).receipt?.logs.length === 1))
+  t.ok(first.requests.every((calls) => calls.length <= 100))
+  t.ok(first.requests.length <= Math.ceil((121 * 5) / 100) + 2, `${first.requests.length} requests`)
+  first.clear()
+  await Promise.all(sent.slice(0, 10).map((transactionHash) => chains.facts('local', { transactionHash })))
+  t.ok(first.requests.length <= 20, `ten at once: ${first.requests.length} requests`)
+  await running.stop('restarts')
+})
+
+onChain('without batches each call is alone, and an answer that is too long is asked for in halves', async (t, db) => {
+  // effects of platform.web3.rpc.{batch-size,max-response-size,deadline}
+  const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '700ms' }
+  const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
+  await create('local', { providers: [provider('first', first)] })
+  t.match(await chains.facts('local', { transactionHash: unknown }), { head: 0 })
+  t.ok(first.requests.every((calls) => calls.length === 1))
+  t.equal(first.requests.length, 4)
+  first.fault = 'hang'
+  const start = performance.now()
+  t.match(failed(await chains.facts('local', { transactionHash: unknown })), /timeout/)
+  t.ok(performance.now() - start < 5000)
+  await chain.mine()
+})
+
+onChain('one receipt that is longer than is read costs no other its facts', async (t, db) => {
+  const config = { 'platform.web3.rpc.max-response-size': '16KiB' }
+  const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
+  await create('local', { providers: [provider('first', first)] })
+  const [, buyer = '0x'] = chain.accounts
+  const token = await deployToken(chain)
+  await token.mint(buyer, 1000n)
+  const [small, large] = [await token.transfer(buyer, shop, 1n), await token.transfer(buyer, shop, 2n)]
+  first.rewrite = ({ method, params }, result) =>
+    method === 'eth_getTransactionReceipt' && params[0] === large
+      ? { ...(result as object), padding: 'x'.repeat(20_000) }
+      : result
+  const facts = await chains.factsOfMany('local', [small, large])
+  t.match(facts.get(small), { receipt: { status: 'success' } })
+  t.equal(failed(facts.get(large)), 'rpc-query-failed: first answer-too-large')
+})

@@ -1,0 +1,236 @@
+/**
+ * A payment on a chain from the wallet that signs in to the plan that makes up for it, through the API of the running quickstart
+ * with `examples/checkout` and a node of this machine. Every answer is looked at, and so is what the chain itself says.
+ */
+import { join } from 'node:path'
+import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { defineProduct, systemClock } from '@plinth/kernel'
+import { deployToken, skipAnvil, startAnvil } from '@plinth/web3/testing'
+import checkoutPlugin, { checkout } from '@plinth-example/checkout'
+import t, { type Test } from 'tap'
+import { privateKeyToAccount } from 'viem/accounts'
+import quickstart from '../examples/quickstart/plinth.config.ts'
+
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+const password = 'Correct-horse-7'
+const shop = `0x${'5c'.repeat(20)}` as const
+const auditTask = 'money.web3.payment-settlement.audit'
+const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
+
+async function start(t: Test) {
+  const chain = await startAnvil()
+  t.teardown(() => chain.stop())
+  const token = await deployToken(chain)
+  const db = await createDatabase('sqlite')
+  t.teardown(() => db.drop())
+  const product = defineProduct({
+    name: 'quickstart',
+    plugins: [...quickstart.plugins, checkoutPlugin],
+    config: {
+      ...quickstart.config,
+      ...db.config,
+      'platform.http.port': 0,
+      'platform.http.response-check': true,
+      'platform.site.url': 'https://shop.example.com/',
+      'platform.storage.root': join(db.directory, 'storage'),
+      'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+      'platform.install.installed': true,
+      'platform.rate-limit.enabled': false,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.outgoing-http.allow-http': true,
+      'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${chain.port}`],
+      'platform.money.web3.settlement.audit.older-than-minutes': 0,
+      'platform.example.checkout.chain': 'local',
+      'platform.example.checkout.token': token.address,
+      'platform.example.checkout.receiver': shop,
+    },
+  })
+  // Deadlines of requests to a node are real.
+  const running = await startMigrated(product, { clock: systemClock })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const call = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, accessToken?: string) => {
+    const headers = accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }
+    const body = payload === undefined ? {} : { payload }
+    return (await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })).json()
+  }
+  const as = (accessToken: string) => (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) =>
+    call(method, path, payload, accessToken)
+  await running.service(accounts).createAdministrator({ username: 'root', password }, origin)
+  const logIn = async (username: string) =>
+    as((await call('POST', 'auth/login', { username, password })).data.accessToken)
+  const root = await logIn('root')
+  /** Somebody who may do what the permissions say. */
+  const operator = async (username: string, ...permissions: string[]) => {
+    const role = { code: `role-${username}`, name: username, dataScope: 'all', permissions }
+    const { data } = await root('POST', 'admin/iam/roles', role)
+    await running.service(accounts).create({ username, password, roleIds: [data.id] }, origin)
+    return logIn(username)
+  }
+  return { chain, token, running, call, as, root, operator }
+}
+
+t.test(
+  'S-015 S-023 S-058 S-063 S-068 S-071 W-014 from a wallet that signs in to a payment that is settled, lost and made up for',
+  { skip: skipAnvil, timeout: 240_000 },
+  async (t) => {
+    const { chain, token, running, call, as, root, operator } = await start(t)
+    const review = 'money:web3:payment-settlement-review-log'
+    const clerk = await operator('clerk', `${review}:view`, `${review}:create`)
+    const treasurer = await operator(
+      'treasurer',
+      `${review}:view`,
+      'money:web3:payment-settlement-audit-log:view',
+      'money:web3:payment-settlement:execute',
+    )
+
+    // The shop is set up.
+    const provider = { id: 'node', url: chain.url }
+    const terms = { name: 'local', chainId: chain.chainId, requiredConfirmations: 3, providers: [provider] }
+    const created = await root('POST', 'admin/web3/chains', terms)
+    t.match(created, { code: '200', data: { name: 'local', requiredConfirmations: 3, enabled: true } })
+    t.notMatch(JSON.stringify(created), chain.url, 'the address of the node is not answered')
+    t.match(await root('POST', `admin/web3/chains/${created.data.id}/verify`), { code: '200' })
+    t.equal(await running.service(checkout).seedDemo(), 3)
+    await token.mint(wallet.address, 1_000_000_000n)
+    const [funder = '0x'] = chain.accounts
+    await chain.send({ from: funder, to: wallet.address, value: 10n ** 18n })
+
+    // A wallet signs in.
+    const asked = await call('POST', 'auth/wallet/challenge', { chainType: 'evm', address: wallet.address })
+    t.match(asked, { code: '200', data: { challengeId: String, message: /^shop\.example\.com wants you to sign in/ } })
+    const { challengeId, message } = asked.data
+    const signature = await wallet.signMessage({ message })
+    const proof = { challengeId, address: wallet.address, signature }
+    const opened = await call('POST', 'auth/wallet/login', proof)
+    t.match(opened, { code: '200', data: { tokenType: 'Bearer', accessToken: /^plinth_/ } })
+    t.match(await call('POST', 'auth/wallet/login', proof), { code: '401' }, 'a challenge is good for one login')
+    const buyer = as(opened.data.accessToken)
+    t.match((await buyer('GET', 'iam/users/me')).data, { username: wallet.address.toLowerCase(), isSuperAdmin: false })
+    t.match(await buyer('POST', 'admin/web3/payment-confirmations', { outTradeNo: 'x' }), { code: '403' })
+
+    // It checks out.
+    const { data: offers } = await buyer('GET', 'checkout/offers')
+    const course = offers.items.find(({ code }: { code: string }) => code === 'DEMO-COURSE')
+    const { data: order } = await buyer('POST', 'checkout/orders', { offerId: course.id })
+    t.match(order, {
+      ...{ price: 4_900, status: 'pending', transactionHash: null, deliveredAt: null },
+      pay: { chainName: 'local', chainId: chain.chainId, tokenContract: token.address, receiver: shop },
+    })
+    t.match(order.pay, { amountRaw: '49000000', requiredConfirmations: 3 })
+    const { orderNo } = order
+    const shown = async () => (await buyer('GET', `checkout/orders/${orderNo}`)).data
+    const progress = async () => (await buyer('GET', `checkout/orders/${orderNo}/progress`)).data
+    const confirm = async () => (await clerk('POST', 'admin/web3/payment-confirmations', { outTradeNo: orderNo })).data
+    t.match(await progress(), { state: 'waiting', confirmations: null })
+    t.match(await confirm(), { state: 'pending', reasons: ['transaction-hash-missing'] })
+
+    // It pays, and says by what.
+    await chain.automine(false)
+    const raw = await wallet.signTransaction({
+      ...{ chainId: chain.chainId, type: 'eip1559', nonce: 0, to: order.pay.tokenContract, gas: 100_000n },
+      data: token.transferData(order.pay.receiver, BigInt(order.pay.amountRaw)),
+      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
+    })
+    const hash = await chain.sendRaw(raw)
+    const announced = await buyer('PUT', `checkout/orders/${orderNo}/transaction`, { transactionHash: hash })
+    t.match(announced, { code: '200', data: { transactionHash: hash, status: 'pending' } })
+    t.match(await progress(), { state: 'waiting', confirmations: null }, 'in no block yet')
+    t.match(await confirm(), { state: 'pending', reasons: ['chain-transaction-not-mined'] })
+
+    // It watches the confirmations; nobody can settle before there are enough.
+    await chain.mine(1)
+    const { data: early } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
+      ...{ outTradeNo: orderNo, action: 'settle', remark: 'seen in a block' },
+    })
+    t.match(early, { state: 'confirming', candidate: false, status: 'open' })
+    for (const confirmations of [1, 2]) {
+      t.match(await progress(), { state: 'confirming', confirmations, requiredConfirmations: 3 })
+      t.match(await confirm(), { state: 'confirming', confirmations, reasons: ['chain-confirmations-insufficient'] })
+      const logs = 'admin/web3/payment-settlement-review-logs'
+      t.match(await clerk('POST', `${logs}/${early.id}/settle`), { code: '403' }, 'the clerk may not')
+      t.match((await treasurer('POST', `${logs}/${early.id}/settle`)).data, {
+        ...{ outcome: 'skipped', reasons: ['chain-confirmations-insufficient'] },
+      })
+      await chain.mine(1)
+    }
+    t.match(await progress(), { state: 'confirmed', confirmations: 3 })
+    t.match(await shown(), { status: 'pending', deliveredAt: null }, 'what a browser saw delivers nothing')
+
+    // The clerk reviews, the treasurer settles.
+    const ready = await confirm()
+    t.match(ready, { state: 'ready', confirmations: 3, reasons: [], eventKey: `local:${hash}:0` })
+    const { reviewFingerprint } = ready
+    const { data: saved } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
+      ...{ outTradeNo: orderNo, action: 'settle', reviewFingerprint },
+    })
+    t.match(saved, { state: 'ready', candidate: true, reviewFingerprint })
+    t.match(await shown(), { status: 'pending' })
+    const settle = () => treasurer('POST', `admin/web3/payment-settlement-review-logs/${saved.id}/settle`)
+    t.match(await settle(), { code: '200', data: { outcome: 'settled', state: 'settled', reasons: [] } })
+    t.match((await settle()).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.match(await shown(), { status: 'success', transactionHash: hash, deliveredAt: /Z$/ })
+    t.equal(await token.balanceOf(shop), 49_000_000n, 'and the chain says so')
+    const approvals = async () =>
+      (await root('GET', 'admin/approvals')).data.items.map(
+        ({ action, result }: { action: string; result: string }) => `${action} ${result}`,
+      )
+    t.same(new Set(await approvals()), new Set(['record approved', 'settle approved']))
+
+    // A reorganisation drops the payment; the order stays, and the audit finds it.
+    const audits = 'admin/web3/payment-settlement-audit-logs'
+    const audit = () => running.scheduledTasks.find(({ name }) => name === auditTask)?.run(new AbortController().signal)
+    await audit()
+    t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 0, risky: 0 }, 'nothing is at risk')
+    await chain.reorganise(3)
+    t.equal(await token.balanceOf(shop), 0n)
+    await audit()
+    await running.service(events).idle()
+    t.match((await treasurer('GET', `${audits}/summary`)).data, {
+      ...{ total: 1, open: 1, risky: 1, openReorgSuspected: 1 },
+      openByRiskLevel: { none: 0, low: 0, medium: 0, high: 1 },
+    })
+    const { data: open } = await treasurer('GET', `${audits}/compensation-candidates`)
+    t.match(open.items, [
+      {
+        ...{ outTradeNo: orderNo, transactionHash: hash, riskLevel: 'high', chainReorgSuspected: true },
+        riskReasons: ['chain-transaction-not-mined', 'transfer-removed'],
+      },
+    ])
+    t.match(await shown(), { status: 'success' }, 'the order is not rolled back')
+    t.match(await progress(), { state: 'waiting', confirmations: null })
+    const { data: told } = await root('GET', 'notification-send-logs')
+    t.ok(
+      told.items.some(({ subject }: { subject: string }) => subject === 'Web3 payment settlement audit risk'),
+      'operators are told',
+    )
+
+    // The treasurer plans what to do, from what the chain says now, and closes the log when it is done.
+    const [{ id }] = open.items
+    t.match((await treasurer('POST', `${audits}/${id}/recheck`)).data, { id, stillRisky: true })
+    t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {
+      ...{ id, outTradeNo: orderNo, action: 'manual-compensation', riskLevel: 'high', rechecked: true },
+      ...{ needsManualReview: true, needsFundReview: true, chainReorgSuspected: true, handlingStatus: 'open' },
+    })
+    t.match(await clerk('PUT', `${audits}/status-batch`, { ids: [id], status: 'resolved' }), { code: '403' })
+    t.match(await treasurer('PUT', `${audits}/status-batch`, { ids: [id], status: 'paid-back' }), { code: '400' })
+
+    // The buyer pays once more: the same signed transaction comes into another block.
+    await chain.automine(true)
+    await chain.sendRaw(raw)
+    await chain.mine(2)
+    t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {
+      ...{ action: 'mark-resolved', riskLevel: 'none', riskReasons: [], rechecked: true },
+    })
+    t.match(await treasurer('PUT', `${audits}/status-batch`, { ids: [id], status: 'resolved' }), { code: '200' })
+    t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 1, open: 0, resolved: 1, risky: 0 })
+    t.match((await treasurer('GET', `${audits}/compensation-candidates`)).data.items, [])
+    t.match((await settle()).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
+    t.equal(await token.balanceOf(shop), 49_000_000n)
+    t.match((await buyer('GET', 'checkout/orders')).data.items, [{ orderNo, status: 'success' }])
+  },
+)
