@@ -23,10 +23,13 @@ export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundIn
 export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly BoundScheduledTask[] {
   return hosts.flatMap((host) =>
     (host.plugin.scheduledTasks ?? []).map((task): BoundScheduledTask => {
-      const current = (member: unknown) => (typeof member === 'string' ? host.runtime.config.get(member) : member)
+      const current = (member: unknown) => (typeof member === 'string' ? host.valueOf(member) : member)
       return {
         plugin: host.plugin.id,
-        name: task.name,
+        // Read at use: what is kept in a database is not known yet when tasks are bound.
+        get name() {
+          return task.nameFrom === undefined ? task.name : (host.valueOf(task.nameFrom) as string)
+        },
         displayName: task.displayName,
         fixedDelayMs: () => current(task.fixedDelay) as number,
         autoStartup: () => current(task.autoStartup) as boolean,

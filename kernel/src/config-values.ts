@@ -112,6 +112,8 @@ export class ConfigValues {
   #orphaned: readonly OrphanedValue[] = []
   #catalogue: readonly CatalogueEntry[] | undefined
   #applying: Promise<unknown> = Promise.resolve()
+  /** Changes of values in force so far. */
+  #changes = 0
 
   /** Problems of the sources: unknown keys, values that break their rule, missing required values. */
   readonly problems: readonly Problem[]
@@ -146,6 +148,15 @@ export class ConfigValues {
   /** Value that the owner reads, decoded. Throws `PLINTH_CONFIG_UNDECLARED` when the plugin does not own the key. */
   get(plugin: string, key: string): unknown {
     return this.#owned(plugin, key).value
+  }
+
+  /** What is made of values, kept until one in force changes. */
+  derived<T>(make: () => T): () => T {
+    let kept: { readonly changes: number; readonly made: T } | undefined
+    return () => {
+      if (kept?.changes !== this.#changes) kept = { changes: this.#changes, made: make() }
+      return kept.made
+    }
   }
 
   /** Where the value of a key comes from, with every source. Sensitive values are masked. */
@@ -288,18 +299,23 @@ export class ConfigValues {
   async #offer(slot: Slot, next: ConfigLayer | undefined): Promise<string | undefined> {
     const previous = slot.effective
     const accepted: Listener[] = []
-    settle(slot, next)
+    this.#settle(slot, next)
     for (const listener of slot.listeners) {
       try {
         await listener(slot.value)
         accepted.push(listener)
       } catch (error) {
-        settle(slot, previous)
+        this.#settle(slot, previous)
         for (const undo of accepted.reverse()) await (async () => undo(slot.value))().catch(() => undefined)
         return this.redact(reasonOf(error))
       }
     }
     return undefined
+  }
+
+  #settle(slot: Slot, layer: ConfigLayer | undefined): void {
+    this.#changes += 1
+    settle(slot, layer)
   }
 
   #owned(plugin: string, key: string): Slot {

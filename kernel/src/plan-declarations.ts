@@ -78,7 +78,7 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
   }
   for (const { id, config = {}, scheduledTasks = [] } of plugins) {
     for (const task of scheduledTasks) {
-      for (const member of ['fixedDelay', 'autoStartup'] as const) {
+      for (const member of ['fixedDelay', 'autoStartup', 'nameFrom'] as const) {
         const key = task[member]
         if (typeof key !== 'string' || Object.hasOwn(config, key)) continue
         report('PLINTH_PLAN_TASK_KEY', 'scheduledTasks', { task: task.name, member, key }, id)

@@ -40,6 +40,11 @@ export class PluginHost {
     return this.#runtime
   }
 
+  /** The value of an own key, also before its set-up: others ask for what its tasks are called and when they run. */
+  valueOf(key: string): unknown {
+    return this.#shared.config.get(this.plugin.id, key)
+  }
+
   /** Runs the plugin's set-up and checks that it kept its promises. */
   async setUp(signal: AbortSignal): Promise<void> {
     const { config, registry } = this.#shared
@@ -70,6 +75,7 @@ export class PluginHost {
       services: registry.servicesOf(requires, plugin) as ServicesOf<Requirements>,
       config: {
         get: (key) => config.get(id, key),
+        derived: (make) => config.derived(make),
         onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
         onVerify: (key, verifier) => this.#release(config.onVerify(id, key, verifier)),
       },

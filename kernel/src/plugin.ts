@@ -1,6 +1,5 @@
 import type { KeyDeclarations, ValueOf } from '@plinth/config-schema'
 import type { Logger } from 'pino'
-import type { Clock } from './clock.ts'
 import type { CommandDeclaration } from './contracts/command.ts'
 import type { InstallTask } from './contracts/install-task.ts'
 import type { ConfigAdmin, StartFailure } from './contracts/kernel.ts'
@@ -17,6 +16,7 @@ import type {
   TypeOf,
   Unchecked,
 } from './refs.ts'
+import type { Clock } from './time/clock.ts'
 
 /** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
 export type Role = 'web' | 'worker' | 'cli'
@@ -25,6 +25,12 @@ export const roles: readonly Role[] = ['web', 'worker', 'cli']
 /** The plugin's own configuration values, read by full key. Another plugin's keys are out of reach. */
 export interface ConfigView<K extends KeyDeclarations> {
   get<N extends keyof K & string>(key: N): ValueOf<K[N]>
+  /**
+   * What is made of values, for who asks often: kept until a live value of the product changes.
+   *
+   * @param make reads values and makes something of them; it must not throw and has no other effect
+   */
+  derived<T>(make: () => T): () => T
   /**
    * Calls the listener when a key with `reload: 'live'` changes. A listener that throws refuses the value: the old one
    * stays in force and the refusal is shown to the operator. Ends when the plugin stops.

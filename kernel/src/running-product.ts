@@ -1,7 +1,6 @@
 import { redactError } from '@plinth/config-schema/reading'
 import type { Logger } from 'pino'
 import { bindInstallTasks, bindScheduledTasks } from './bound-tasks.ts'
-import { type Clock, systemClock } from './clock.ts'
 import type { ConfigValues } from './config-values.ts'
 import {
   type ConfigAdmin,
@@ -14,7 +13,6 @@ import {
   type StartFailure,
   type TimelineEntry,
 } from './contracts/kernel.ts'
-import { withinDeadline } from './deadline.ts'
 import { isPlinthError, PlinthError, reasonOf } from './errors/coded-error.ts'
 import { kernelError, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
@@ -26,6 +24,8 @@ import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct
 import { facade } from './read-only.ts'
 import type { ExtensionPoint, ServiceRef } from './refs.ts'
 import { Registry } from './registry.ts'
+import { type Clock, systemClock } from './time/clock.ts'
+import { withinDeadline } from './time/deadline.ts'
 
 export interface StartOptions extends PrepareOptions {
   readonly clock?: Clock

@@ -625,3 +625,27 @@ t.test(
     t.equal(running.redact('b'.repeat(65_536)), '******')
   },
 )
+
+t.test('what is made of values is kept until one changes, and follows a value that was refused back', async (t) => {
+  let made = 0
+  let current = (): string => ''
+  let seenWhileAsked = ''
+  const owner = plugin('a', {
+    config: { 'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }) },
+    setup({ config: view }) {
+      current = view.derived(() => `${++made}: ${view.get('platform.a.limit')}`)
+      view.onChange('platform.a.limit', (value) => {
+        seenWhileAsked = current()
+        if (value === 3) throw new Error('three is too many')
+      })
+    },
+  })
+  const running = await startForTest(productOf([owner]))
+  t.teardown(() => running.stop('test ended'))
+  t.same([current(), current()], ['1: 1', '1: 1'])
+  await running.config.apply([row('platform.a.limit', 2)])
+  t.same([current(), current()], ['2: 2', '2: 2'])
+  t.match(await running.config.apply([row('platform.a.limit', 3)]), { refused: [{ key: 'platform.a.limit' }] })
+  t.equal(seenWhileAsked, '3: 3', 'listeners work with the value that they are asked about')
+  t.equal(current(), '4: 2')
+})

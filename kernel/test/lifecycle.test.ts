@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import {
   type ConfigAdmin,
   configAdmin,
+  type DeclaredTasks,
+  declaredTasks,
   extensionPoint,
   type Kernel,
   kernel,
@@ -601,10 +603,12 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
   const clock = manualClock()
   const notes: string[] = []
   const states: string[] = []
+  const earlyNames: string[] = []
   const task = { displayName: 'x', required: true, retryable: true, isCompleted: () => false }
   const config = {
     'platform.sweep.interval': key.duration({ title: 'Interval', default: '1m', reload: 'live' }),
     'platform.sweep.enabled': key.boolean({ title: 'Enabled', default: true, reload: 'live' }),
+    'platform.sweep.name': key.string({ title: 'Name', default: 'sweep' }),
   }
   const worker = plugin('worker', {
     config,
@@ -612,6 +616,7 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
     scheduledTasks: [
       {
         name: 'sweep',
+        nameFrom: 'platform.sweep.name',
         displayName: 'Sweep',
         fixedDelay: 'platform.sweep.interval',
         autoStartup: 'platform.sweep.enabled',
@@ -634,10 +639,27 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
     },
   })
   const other = plugin('other', { installTasks: [{ ...task, code: 'prepare', order: 9, run() {} }] })
-  const start = startForTest(productOf([worker, other]), { clock })
+  // Set up before the plugins whose tasks it names, as a scheduler is.
+  const early = plugin('early', {
+    requires: { declaredTasks },
+    setup({ services }) {
+      const { scheduledTasks } = services['declaredTasks'] as DeclaredTasks
+      earlyNames.push(...scheduledTasks.map(({ name }) => name))
+    },
+  })
+  const start = startForTest(productOf([early, worker, other]), {
+    clock,
+    set: { 'platform.sweep.name': 'sweep.nightly' },
+  })
   await clock.advance(40)
   const running = await start
 
+  t.strictSame(
+    running.scheduledTasks.map(({ name }) => name),
+    ['sweep.nightly', 'count'],
+    'a task is named by its key',
+  )
+  t.strictSame(earlyNames, ['sweep.nightly', 'count'])
   t.strictSame(
     running.installTasks.map(({ code, plugin }) => `${plugin}: ${code}`),
     ['worker: arrange', 'worker: zip', 'other: prepare', 'worker: finish'],
@@ -662,13 +684,16 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
 
   await running.stop('test ended')
   t.strictSame(states, ['starting', 'starting', 'draining', 'draining'])
-  t.strictSame(running.timeline, [
-    { plugin: 'worker', phase: 'setup', startedAtMs: 0, durationMs: 40, outcome: 'ok' },
-    { plugin: 'other', phase: 'setup', startedAtMs: 40, durationMs: 0, outcome: 'ok' },
-    ...(['ready', 'drain', 'stop'] as const).map((phase) => {
-      return { plugin: 'worker', phase, startedAtMs: 40, durationMs: 0, outcome: 'ok' }
-    }),
-  ])
+  t.strictSame(
+    running.timeline.filter(({ plugin }) => plugin !== 'early'),
+    [
+      { plugin: 'worker', phase: 'setup', startedAtMs: 0, durationMs: 40, outcome: 'ok' },
+      { plugin: 'other', phase: 'setup', startedAtMs: 40, durationMs: 0, outcome: 'ok' },
+      ...(['ready', 'drain', 'stop'] as const).map((phase) => {
+        return { plugin: 'worker', phase, startedAtMs: 40, durationMs: 0, outcome: 'ok' }
+      }),
+    ],
+  )
 })
 
 t.test(

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts'
 import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { StartRefusedError } from '../errors/kernel-errors.ts'
 import type { SettingsTrial } from '../files/settings-trial.ts'
+import type { Clock } from '../time/clock.ts'
 import { failureOf } from './fallback-start.ts'
 
 /** Pause before the next try; twice as long each time. */

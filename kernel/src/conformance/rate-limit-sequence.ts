@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
 import type { RateLimitStore } from '../contracts/rate-limit-store.ts'
 import { manualClock } from '../testing/manual-clock.ts'
+import type { Clock } from '../time/clock.ts'
 import { expectEqual } from './conformance-case.ts'
 import { rateLimitModels } from './rate-limit-model.ts'
 

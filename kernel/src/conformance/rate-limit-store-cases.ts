@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
 import type { RateLimitDecision, RateLimitRequest, RateLimitStore } from '../contracts/rate-limit-store.ts'
 import { manualClock } from '../testing/manual-clock.ts'
+import type { Clock } from '../time/clock.ts'
 import {
   type CaseBodies,
   type ConformanceCase,

@@ -52,6 +52,8 @@ export interface SendContext {
   readonly idempotencyKey: string
   /** 1 for the first try. */
   readonly attempt: number
+  /** True: all recipients want the message, their preferences were asked. */
+  readonly isWanted?: boolean
 }
 
 /** What a provider said, for the operator. Never signing secrets, tokens or request headers. */
@@ -83,6 +85,31 @@ export type DeliveryOutcome =
 
 export type OutcomeName = DeliveryOutcome['outcome']
 
+/** What a message may say to one provider of a channel, as a form asks for it. */
+export interface ChannelAttribute {
+  /** As a message has it, such as `webhook.acme.priority`. */
+  readonly name: string
+  readonly title: LocalizedText
+  /** Values may also be written as text: `a,b` for a list, JSON for `object` and `objects` (a list of objects). */
+  readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
+  /** The only values that are allowed; absent: any. */
+  readonly values?: readonly string[]
+  /** Inclusive; of an integer its value, of a list the number of its items. */
+  readonly minimum?: number
+  readonly maximum?: number
+  /** True: holds a token, or says who gets the message; a form may not give it. */
+  readonly sensitive: boolean
+}
+
+/** A service behind a channel that messages may name. */
+export interface ChannelProvider {
+  readonly code: string
+  readonly displayName: LocalizedText
+  /** Forms in which it shows a message. */
+  readonly messageTypes: readonly string[]
+  readonly attributes: readonly ChannelAttribute[]
+}
+
 /** A way to deliver messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel, 'acme', channel)`. */
 export interface NotificationChannel {
   readonly displayName: LocalizedText
@@ -104,6 +131,8 @@ export interface NotificationChannel {
   }
   /** False while the operator has switched the channel off; absent means always on. Asked before every send. */
   enabled?(): boolean
+  /** Services behind it, for pages that send messages; absent: it has none that a message may name. */
+  providers?(): readonly ChannelProvider[]
   /** Sends one message. A delivery failure is an outcome, not an exception. */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /** Proves that the current configuration can reach the next hop. Throws with a reason when it cannot; sends nothing. */

@@ -10,6 +10,8 @@ export interface ScheduledTaskContext<D extends Partial<Declared>> extends Plugi
 export interface ScheduledTask<D extends Partial<Declared> = Declared> {
   /** Unique name, for example `member-points.expire`. */
   readonly name: string
+  /** The own string key that renames it; its default is `name`. What it allows keeps clear of the tasks of other plugins. */
+  readonly nameFrom?: keyof KeysOf<D> & string
   readonly displayName: LocalizedText
   /** Milliseconds between the end of a run and the start of the next, or the own duration key that says so. */
   readonly fixedDelay: number | (keyof KeysOf<D> & string)

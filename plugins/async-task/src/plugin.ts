@@ -1,18 +1,20 @@
 import { engineOf, LeaseWatch, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics } from '@plinth/http'
+import { adminPages, attention, http, labelSources, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
 import { definePlugin, instanceName, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
+import { needsAttention, pages } from './admin-pages.ts'
 import { Artifacts } from './artifacts.ts'
 import { keys } from './config.ts'
 import { asyncTasks } from './contract.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
 import { messages } from './failures.ts'
+import { typeLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { purge } from './purge-task.ts'
 import { routes } from './routes.ts'
@@ -43,12 +45,13 @@ export default definePlugin({
     accounts: optional(accounts),
   },
   provides: [asyncTasks],
+  contributes: [optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   migrations: changeSets,
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel: product, database: db, storage, i18n } = services
     const leaseMs = config.get('platform.async-task.lease')
     const times = leaseTimes(leaseMs)
@@ -71,6 +74,9 @@ export default definePlugin({
     })
     const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
+    contribute(labelSources, 'async-task.type', typeLabels(types))
     if (services.http !== undefined) {
       const access = new TaskAccess({ tasks, types, product, identity: services.identity })
       storage.guardUrls(urlGuardName, access.guard)

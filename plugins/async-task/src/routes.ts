@@ -38,6 +38,7 @@ const taskView = Type.Object({
   attempts: count,
   error: nullable(Type.Object({ reason: Type.String({ description: 'Stable dotted code.' }), message: Type.String() })),
   artifact: nullable(Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Bytes.' }) })),
+  hasFile: Type.Boolean({ description: 'There is a file that the caller may read.' }),
   createdAt: instant,
   startedAt: nullable(instant),
   finishedAt: nullable(instant),
@@ -69,9 +70,10 @@ const { route, rawRoute } = routesWith<RouteParts>()
 
 function viewOf(
   task: AsyncTask,
-  locale: string,
-  { nameOf, translate }: Pick<RouteParts, 'nameOf' | 'translate'>,
+  request: Pick<RouteRequest, 'locale' | 'principal'>,
+  { nameOf, translate, readers }: Pick<RouteParts, 'nameOf' | 'translate' | 'readers'>,
 ): Static<typeof taskView> {
+  const { locale } = request
   const { type, note, failure, artifact } = task
   const { id, ownerId, status, cancelRequested, progress, attempts } = task
   return {
@@ -83,6 +85,7 @@ function viewOf(
       message: (failure.messageKey && translate(locale, failure.messageKey, failure.params)) || failure.message,
     },
     artifact: artifact && { name: artifact.name, size: artifact.size },
+    hasFile: readers.mayRead(task, requirePrincipal(request)),
     createdAt: task.createdAt.toISOString(),
     startedAt: task.startedAt?.toISOString() ?? null,
     finishedAt: task.finishedAt?.toISOString() ?? null,
@@ -91,7 +94,7 @@ function viewOf(
 
 function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: RouteParts) {
   const principal = requirePrincipal(request)
-  const { query, locale } = request
+  const { query } = request
   const { ownerId, type, status } = query
   const filter = {
     ...(ownerId === undefined ? {} : { ownerId }),
@@ -100,7 +103,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   }
   return answerList(query, newestFirst, async (window) => {
     const found = await parts.tasks.list(filter, window, parts.readers.condition(principal))
-    return { ...found, items: found.items.map((task) => viewOf(task, locale, parts)) }
+    return { ...found, items: found.items.map((task) => viewOf(task, request, parts)) }
   })
 }
 
@@ -125,7 +128,7 @@ export const routes = [
     request: { params: idParams },
     response: taskView,
     handler: async (request, parts) =>
-      viewOf(await parts.readers.visible(request.params.id, requirePrincipal(request)), request.locale, parts),
+      viewOf(await parts.readers.visible(request.params.id, requirePrincipal(request)), request, parts),
   }),
   route({
     method: 'POST',
@@ -143,7 +146,7 @@ export const routes = [
       const record = () => audit(product, entry)
       // What somebody does with tasks of his own is his own business.
       const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
-      return viewOf(cancelled, request.locale, parts)
+      return viewOf(cancelled, request, parts)
     },
   }),
   route({

@@ -50,7 +50,7 @@ export class TaskAccess {
   async file(id: number, principal: Principal, verb: 'read-file' | 'make-url', origin: Origin): Promise<TaskArtifact> {
     const { ownerId, type, artifact } = await this.visible(id, principal)
     const isForeign = ownerId !== principal.userId
-    if (isForeign) this.#assertReader(type, principal)
+    if (isForeign && !this.#isReader(type, principal)) throw refusal('file-forbidden')
     if (artifact === null) throw refusal('no-artifact')
     if (isForeign) {
       await audit(this.#parts.product, {
@@ -75,8 +75,13 @@ export class TaskAccess {
     if (artifact.disk !== disk || artifact.path !== path) throw refusal('no-artifact')
   }
 
-  #assertReader(type: string, principal: Principal): void {
+  /** Whether there is a file that the principal may read. */
+  mayRead({ ownerId, type, artifact }: AsyncTask, principal: Principal): boolean {
+    return artifact !== null && (ownerId === principal.userId || this.#isReader(type, principal))
+  }
+
+  #isReader(type: string, principal: Principal): boolean {
     const permission = this.#parts.types.find(type)?.type.readPermission
-    if (permission === undefined || !principal.can(permission)) throw refusal('file-forbidden')
+    return permission !== undefined && principal.can(permission)
   }
 }

@@ -91,7 +91,13 @@ onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db
   t.same(data, {
     ...{ id, type: 'shop.report', displayName: 'Report', ownerId: ann.id, status: 'succeeded', cancelRequested: false },
     ...{ progress: 100, note: 'writing', attempts: 1, error: null },
-    ...{ artifact: { name: '报表.csv', size: 28 }, createdAt: moment, startedAt: moment, finishedAt: moment },
+    ...{
+      artifact: { name: '报表.csv', size: 28 },
+      hasFile: true,
+      createdAt: moment,
+      startedAt: moment,
+      finishedAt: moment,
+    },
   })
   t.match((await call('ann', `${root}/${id}`, 'GET', 'zh-CN')).data, { displayName: '报表', note: '写入中' })
 
@@ -138,6 +144,8 @@ onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db
     return [data.total, ...data.items.map((item: { id: number }) => item.id)]
   }
   t.same(await ids('ann'), [1, id])
+  const seen = async (who: 'ann' | 'root') => (await call(who, `${root}/${id}`)).data.hasFile
+  t.same([await seen('ann'), await seen('root')], [true, true], 'who may read the file is told so')
   t.same(await ids('bob'), [1, other.id])
   t.same(await ids('root'), [2, other.id, id])
   t.same(await ids('root', `?ownerId=${ann.id}`), [1, id])

@@ -58,6 +58,15 @@ export interface Database {
   ): Promise<T>
 
   /**
+   * As `transactional`, for work that runs statements and needs no entity manager: without one a short transaction costs half.
+   * What is called inside may take one all the same.
+   */
+  statements<T>(work: (signal: AbortSignal) => Promise<T>, options?: TransactionOptions): Promise<T>
+
+  /** Whether the calling code runs in a transaction of this database, so that what it asks for joins that. */
+  readonly inTransaction: boolean
+
+  /**
    * Runs the hook once the transaction around it has been committed, never when it is rolled back; outside a transaction
    * at once. A hook that fails is logged: the commit stands.
    */

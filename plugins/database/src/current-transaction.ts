@@ -6,6 +6,8 @@ import type { ControlledTransaction } from 'kysely'
 
 /** What one transaction of `Database.transactional` knows about itself. */
 export interface TransactionScope {
+  readonly transaction: ControlledTransaction<unknown>
+  /** Made when it is asked for: work that only runs statements has none. */
   readonly em: SqlEntityManager
   /** Hooks for after the commit. */
   readonly hooks: (() => void | Promise<void>)[]
@@ -13,6 +15,8 @@ export interface TransactionScope {
   open: boolean
   /** Aborts when the work has taken too long. */
   readonly aborter: AbortController
+  /** Lets its limit go, once it is over. */
+  end: () => void
   /** What a nested call threw. */
   failure?: unknown
   /** Why it was given up while its work went on: what that work asks for now fails with it. */
@@ -49,6 +53,21 @@ export class CurrentTransaction {
     const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
     const em = innermost ?? scope?.em
     return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
+  }
+
+  /** The transaction, or savepoint, itself: for statements, which need no entity manager. */
+  get transaction(): ControlledTransaction<unknown> | undefined {
+    const { scope } = this
+    const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
+    if (innermost !== undefined) return openTransactionOf(innermost)
+    const transaction = scope?.transaction
+    return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction
+  }
+
+  /** False inside a savepoint, which may fail alone. */
+  get isOutermost(): boolean {
+    const innermost = TransactionContext.getEntityManager(this.contextName)
+    return innermost === undefined || innermost === this.scope?.em
   }
 
   /** True also where MikroORM hides the transaction, as its propagation `REQUIRES_NEW` does. */

@@ -8,11 +8,11 @@ import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResul
 import { connectionFailure, placeOf } from './connections/connection-failure.ts'
 import type { ConnectionSettings, ProbeTarget } from './connections/connection-settings.ts'
 import type { Lease } from './connections/leasing-driver.ts'
-import { type OpenWait, OpenWaits } from './connections/open-waits.ts'
+import { OpenWaits } from './connections/open-waits.ts'
 import { markPrepared } from './connections/server-connection.ts'
 import { readServerInfo } from './connections/server-info.ts'
 import type { Database, ReservedStatements, ServerInfo, TransactionOptions } from './contract.ts'
-import { openTransactionOf, type TransactionScope } from './current-transaction.ts'
+import type { TransactionScope } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
 import { assertBindable, numberPlaceholders, type Parameter, StatementCache } from './rows/bound-parameters.ts'
@@ -157,66 +157,56 @@ export class DatabaseService implements Database {
       : current.fork({ keepTransactionContext: true })
   }
 
-  async transactional<T>(work: TransactionWork<T>, { timeoutMs, signal }: TransactionOptions = {}): Promise<T> {
+  async transactional<T>(work: TransactionWork<T>, options: TransactionOptions = {}): Promise<T> {
+    const current = this.#open.transaction.entityManager
+    if (current !== undefined) return this.#join((signal) => work(current, signal))
+    return this.#outermost(options, (limit) => this.#transaction(work, limit))
+  }
+
+  async statements<T>(work: (signal: AbortSignal) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    if (this.inTransaction) return this.#join(work)
+    return this.#outermost(options, (limit) => this.#bareTransaction(work, limit))
+  }
+
+  async #outermost<T>(
+    { timeoutMs, signal }: TransactionOptions,
+    attempt: (limit: Limit) => Promise<{ readonly answer: T; readonly hooks: TransactionScope['hooks'] }>,
+  ): Promise<T> {
     const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
     if (!(ms >= 1 && ms <= longestTransactionMs))
       throw new RangeError(`timeoutMs is ${ms}, not 1 to ${longestTransactionMs}`)
-    const current = this.#open.transaction.entityManager
-    if (current !== undefined) return this.#join(current, work)
     signal?.throwIfAborted()
     // Nothing to do once the plugin is set up; a command of the program connects and takes ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
-    const { answer, hooks } = await withRetries(() => this.#transaction(work, limit))
+    const { answer, hooks } = await withRetries(() => attempt(limit))
     for (const hook of hooks) await this.#runHook(hook)
     return answer
   }
 
-  async #join<T>(em: SqlEntityManager, work: TransactionWork<T>): Promise<T> {
+  async #join<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = this.#open.transaction.scope?.aborter.signal ?? new AbortController().signal
     try {
-      return await work(em, signal)
+      return await work(signal)
     } catch (error) {
-      const { scope } = this.#open.transaction
-      if (scope?.em === em) scope.failure ??= error
+      const { scope, isOutermost } = this.#open.transaction
+      if (scope !== undefined && isOutermost) scope.failure ??= error
       throw error
     }
   }
 
+  /** Through MikroORM, which flushes the entity manager before it commits. */
   async #transaction<T>(work: TransactionWork<T>, limit: Limit) {
     const root = this.#open.orm.em.fork({ disableContextResolution: true })
     const hooks: TransactionScope['hooks'] = []
     let scope: TransactionScope | undefined
-    let deadline: OpenWait | undefined
-    let abandon = () => {}
     try {
       const answer = await root.transactional(
         async (em) => {
-          const own: TransactionScope = { em, hooks, open: true, aborter: new AbortController() }
-          scope = own
-          const lease = await leaseOf(em)
-          const overdue = Promise.withResolvers<never>()
-          // What is still at work when the time is over may be the commit, and then nobody looks at this.
-          overdue.promise.catch(() => undefined)
-          limit.endsAt ??= performance.now() + limit.ms
-          const giveUp = (reason: Error) => {
-            if (own.overdue !== undefined) return
-            own.overdue = reason
-            lease.sever(reason)
-            own.aborter.abort(reason)
-            overdue.reject(reason)
-          }
-          deadline = this.#transactions.open(limit.endsAt - performance.now(), () =>
-            giveUp(databaseError('PLINTH_DATABASE_TRANSACTION_TIMEOUT', { ms: limit.ms })),
-          )
-          limit.signal?.throwIfAborted()
-          abandon = () => giveUp(limit.signal?.reason)
-          limit.signal?.addEventListener('abort', abandon)
-          return this.#open.transaction.run(own, async () => {
-            const result = await Promise.race([work(em, own.aborter.signal), overdue.promise])
-            if ('failure' in own) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', undefined, own.failure)
-            return result
-          })
+          const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
+          if (transaction === undefined) throw new TypeError('The entity manager is in no transaction.')
+          scope = { transaction, em, hooks, open: true, aborter: new AbortController(), end: () => {} }
+          return this.#inTime(scope, limit, (signal) => work(em, signal))
         },
         { clear: true },
       )
@@ -224,10 +214,76 @@ export class DatabaseService implements Database {
     } catch (error) {
       throw scope?.overdue ?? error
     } finally {
-      if (deadline !== undefined) this.#transactions.close(deadline)
-      limit.signal?.removeEventListener('abort', abandon)
-      if (scope !== undefined) scope.open = false
+      if (scope !== undefined) close(scope)
     }
+  }
+
+  /** Begun and committed here: the entity manager is made when somebody asks for it. */
+  async #bareTransaction<T>(work: (signal: AbortSignal) => Promise<T>, limit: Limit) {
+    const transaction = await this.#kysely.startTransaction().execute()
+    let made: SqlEntityManager | undefined
+    const { orm } = this.#open
+    const scope: TransactionScope = {
+      transaction,
+      get em() {
+        if (made === undefined) {
+          made = orm.em.fork({ disableContextResolution: true }) as SqlEntityManager
+          made.setTransactionContext(transaction)
+        }
+        return made
+      },
+      ...{ hooks: [], open: true, aborter: new AbortController(), end: () => {} },
+    }
+    try {
+      const answer = await this.#inTime(scope, limit, work)
+      await made?.flush()
+      await transaction.commit().execute()
+      return { answer, hooks: scope.hooks }
+    } catch (error) {
+      if (!transaction.isCommitted)
+        await transaction
+          .rollback()
+          .execute()
+          .catch(() => undefined)
+      throw scope.overdue ?? error
+    } finally {
+      close(scope)
+    }
+  }
+
+  /** Runs the work of a transaction, and gives the transaction up when it takes too long. */
+  async #inTime<T>(scope: TransactionScope, limit: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const lease = await leaseOf(scope.transaction)
+    const overdue = Promise.withResolvers<never>()
+    // What is still at work when the time is over may be the commit, and then nobody looks at this.
+    overdue.promise.catch(() => undefined)
+    limit.endsAt ??= performance.now() + limit.ms
+    const giveUp = (reason: Error) => {
+      if (scope.overdue !== undefined) return
+      scope.overdue = reason
+      lease.sever(reason)
+      scope.aborter.abort(reason)
+      overdue.reject(reason)
+    }
+    const deadline = this.#transactions.open(limit.endsAt - performance.now(), () =>
+      giveUp(databaseError('PLINTH_DATABASE_TRANSACTION_TIMEOUT', { ms: limit.ms })),
+    )
+    const abandon = () => giveUp(limit.signal?.reason)
+    scope.end = () => {
+      this.#transactions.close(deadline)
+      limit.signal?.removeEventListener('abort', abandon)
+    }
+    limit.signal?.throwIfAborted()
+    limit.signal?.addEventListener('abort', abandon)
+    return this.#open.transaction.run(scope, async () => {
+      const result = await Promise.race([work(scope.aborter.signal), overdue.promise])
+      if ('failure' in scope) throw databaseError('PLINTH_DATABASE_ROLLED_BACK', undefined, scope.failure)
+      return result
+    })
+  }
+
+  get inTransaction(): boolean {
+    return this.#open.transaction.transaction !== undefined
   }
 
   afterCommit(hook: () => void | Promise<void>): void {
@@ -260,7 +316,7 @@ export class DatabaseService implements Database {
 
   async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
     assertBindable(parameters)
-    const current = this.#open.transaction.entityManager
+    const current = this.#open.transaction.transaction
     // Inside a transaction a conflict is the whole transaction's.
     if (current !== undefined) return this.#statement(sql, parameters, current)
     return withRetries(() => this.#statement(sql, parameters, undefined))
@@ -284,7 +340,7 @@ export class DatabaseService implements Database {
   async #statement(
     sql: string,
     parameters: readonly Parameter[],
-    current: SqlEntityManager | undefined,
+    current: ControlledTransaction<unknown> | undefined,
   ): Promise<QueryResult<unknown>> {
     const { sqlite } = this.#open
     try {
@@ -294,7 +350,7 @@ export class DatabaseService implements Database {
       const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
       const query = CompiledQuery.raw(text, parameters as unknown[])
       if (this.#preparesOnServer && parameters.length > 0) markPrepared(query.parameters)
-      const executor = (current === undefined ? undefined : openTransactionOf(current)) ?? this.#kysely
+      const executor = current ?? this.#kysely
       return await executor.executeQuery(query)
     } catch (error) {
       if (isPlinthError(error)) throw error
@@ -379,10 +435,13 @@ export class DatabaseService implements Database {
 const affectedRows = ({ numAffectedRows }: QueryResult<unknown>) => Number(numAffectedRows ?? 0)
 
 /** The connection of a transaction that has just begun. */
-function leaseOf(em: SqlEntityManager): Promise<Lease> {
-  const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
-  if (transaction === undefined) throw new TypeError('The entity manager is in no transaction.')
+function leaseOf(transaction: ControlledTransaction<unknown>): Promise<Lease> {
   return transaction.getExecutor().provideConnection(async (connection) => connection as Lease)
+}
+
+function close(scope: TransactionScope): void {
+  scope.end()
+  scope.open = false
 }
 
 const kyselyOf = ({ orm }: OpenOrm): Kysely<unknown> => orm.driver.getConnection().getClient()

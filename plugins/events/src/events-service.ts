@@ -39,7 +39,7 @@ export class EventsService implements Events {
     const text = encodePayload(ref, payload)
     const publishedAt = clock.now()
     db.afterCommit(() => {
-      const delivery = { id: 0, type: ref.id, payload: text, key: undefined, publishedAt }
+      const delivery = { id: 0, type: ref.id, payload: text, key: undefined, publishedAt, checkedBy: ref.schema }
       const work = this.#tell(delivery).finally(() => this.#emitted.delete(work))
       this.#emitted.add(work)
     })

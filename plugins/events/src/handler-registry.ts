@@ -5,7 +5,11 @@ import { eventsError } from './errors.ts'
 import { decodePayload } from './payload.ts'
 
 /** An event as it is stored. */
-export type EncodedDelivery = Omit<Delivery, 'payload'> & { readonly payload: string }
+export type EncodedDelivery = Omit<Delivery, 'payload'> & {
+  readonly payload: string
+  /** The schema by which this process has checked the text already: handlers of the same one do not check it again. */
+  readonly checkedBy?: EventRef['schema']
+}
 
 /** A handler that was added for one kind of event. */
 export interface BoundHandler {
@@ -46,8 +50,10 @@ export class HandlerRegistry {
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {
           // Decoded for each handler: what one changes is not seen by the next.
-          const payload = decodePayload(ref, delivery.payload) as T
-          await handler({ ...delivery, payload }, { ...context, signal })
+          const { checkedBy, ...event } = delivery
+          const isChecked = checkedBy === ref.schema
+          const payload = (isChecked ? JSON.parse(event.payload) : decodePayload(ref, event.payload)) as T
+          await handler({ ...event, payload }, { ...context, signal })
         }
         const work = transaction
           ? (signal: AbortSignal) =>

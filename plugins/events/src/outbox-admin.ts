@@ -45,7 +45,7 @@ export class OutboxAdmin {
     const event = await em.findOne(OutboxEvent, id)
     if (event === null) throw refusal('event-unknown')
     const deliveries = await em.find(OutboxDelivery, { eventId: id }, { orderBy: { id: 'asc' } })
-    return { event, handled: deliveries.map(({ handler }) => handler) }
+    return { event, deliveries: deliveries.map(({ handler, deliveredAt }) => ({ handler, deliveredAt })) }
   }
 
   /**

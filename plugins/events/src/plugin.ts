@@ -1,8 +1,9 @@
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { http, metrics } from '@plinth/http'
+import { adminPages, attention, http, metrics } from '@plinth/http'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
+import { needsAttention, pages } from './admin-pages.ts'
 import { Backlog } from './backlog.ts'
 import { keys } from './config.ts'
 import { events } from './contract.ts'
@@ -34,13 +35,14 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [events],
+  contributes: [optional(adminPages), optional(attention)],
   config: keys,
   permissions,
   migrations: [createOutbox, indexTurns, indexFilters, scheduleEvents],
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ services, config, clock, log, redact, roles, provide, onReady, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, roles, provide, contribute, onReady, onDrain, onStop }) {
     const { kernel, database: db, http, metrics, sharedStore } = services
     const handlerDeadlineMs = () => config.get('platform.events.handler-deadline')
     const leaseMs = config.get('platform.events.dispatcher.lease')
@@ -87,6 +89,8 @@ export default definePlugin({
 
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })
 
     onReady(async () => {

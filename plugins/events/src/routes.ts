@@ -42,6 +42,9 @@ const eventDetail = Type.Object({
   ...eventView.properties,
   payload: Type.String({ description: 'JSON; known secrets are masked.' }),
   handled: Type.Array(Type.String(), { description: 'Handlers that are done while others are not.' }),
+  deliveries: Type.Array(Type.Object({ handler: Type.String(), deliveredAt: instant }), {
+    description: 'When each of these was done.',
+  }),
 })
 const backlog = Type.Object({
   counts: Type.Object({ scheduled: count, pending: count, delivered: count, failed: count, skipped: count }),
@@ -137,8 +140,11 @@ export const outboxRoutes = [
     request: { params: idParams },
     response: eventDetail,
     handler: async (request, { admin, redact }) => {
-      const { event, handled } = await admin.one(request.params.id)
-      return { ...viewOf(event), payload: redact(event.payload), handled }
+      const { event, deliveries } = await admin.one(request.params.id)
+      return {
+        ...{ ...viewOf(event), payload: redact(event.payload), handled: deliveries.map(({ handler }) => handler) },
+        deliveries: deliveries.map(({ handler, deliveredAt }) => ({ handler, deliveredAt: deliveredAt.toISOString() })),
+      }
     },
   }),
   route({

@@ -136,6 +136,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
 
     const one = (await call('GET', `${base}/${a}`, admin)).data
     t.match(one, { id: a, type: 'test.noted', key: 'k', status: 'failed', attempts: 1, handled: ['test.first'] })
+    t.match(one.deliveries, [{ handler: 'test.first', deliveredAt: /^\d{4}-.*Z$/ }])
     t.equal(one.payload, '{"note":"a"}')
     t.equal(one.lastError.includes(secret), false)
     t.match(one.lastError, /^test\.second: no .* here$/)

@@ -129,6 +129,28 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     },
   )
 
+  await t.test('D.66 a handler with a schema of its own gets no emitted event that breaks it', async (t) => {
+    const shorter = event('test.noted', Type.Object({ note: Type.String({ maxLength: 2 }) }))
+    const [seen, own]: [string[], string[]] = [[], []]
+    const { events } = await startEvents(t, at, {
+      roles: ['web'],
+      handlers: (bus: Events) => {
+        bus.on(noted, 'test.same', ({ payload }) => {
+          seen.push(payload.note)
+          // What one handler changes is not seen by the next.
+          Object.assign(payload, { note: 'changed' })
+        })
+        bus.on(noted, 'test.second', ({ payload }) => void seen.push(payload.note))
+        bus.on(shorter, 'test.own', ({ payload }) => void own.push(payload.note))
+      },
+    })
+    events.emit(noted, { note: 'long' })
+    events.emit(noted, { note: 'ok' })
+    await events.idle()
+    t.same(seen, ['long', 'long', 'ok', 'ok'])
+    t.same(own, ['ok'])
+  })
+
   await t.test('D.66 emitted events reach the handlers after the commit, once, and are not kept', async (t) => {
     const seen: string[] = []
     const lines: string[] = []

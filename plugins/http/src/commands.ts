@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { type CommandDeclaration, reasonOf } from '@plinth/kernel'
-import { http } from './contract.ts'
+import { type CommandDeclaration, type CommandOutput, reasonOf } from '@plinth/kernel'
+import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
 import { breakingChanges } from './openapi/openapi-changes.ts'
+import { operationTypes } from './openapi/operation-types.ts'
 import type { requires } from './requires.ts'
 import type { RouteInfo } from './routes/declaration.ts'
 
@@ -10,9 +11,14 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
   [
     {
       name: 'routes',
-      summary: 'every route with its plugin and access rule',
+      summary: 'every route with its plugin and access rule; of one, what a request to it passes',
+      arguments: [
+        { name: '[method]', description: 'with a path: of one route' },
+        { name: '[path]', description: 'its pattern, or an address that it takes' },
+      ],
       options: [{ flags: '--all', description: 'also pages, assets and probes' }],
-      run({ own }, { options, output }) {
+      run({ own }, { args: [method, path], options, output }) {
+        if (method !== undefined) return printSteps(own(http), method, path ?? '', output)
         const routes = own(http)
           .routes.filter(({ hidden }) => options['all'] === true || !hidden)
           .toSorted((a, b) => (`${a.path} ${a.method}` < `${b.path} ${b.method}` ? -1 : 1))
@@ -31,10 +37,15 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
       summary: 'the OpenAPI 3.1 document of all routes, as JSON',
       options: [
         { flags: '--previous <file>', description: 'list what breaks callers of this earlier document, and fail then' },
+        { flags: '--types <plugin>', description: 'TypeScript of the operations of a plugin, for its pages' },
       ],
       async run({ own }, { options, output }) {
         const document = await own(http).openapi()
-        const { previous } = options as { readonly previous?: string }
+        const { previous, types } = options as { readonly previous?: string; readonly types?: string }
+        if (types !== undefined) {
+          const text = operationTypes(document, (plugin) => plugin === types)
+          return void output.result({ types: text }, text)
+        }
         if (previous === undefined) return void output.result(document, JSON.stringify(document, undefined, 2))
         const changes = breakingChanges(readDocument(previous), document)
         output.result({ breaking: changes }, changes.join('\n'))
@@ -42,6 +53,29 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
       },
     },
   ]
+
+function printSteps(server: HttpServer, method: string, path: string, output: CommandOutput): void {
+  const route = server.routes.find((one) => one.method === method.toUpperCase() && takes(one.path, path))
+  if (route === undefined) throw httpError('PLINTH_HTTP_ROUTE_UNKNOWN', { method, path })
+  const { access, plugin, summary } = route
+  const steps = server.stepsOf(route)
+  const lines = steps.map(({ stage, name }) => `  ${stage.padEnd(10)} ${name}`)
+  output.result(
+    { method: route.method, path: route.path, access, plugin, summary, steps },
+    [line(route), ...lines, `  ${'handler'.padEnd(10)} ${plugin}`].join('\n'),
+  )
+}
+
+/** Whether a route takes an address: as its pattern, or with values in place of parameters. */
+function takes(pattern: string, path: string): boolean {
+  const given = path.split('/')
+  const parts = pattern.split('/')
+  const isOpen = parts.at(-1) === '*'
+  const fits = parts.every(
+    (part, index) => part === '*' || part === given[index] || (part.startsWith(':') && given[index]),
+  )
+  return fits && (isOpen ? given.length >= parts.length : given.length === parts.length)
+}
 
 function readDocument(file: string): object {
   try {

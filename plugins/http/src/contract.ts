@@ -15,6 +15,7 @@ import type {
   RawRouteDeclaration,
   RequestSchemas,
   Route,
+  RouteAnnotation,
   RouteDeclaration,
   RouteInfo,
 } from './routes/declaration.ts'
@@ -102,6 +103,12 @@ export interface RouteSecurity {
   readonly scopes: readonly string[]
 }
 
+/** A guard, or what stands around the handler. */
+export interface RouteStep {
+  readonly stage: RouteGuard['stage'] | 'wrapper'
+  readonly name: string
+}
+
 /** The server as one plugin sees it: what it adds carries that plugin's name. */
 export interface HttpServer {
   /**
@@ -129,9 +136,15 @@ export interface HttpServer {
   everyRequest(handler: GuardHandler): void
   /**
    * Registers a Fastify plugin: static files, WebSocket. Only during set-up. Every route that it brings is guarded as its
-   * access says, and appears in `routes`, hidden.
+   * access says, and appears in `routes`, hidden, with the annotations, such as a rate limit.
    */
-  register(plugin: FastifyPluginCallback | FastifyPluginAsync, access: Exclude<Access, 'signed'>): void
+  register(
+    plugin: FastifyPluginCallback | FastifyPluginAsync,
+    access: Exclude<Access, 'signed'>,
+    annotations?: readonly RouteAnnotation[],
+  ): void
+  /** What a request to a route passes on its way to the handler, in order. */
+  stepsOf(route: RouteInfo): readonly RouteStep[]
   /** Routes of all plugins, those of registered Fastify plugins when the server has been built. */
   readonly routes: readonly RouteInfo[]
   /** Whether the product measures and serves metrics. */

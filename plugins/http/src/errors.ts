@@ -10,6 +10,8 @@ export const httpError = errorTable({
     Call it during set-up.`,
   PLINTH_HTTP_ROUTE_REFUSED: `Route {{method}} {{path}} of plugin "{{plugin}}" {{fault}}.
     Correct the declaration of the route.`,
+  PLINTH_HTTP_ROUTE_UNKNOWN: `There is no route {{method}} {{path}}.
+    List those that there are with \`plinth routes --all\`.`,
   PLINTH_HTTP_SCHEMA_INVALID: `Schemas of routes cannot be used:{{faults}}
     Correct the schemas; only what JSON Schema knows may stand in them.`,
 })

@@ -6,7 +6,7 @@ import { ofSite, openapiDocument } from './openapi/openapi.ts'
 import { addEnvelopeRoutes } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
-import { runInTurn } from './routes/guards.ts'
+import { runInTurn, stepsOf } from './routes/guards.ts'
 import { addPages } from './routes/pages.ts'
 import { RouteBook } from './routes/route-book.ts'
 import { createInputCompiler } from './schemas/input-validation.ts'
@@ -45,7 +45,7 @@ const owner = 'http'
 export function createHttpService(probes: readonly Route[], settings: ServiceSettings): HttpService {
   const built = new Map<RouteBook, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
-  const alwaysServed = new Set(probes.map(({ declaration }) => declaration.path))
+  const alwaysServed = probes.map(({ declaration }) => declaration.path)
   let url: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
@@ -88,13 +88,15 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       guard: (guard) => book.addGuard(guard),
       wrap: (wrapper) => book.addWrapper(wrapper),
       everyRequest: (handler) => book.addOnEveryRequest(handler),
-      register: (register, access) => book.addFastifyPlugin({ plugin, access, register }),
+      register: (register, access, annotations = []) =>
+        book.addFastifyPlugin({ plugin, access, annotations, register }),
       hasMetrics: settings.hasMetrics,
       clientIpRules: settings.clientIpRules,
       networkOf: settings.addresses.networkOf,
       get routes() {
         return book.infos
       },
+      stepsOf: (route) => stepsOf(route, book),
       openapi: async () => ofSite(describe(), settings.site),
       get url() {
         return url()

@@ -1,4 +1,5 @@
 import { type ConfigView, key, service } from '@plinth/kernel'
+import { localDays } from './local-days.ts'
 
 export const siteKeys = {
   'platform.site.name': key.string({
@@ -63,14 +64,7 @@ export interface Site {
 export const site = service<Site>('site', { from: '@plinth/http' })
 
 export function createSite(config: ConfigView<typeof siteKeys>, product: { readonly name: string }): Site {
-  let days: { readonly zone: string; readonly format: Intl.DateTimeFormat } | undefined
-  const formatFor = (zone: string) => {
-    if (days?.zone !== zone) {
-      const parts = { year: 'numeric', month: '2-digit', day: '2-digit' } as const
-      days = { zone, format: new Intl.DateTimeFormat('en', { ...parts, calendar: 'iso8601', timeZone: zone }) }
-    }
-    return days.format
-  }
+  const dayOf = localDays(() => config.get('platform.site.time-zone'))
   return {
     get isNamed() {
       return config.get('platform.site.name') !== ''
@@ -87,10 +81,6 @@ export function createSite(config: ConfigView<typeof siteKeys>, product: { reado
     get timeZone() {
       return config.get('platform.site.time-zone')
     },
-    dayOf(moment) {
-      const parts = formatFor(config.get('platform.site.time-zone')).formatToParts(moment)
-      const part = (name: Intl.DateTimeFormatPartTypes) => parts.find(({ type }) => type === name)?.value ?? ''
-      return `${part('year').padStart(4, '0')}-${part('month')}-${part('day')}`
-    },
+    dayOf,
   }
 }

@@ -307,3 +307,25 @@ t.test('refusals that come together are spread over turns of the event loop', as
     'in the order of their arrival, all but the first, which is served, and the one that went away',
   )
 })
+
+t.test('a request that waits for a place keeps no process alive beyond its connection', async (t) => {
+  const slept = Promise.withResolvers<unknown>()
+  const valve = new OverloadValve({
+    bounds: { maxRequests: 1, maxWaiting: 1, maxWaitMs: 60_000 },
+    clock: {
+      ...systemClock,
+      sleep: (_ms, _signal, options) => {
+        slept.resolve(options)
+        return new Promise<void>(() => {})
+      },
+    },
+    log: pino({ level: 'silent' }),
+    serve: () => {},
+    refuse: () => {},
+  })
+  for (let count = 0; count < 2; count++) {
+    const request = new IncomingMessage(new Socket())
+    valve.enter(request, new ServerResponse(request))
+  }
+  t.same(await slept.promise, { keepsAlive: false })
+})

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
+import { http } from '../src/contract.ts'
 import {
   type GuardHandler,
   type HttpServer,
@@ -662,10 +663,25 @@ t.test('both catalogues have the same keys and placeholders', async (t) => {
 t.test('commands list routes and print the description', async (t) => {
   const { running } = await startHttp(t, addCatalogue, {
     roles: ['cli'],
-    plugins: [definePlugin({ id: 'other', version: '1.0.0', kernel: '^1.0.0' })],
+    plugins: [
+      definePlugin({
+        id: 'other',
+        version: '1.0.0',
+        kernel: '^1.0.0',
+        requires: { http },
+        setup({ services }) {
+          const pass = () => {}
+          const ofShop = ({ plugin }: { readonly plugin: string }) => (plugin === 'shop' ? pass : undefined)
+          services.http.guard({ name: 'other.quota', stage: 'quota', forRoute: ofShop })
+          services.http.guard({ name: 'other.gate', stage: 'gate', forRoute: ofShop })
+          services.http.guard({ name: 'other.elsewhere', stage: 'gate', forRoute: () => undefined })
+          services.http.wrap({ name: 'other.wrapper', forRoute: () => (_request, _reply, handle) => handle() })
+        },
+      }),
+    ],
   })
   const plugin = running.plugins.find(({ id }) => id === 'http')
-  const run = async (name: string, options: Record<string, boolean> = {}) => {
+  const run = async (name: string, options: Record<string, boolean> = {}, args: readonly string[] = []) => {
     let answer: { value: unknown; text: string } | undefined
     const output = {
       json: true,
@@ -676,7 +692,7 @@ t.test('commands list routes and print the description', async (t) => {
     }
     const command = plugin?.commands?.find((candidate) => candidate.name === name)
     const code = await command?.run(running.runtimeOf('http') as never, {
-      args: [],
+      args,
       options,
       output,
       signal: AbortSignal.timeout(5000),
@@ -688,5 +704,9 @@ t.test('commands list routes and print the description', async (t) => {
   t.match(routes.text, /^POST +\/api\/v1\/admin\/shop\/orders +shop:order:create +shop/m)
   t.notMatch(routes.text, /health/)
   t.match((await run('routes', { all: true })).text, /GET +\/health\/live/)
+  const { value, text } = await run('routes', {}, ['post', '/api/v1/admin/shop/orders'])
+  t.match(value, { method: 'POST', plugin: 'shop', access: { permission: 'shop:order:create' } })
+  t.match(text, /gate +other\.gate\n +quota +other\.quota\n +wrapper +other\.wrapper\n +handler +shop$/)
+  await t.rejects(run('routes', {}, ['PUT', '/nowhere']), { code: 'PLINTH_HTTP_ROUTE_UNKNOWN' })
   t.match((await run('openapi')).value, { openapi: '3.1.1', paths: { '/api/v1/shop/old': {} } })
 })

@@ -93,6 +93,28 @@ export interface Identity {
    * @throws BusinessError "403" `iam.user-disabled`, "404" `iam.user-unknown`, or what a login guard throws
    */
   openSession(userId: number, attempt: LoginAttempt): Promise<Session>
+  /**
+   * As `openSession`, for a proof that has yet to be checked: the guards are asked before it is, and a refusal is in the login
+   * audit like a wrong password.
+   *
+   * @param account user whom the attempt is made on; null when it names nobody's account
+   * @param prove checks the proof and answers whose it is, a user that it may create. Its `BusinessError` is what the caller
+   *   learns; with a `RefusedProof` as cause the audit learns more
+   * @throws BusinessError as `openSession`, and what `prove` throws
+   */
+  openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session>
+}
+
+/** Why a proof was refused, for the login audit: the caller gets one answer for all of it. Cause of a `BusinessError`. */
+export class RefusedProof extends Error {
+  override readonly name = 'RefusedProof'
+  /** Stable dotted code. */
+  readonly reason: string
+
+  constructor(reason: string) {
+    super(reason)
+    this.reason = reason
+  }
 }
 
 /** Checks tokens and knows what their holders may do. */

@@ -1,5 +1,6 @@
 export { requirePrincipal } from './access/access-guard.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
+export { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from './sessions/session-answer.ts'
 export { cookieToken } from './sessions/session-cookie.ts'
 export * from './verification/contract.ts'

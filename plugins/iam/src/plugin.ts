@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http } from '@plinth/http'
+import { adminPages, http, labelSources } from '@plinth/http'
 import { auditTrail, definePlugin, kernel, optional } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
@@ -14,6 +14,7 @@ import { ownRoutes } from './accounts/own-routes.ts'
 import { userRoutes } from './accounts/user-routes.ts'
 import { UserRules } from './accounts/user-rules.ts'
 import { Users } from './accounts/users.ts'
+import { pages } from './admin-pages.ts'
 import { AuditTrail } from './audit/audit.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { reasonWrapper } from './audit/reason-header.ts'
@@ -22,6 +23,7 @@ import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, renameGuard } from './contract.ts'
 import { entities } from './entities.ts'
 import { messages } from './failures.ts'
+import { iamLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { PasswordHasher } from './passwords/password-hash.ts'
 import { PasswordPolicy } from './passwords/password-policy.ts'
@@ -49,7 +51,7 @@ export default definePlugin({
   },
   provides: [identity, accounts, passwords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditTrail],
+  contributes: [auditTrail, optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -94,6 +96,8 @@ export default definePlugin({
     provide(accounts, accountService)
     provide(passwords, policy)
     contribute(auditTrail, 'iam', audit.forAll)
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
     for (const guard of accessGuards(identityService, clock)) http.guard(guard)
     http.wrap(reasonWrapper)
     identityResolvers?.add(({ principal }) => principal && `user:${principal.userId}`)

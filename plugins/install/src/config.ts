@@ -151,8 +151,9 @@ export const keys = {
   'platform.view.root.target': key.string({
     title: { en: 'Entry of the product', 'zh-CN': '产品入口' },
     description: {
-      en: 'Path that the root path leads to once the product is installed; / shows a small page instead.',
-      'zh-CN': '安装完成后根路径跳转到的路径；为 / 时显示一个简单页面。',
+      en: 'Path that the root path leads to once the product is installed. With / it leads to the back office where that is the only page for people, and shows a small page otherwise.',
+      'zh-CN':
+        '安装完成后根路径跳转到的路径。为 / 时：若管理后台是唯一面向人的页面则进入管理后台，否则显示一个简单页面。',
     },
     default: '/',
   }),

@@ -1,4 +1,4 @@
-import { Type } from '@plinth/http'
+import { type BrowserPage, Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
@@ -243,46 +243,12 @@ export const schemaView = Type.Object({
 })
 export type SchemaView = Static<typeof schemaView>
 
-/** A file of the install page. */
-export interface PageAsset {
-  readonly body: Uint8Array
-  readonly contentType: string
-  /** `br` or `gzip` for a body that is compressed already. */
-  readonly encoding?: string
-  /** True for a file whose name changes with its content. */
-  readonly immutable: boolean
-}
-
-/** One response that shows the page. */
-export interface PageRequest {
-  /** Scripts and styles of the response run under it. */
-  readonly nonce: string
-  readonly locale: string
-  /** What the site calls itself; empty or absent while it has no name. */
-  readonly siteTitle?: string
-}
-
 /**
  * The page at `/install/`. A plugin that brings it provides this service; it needs nothing of this plugin but the id. The
  * page speaks to `../api/v1/install` relative to itself. Without the service, or while it has no page, a fallback page
  * lists the status endpoint and the documentation.
  */
-export interface InstallPage {
-  /**
-   * The HTML. Every `<script>` and `<style>` in it carries the nonce, which also belongs into
-   * `<meta property="csp-nonce">`; nothing else may run. `undefined` while the page is not built.
-   */
-  html(page: PageRequest): string | undefined | Promise<string | undefined>
-  /**
-   * A file below `/install/`, for example `assets/index-4f3a.js`.
-   *
-   * @param path decoded, without a leading slash
-   * @param encodings that the caller accepts, lower case, best first
-   */
-  asset(path: string, encodings: readonly string[]): PageAsset | undefined | Promise<PageAsset | undefined>
-}
-
-export const installPage = service<InstallPage>('install.page', { from: '@plinth/console' })
+export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
 /** One operation on the installation, or on what it left behind (document 3, "Install step, session and log records"). */
 export interface InstallAuditEntry {

@@ -1,5 +1,7 @@
-import { definePlugin, healthCheck } from '@plinth/kernel'
+import { adminPages, attention } from '@plinth/http'
+import { definePlugin, healthCheck, optional } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
+import { needsAttention, pages } from './admin-pages.ts'
 import { installCommand } from './command/install-command.ts'
 import { installer } from './command/installer.ts'
 import { keys } from './config.ts'
@@ -27,7 +29,7 @@ export default definePlugin({
   carriesOut: ['installTasks'],
   requires,
   provides: [installAudit, installer],
-  contributes: [healthCheck],
+  contributes: [healthCheck, optional(adminPages), optional(attention)],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -61,6 +63,8 @@ export default definePlugin({
     const { http } = services
     http.guard(crossSiteGuard(plugin.id))
     http.addRoutes(wizardRoutes, parts)
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
     http.addRoutes(adminRoutes, parts)
     http.addRoutes(pageRoutes(config), parts)
     if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {

@@ -231,6 +231,14 @@ onSqlite(t, 'I-165 I-166 I-167 I-168 I-170 diagnostics, sessions, exports', asyn
   t.match(file, { status: { installed: true }, sessions: [{ id: sessionId }] })
   t.notMatch(exported.body, secrets.administrator)
 
+  const { durationMs } = data.sessions[0]
+  t.ok(Number.isSafeInteger(durationMs) && durationMs >= 0, 'how long the run took')
+  await server.inject({
+    ...{ method: 'POST', url: '/api/v1/admin/install/state/reset', payload: { confirmation: 'no' } },
+    headers: { ...headers, 'x-reason': encodeURIComponent('搬家') },
+  })
+  t.match((await admin('GET', 'audit-logs?action=state-reset')).data.items, [{ summary: { reason: '搬家' } }])
+
   const session = await server.inject({ url: `/api/v1/admin/install/sessions/${sessionId}/export?limit=2`, headers })
   t.match(session.headers['content-disposition'], `install-session-${sessionId}`)
   t.match(JSON.parse(session.body), { session: { id: sessionId }, records: { length: 2 } }, 'I-168')

@@ -1,9 +1,16 @@
 /** Who may enter the installation, and what strangers learn. */
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { FailedAttempts } from '../src/entry/failed-attempts.ts'
-import { type StartSettings, secrets, startInstall } from './fixtures/product.ts'
+import {
+  databaseFormFor,
+  databaseWithPassword,
+  productDirectory,
+  type StartSettings,
+  secrets,
+  startInstall,
+} from './fixtures/product.ts'
 
 const token = 'correct-horse-battery-staple-4711'
 // effect of platform.install.token
@@ -378,46 +385,43 @@ t.test('E6 a proxy that an operator has named, and a token, open it under any ho
   t.match((await later.look('steps', { headers })).code, '200', 'the address of the site counts at once')
 })
 
-t.test(
-  'I-098 secrets of the defaults go to who may see them alone [I-096 partly: a configured site and a database with a server are not asked for]',
-  async (t) => {
-    const environment = {
-      PLATFORM_CACHE_PASSWORD: secrets.cache,
-      PLATFORM_DATABASE_PASSWORD: secrets.database,
-    }
-    const { look } = await start(t, { environment, plugins: [sharedStorePlugin] })
-    const cacheOf = async (options: object) => (await look('config/defaults', options)).data.cache
-    const local = await look('config/defaults', { headers: { host: 'localhost:3000' } })
-    t.equal(local.headers['cache-control'], 'no-store')
-    t.match(local.data, {
-      site: { name: '', title: '', url: '', defaultLocale: 'en', timeZone: 'UTC' },
-      database: { type: 'h2', url: /^sqlite:/, host: '', port: null, database: 'test', username: '', password: '' },
-      cache: { enabled: false, host: '127.0.0.1', port: 6379, database: 0, password: secrets.cache, passwordSet: true },
-      storage: { publicDisk: 'public', localDisk: 'local' },
-    })
-    const strangers = [
-      { remoteAddress: '192.0.2.1' },
-      { headers: { host: 'localhost', 'x-forwarded-for': '127.0.0.1' } },
-      { headers: { host: 'localhost', via: '1.1 proxy' } },
-      { headers: { host: 'localhost', 'x-forwarded-proto': 'https' } },
-      { headers: { host: 'localhost', 'x-original-host': 'shop.example' } },
-      { headers: { host: 'localhost', referer: 'https://shop.example/install/' } },
-      { headers: { host: '127.0.0.1:3000', origin: 'https://shop.example' } },
-      { headers: { host: '192.168.1.5' } },
-      { remoteAddress: '10.0.0.5', headers: { host: 'localhost', 'x-real-ip': '127.0.0.1' } },
-    ]
-    for (const options of strangers) {
-      t.match(await cacheOf(options), { password: '', passwordSet: true }, JSON.stringify(options))
-    }
-    t.notMatch(JSON.stringify((await look('status')).data), secrets.cache)
-    t.equal((await look('config/defaults', { headers: { host: 'evil.example' } })).code, '403', 'E6')
+t.test('I-098 secrets of the defaults go to who may see them alone', async (t) => {
+  const environment = {
+    PLATFORM_CACHE_PASSWORD: secrets.cache,
+    PLATFORM_DATABASE_PASSWORD: secrets.database,
+  }
+  const { look } = await start(t, { environment, plugins: [sharedStorePlugin] })
+  const cacheOf = async (options: object) => (await look('config/defaults', options)).data.cache
+  const local = await look('config/defaults', { headers: { host: 'localhost:3000' } })
+  t.equal(local.headers['cache-control'], 'no-store')
+  t.match(local.data, {
+    site: { name: '', title: '', url: '', defaultLocale: 'en', timeZone: 'UTC' },
+    database: { type: 'h2', url: /^sqlite:/, host: '', port: null, database: 'test', username: '', password: '' },
+    cache: { enabled: false, host: '127.0.0.1', port: 6379, database: 0, password: secrets.cache, passwordSet: true },
+    storage: { publicDisk: 'public', localDisk: 'local' },
+  })
+  const strangers = [
+    { remoteAddress: '192.0.2.1' },
+    { headers: { host: 'localhost', 'x-forwarded-for': '127.0.0.1' } },
+    { headers: { host: 'localhost', via: '1.1 proxy' } },
+    { headers: { host: 'localhost', 'x-forwarded-proto': 'https' } },
+    { headers: { host: 'localhost', 'x-original-host': 'shop.example' } },
+    { headers: { host: 'localhost', referer: 'https://shop.example/install/' } },
+    { headers: { host: '127.0.0.1:3000', origin: 'https://shop.example' } },
+    { headers: { host: '192.168.1.5' } },
+    { remoteAddress: '10.0.0.5', headers: { host: 'localhost', 'x-real-ip': '127.0.0.1' } },
+  ]
+  for (const options of strangers) {
+    t.match(await cacheOf(options), { password: '', passwordSet: true }, JSON.stringify(options))
+  }
+  t.notMatch(JSON.stringify((await look('status')).data), secrets.cache)
+  t.equal((await look('config/defaults', { headers: { host: 'evil.example' } })).code, '403', 'E6')
 
-    const withToken = await start(t, { environment, plugins: [sharedStorePlugin], config: tokenOf })
-    const far = { remoteAddress: '192.0.2.1' }
-    t.equal((await withToken.look('config/defaults', { token, ...far })).data.cache.password, secrets.cache)
-    t.equal((await withToken.look('config/defaults', far)).code, '403')
-  },
-)
+  const withToken = await start(t, { environment, plugins: [sharedStorePlugin], config: tokenOf })
+  const far = { remoteAddress: '192.0.2.1' }
+  t.equal((await withToken.look('config/defaults', { token, ...far })).data.cache.password, secrets.cache)
+  t.equal((await withToken.look('config/defaults', far)).code, '403')
+})
 
 t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
   const { call, install, look, form, accounts, server } = await start(t)
@@ -503,3 +507,78 @@ t.test('the guard covers the whole prefix, however the address is written', asyn
   t.equal(await accounts.hasUsers(), false)
   t.match((await look('status')).data, { installed: false })
 })
+
+async function emptyDatabase(t: Test, dialect: TestDialect) {
+  const db = await createDatabase(dialect)
+  t.teardown(() => db.drop())
+  return { ...databaseFormFor(db), password: secrets.database }
+}
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  if (dialect === 'sqlite') continue
+  t.test(
+    `I-049 I-096 the defaults are those of the running product, on a server and with a site (${dialect})`,
+    { skip, timeout: 240_000 },
+    async (t) => {
+      // The tables of a test on PostgreSQL belong to its own user, who is let in with any password.
+      const form =
+        dialect === 'mariadb'
+          ? await databaseWithPassword(t, dialect, secrets.database)
+          : await emptyDatabase(t, dialect)
+      const directory = productDirectory(t)
+      const config = {
+        'platform.database.type': dialect,
+        'platform.database.host': form.host,
+        'platform.database.name': form.database,
+        'platform.database.username': form.username,
+        'platform.site.name': 'Acme',
+        'platform.site.title': 'Acme shop',
+        'platform.site.url': 'https://shop.example.com',
+        'platform.site.time-zone': 'Asia/Shanghai',
+        'platform.i18n.default-locale': 'zh-CN',
+        'platform.cache.host': 'cache.internal',
+        'platform.cache.port': 6380,
+        'platform.cache.database': 3,
+      }
+      const db = { dialect, directory, config, drop: async () => {} }
+      const {
+        look,
+        install,
+        form: usual,
+      } = await startInstall(t, db, {
+        environment: { PLATFORM_DATABASE_PASSWORD: secrets.database, PLATFORM_CACHE_PASSWORD: secrets.cache },
+        plugins: [sharedStorePlugin],
+      })
+      const shown = { type: form.type, host: '127.0.0.1', database: form.database, username: form.username }
+      const local = (await look('config/defaults', { headers: { host: 'localhost:3000' } })).data
+      t.match(local, {
+        site: {
+          ...{ name: 'Acme', title: 'Acme shop', url: 'https://shop.example.com' },
+          ...{ defaultLocale: 'zh-CN', timeZone: 'Asia/Shanghai' },
+        },
+        database: { ...shown, password: secrets.database, passwordSet: true },
+        cache: { host: 'cache.internal', port: 6380, database: 3, password: secrets.cache, passwordSet: true },
+        storage: { publicDisk: 'public', localDisk: 'local' },
+      })
+      const far = (await look('config/defaults', { headers: { host: 'shop.example.com' }, remoteAddress: '192.0.2.1' }))
+        .data
+      t.match(far, {
+        database: { ...shown, password: '', passwordSet: true },
+        cache: { password: '', passwordSet: true },
+      })
+      const plan = (await install('config/plan', { body: { ...usual, database: { ...usual.database, ...form } } })).data
+      t.match(plan, { authorized: true })
+      for (const [whose, text] of Object.entries({
+        'connection of the defaults': local.database.url,
+        'defaults from afar': JSON.stringify(far),
+        plan: JSON.stringify(plan),
+      })) {
+        t.notMatch(text, secrets.database, whose)
+      }
+      t.match(
+        local.database.url,
+        new RegExp(`//(?:${form.username}(?::\\*+)?@)?127\\.0\\.0\\.1(?::\\d+)?/${form.database}$`),
+      )
+    },
+  )
+}

@@ -4,6 +4,7 @@ import * as fs from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { systemClock } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import {
@@ -243,6 +244,60 @@ t.test('E37 two writers of one process', async (t) => {
   }
   t.equal(written['A'], '1')
   t.same(await env.names(), ['.env'])
+})
+
+t.test('E37 a lock counts from the moment that its file is there', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const written = Promise.withResolvers<void>()
+  const looked = Promise.withResolvers<void>()
+  const slow: Open = async (path, flags, mode) => {
+    const handle = await fs.open(path, flags, mode)
+    const sync = handle.sync.bind(handle)
+    return Object.assign(handle, {
+      sync: async () => {
+        written.resolve()
+        await looked.promise
+        return sync()
+      },
+    })
+  }
+  const first = writeEnvFile(env.path, { B: '2' }, { allowed, operations: { open: opening({ '.lock': slow }) } })
+  await written.promise
+  const sleep: EnvFileOperations['sleep'] = (ms, signal) => {
+    looked.resolve()
+    return systemClock.sleep(Math.min(ms, 50), signal)
+  }
+  const second = writeEnvFile(env.path, { C: '3' }, { allowed, operations: { sleep } })
+  await Promise.race([looked.promise, second])
+  looked.resolve()
+  await Promise.all([first, second])
+  t.match(parseEnv(await env.text()), { A: '1', B: '2', C: '3' })
+})
+
+t.test('E37 a lock that is being given back is not taken for one of the dead', async (t) => {
+  const env = await place(t, { text: 'A=1\n' })
+  const removing = Promise.withResolvers<void>()
+  const looked = Promise.withResolvers<void>()
+  const rm: EnvFileOperations['rm'] = async (path, options) => {
+    if (String(path).endsWith('.lock')) {
+      removing.resolve()
+      await looked.promise
+    }
+    return fs.rm(path, options)
+  }
+  const first = writeEnvFile(env.path, { B: '2' }, { allowed, operations: { rm } })
+  await removing.promise
+  const sleep: EnvFileOperations['sleep'] = (ms, signal) => {
+    looked.resolve()
+    return systemClock.sleep(Math.min(ms, 50), signal)
+  }
+  const open: Open = (path, flags, mode) => {
+    looked.resolve()
+    return fs.open(path, flags, mode)
+  }
+  const operations = { sleep, open: opening({ '.tmp': open }) }
+  await Promise.all([first, writeEnvFile(env.path, { C: '3' }, { allowed, operations })])
+  t.match(parseEnv(await env.text()), { A: '1', B: '2', C: '3' })
 })
 
 t.test('E37 two writing processes', async (t) => {

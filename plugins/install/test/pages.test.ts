@@ -7,7 +7,7 @@ import { definePlugin, type JsonValue } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { ownPath } from '../src/pages/own-path.ts'
-import { pagePlugin } from './fixtures/page-plugin.ts'
+import { entryPlugin, pagePlugin } from './fixtures/page-plugin.ts'
 import { type StartSettings, startInstall } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
@@ -210,6 +210,20 @@ t.test('a target that is not ASCII leads there too', async (t) => {
   t.same(await goes('/'), [302, '/%E5%AE%89%E8%A3%85/'])
   await execute()
   for (const url of ['/', '/install/']) t.same(await goes(url), [302, '/%E9%A6%96%E9%A1%B5/?x=%20%C3%A9'], url)
+})
+
+t.test('I-191 with the back office as its only page the product leads to it', async (t) => {
+  const only = await start(t, {}, { plugins: [pagePlugin(), entryPlugin('admin')] })
+  t.same(await only.goes('/'), [302, '/install/'], 'not before')
+  await only.execute()
+  for (const url of ['/', '/install/']) t.same(await only.goes(url, forwarded), [302, '/ctx/admin/'], url)
+  t.equal((await only.look('status')).data.productPath, '/admin/')
+  const beside = await start(t, { 'platform.view.entries': ['pc'] }, { plugins: [pagePlugin(), entryPlugin('admin')] })
+  const two = await start(t, {}, { plugins: [pagePlugin(), entryPlugin('admin'), entryPlugin('app')] })
+  for (const { execute, get } of [beside, two]) {
+    await execute()
+    t.equal((await get('/')).statusCode, 200, 'which of two pages, nobody has said')
+  }
 })
 
 t.test('I-003 installed, with leave to install again', async (t) => {

@@ -35,7 +35,12 @@ const contextOf = (root: string, db: Database | undefined): PreflightContext => 
   clock,
   mayWrite: true,
   nodeRange: '>=24',
-  directories: { run: root, storage: join(root, 'data/storage') },
+  directories: {
+    run: root,
+    storage: join(root, 'data/storage'),
+    public: join(root, 'files/public'),
+    log: join(root, 'log'),
+  },
   envFile: { path: join(root, '.env'), examplePath: join(root, '.env.example'), needed: ['DB_PASSWORD'] },
   database: db,
   cache: { isEnabled: false },
@@ -102,13 +107,15 @@ for (const { dialect, skip } of servers) {
   })
 }
 
-t.test('real directories and files [I-102 partly: public and log directories]', async (t) => {
+t.test('I-102 real directories and files', async (t) => {
   const root = t.testdir()
   const storage = join(root, 'data/storage')
   await writeFile(join(root, '.env.example'), 'DB_PASSWORD=\n')
   t.match(await findings(contextOf(root, undefined)), {
     'directory-run': 'passed',
     'directory-storage': 'creatable',
+    'directory-public': 'creatable',
+    'directory-log': 'creatable',
     'disk-space': /passed|low/,
     'env-file': 'creatable',
     'env-example': 'passed',
@@ -118,11 +125,15 @@ t.test('real directories and files [I-102 partly: public and log directories]', 
 
   await mkdir(join(root, 'data'))
   await writeFile(storage, 'a file')
+  await mkdir(join(root, 'files/public'), { recursive: true })
+  await writeFile(join(root, 'log'), 'a file')
   await writeFile(join(root, '.env'), 'A=1\n')
   await chmod(join(root, '.env'), 0o644)
   await rm(join(root, '.env.example'))
   t.match(await findings(contextOf(root, undefined)), {
     'directory-storage': 'unwritable',
+    'directory-public': 'passed',
+    'directory-log': 'unwritable',
     'env-file': 'readable',
     'env-example': 'missing',
   })
@@ -137,6 +148,12 @@ t.test('real directories and files [I-102 partly: public and log directories]', 
     'env-example': 'incomplete',
   })
   t.same(await readdir(storage), [], 'the probe is gone')
+  t.same(await readdir(join(root, 'files/public')), [], 'there too')
+  await rm(join(root, 'files'), { recursive: true })
+  await writeFile(join(root, 'files'), 'a file')
+  await rm(join(root, 'log'))
+  await mkdir(join(root, 'log'))
+  t.match(await findings(contextOf(root, undefined)), { 'directory-public': 'unwritable', 'directory-log': 'passed' })
 
   await rm(join(root, '.env'))
   await symlink('missing/.env', join(root, '.env'))

@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
+import type { ApplicationAlerts } from './application-alerts.ts'
 import { signatureOf } from './canonical-request.ts'
 import type { OpenCaller } from './contract.ts'
 import { OpenApp } from './entities.ts'
@@ -15,6 +16,7 @@ export interface AuthenticatorParts {
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
   readonly box: SecretBox
+  readonly alerts: Pick<ApplicationAlerts, 'keyAbnormal'>
 }
 
 /** Stands in for an application that does not exist, so that the answer comes after the same work. */
@@ -46,12 +48,14 @@ export class Authenticator {
   readonly #clock: Pick<Clock, 'now'>
   readonly #box: SecretBox
   readonly #decoy: Promise<Decoy>
+  readonly #alerts: AuthenticatorParts['alerts']
 
-  constructor({ db, clock, log, box }: AuthenticatorParts) {
+  constructor({ db, clock, log, box, alerts }: AuthenticatorParts) {
     this.#db = db
     this.#clock = clock
     this.#box = box
     this.#decoy = makeDecoy(log)
+    this.#alerts = alerts
   }
 
   /** Throws "401" `open-platform.signature-invalid`, whatever of application, status and signature is wrong. */
@@ -61,7 +65,10 @@ export class Authenticator {
     const app = this.#db.fork().map(OpenApp, row as never)
     const box = app.id === decoyId ? decoy.box : this.#box
     const isRight = await this.#isSignedBy(app, box, canonical, signature)
-    if (app.id === decoyId || !isRight || app.status !== 'active') throw refusal('signature-invalid')
+    if (app.id === decoyId || !isRight || app.status !== 'active') {
+      if (app.id !== decoyId) this.#alertLater(app, isRight)
+      throw refusal('signature-invalid')
+    }
     const { id, name, scopes, rateLimitPerMinute, ownerUserId } = app
     return Object.freeze({
       appId: id,
@@ -71,6 +78,14 @@ export class Authenticator {
       rateLimitPerMinute: rateLimitPerMinute ?? null,
       ownerUserId: ownerUserId ?? null,
     })
+  }
+
+  /** In a later turn, so that the answer takes the same time for an application that does not exist. */
+  #alertLater({ id: appId, name }: Pick<OpenApp, 'id' | 'name'>, isRight: boolean): void {
+    const reason = isRight
+      ? 'The application is disabled, and requests are still signed with its secret'
+      : 'A request with the key of the application has a wrong signature'
+    setImmediate(() => this.#alerts.keyAbnormal({ appId, name }, reason))
   }
 
   /** Always looks at two secrets, so that the time does not tell whether there is an earlier one. */

@@ -1,6 +1,9 @@
-import { definePlugin } from '@plinth/kernel'
+import { adminPages, labelSources } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
+import { pages } from './admin-pages.ts'
 import { appRoutes } from './app-routes.ts'
+import { ApplicationAlerts } from './application-alerts.ts'
 import { Applications } from './applications.ts'
 import { Authenticator } from './authenticator.ts'
 import { CallMeter } from './call-meter.ts'
@@ -9,6 +12,7 @@ import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { entities } from './entities.ts'
 import { messages } from './failures.ts'
+import { openPlatformLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { Nonces } from './nonces.ts'
 import { openRoutes } from './open-routes.ts'
@@ -28,20 +32,35 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [openScopes],
+  contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
   migrations: changeSets,
   entities,
   messages,
   scheduledTasks: [purge],
-  setup({ plugin: { id: plugin }, services, config, clock, log, roles, provide, onReady, onStop }) {
+  setup(context) {
+    const {
+      plugin: { id: plugin },
+      services,
+      config,
+      clock,
+      log,
+      roles,
+      provide,
+      contribute,
+      onReady,
+      onDrain,
+      onStop,
+    } = context
     const { kernel, http, database: db, identity, rateLimiter: limiter } = services
     const { identityResolvers, sharedStore, configCentre } = services
     const stored = () => config.get(secretKeyName)
     const secrets = new SecretBox(new PluginKey({ plugin, name: secretKeyName, centre: configCentre, stored }), log)
     const scopes = new ScopeRegistry()
     const applications = new Applications({ db, clock, identity, scopes, secrets, kernel })
-    const authenticator = new Authenticator({ db, clock, log, box: secrets })
+    const alerts = new ApplicationAlerts({ events: services.events, store: sharedStore, clock, log })
+    const authenticator = new Authenticator({ db, clock, log, box: secrets, alerts })
     const nonces = new Nonces(sharedStore, log)
     const records = new CallRecords(db)
     const flushIntervalMs = () => config.get('platform.open-platform.metering.flush-interval')
@@ -58,7 +77,9 @@ export default definePlugin({
     identityResolvers.add(({ openCaller }) => openCaller?.appKey)
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
-    http.guard(quotaGuard({ nonces, limiter, meter, defaultLimit }))
+    http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
     http.addRoutes(openRoutes)
     http.addRoutes(appRoutes, { db, clock, applications, scopes })
     http.addRoutes(usageRoutes, { records, clock, site: services.site })
@@ -67,6 +88,7 @@ export default definePlugin({
       assertRoutesOpenable(http.routes, scopes)
       if (roles.has('web')) meter.start()
     })
+    onDrain(() => alerts.drain())
     onStop(() => meter.close())
   },
 })

@@ -1,5 +1,6 @@
 import type { RouteGuard } from '@plinth/http'
 import { type RateLimiter, type RateLimitResult, retryAfterSeconds, tooManyRequests } from '@plinth/rate-limit'
+import type { ApplicationAlerts } from './application-alerts.ts'
 import type { CallMeter } from './call-meter.ts'
 import type { GuardedReply } from './contract.ts'
 import type { Nonces } from './nonces.ts'
@@ -12,6 +13,7 @@ export interface QuotaParts {
   readonly nonces: Nonces
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
+  readonly alerts: Pick<ApplicationAlerts, 'rateLimited'>
   /** Of applications without a limit of their own; 0 or negative: unlimited. */
   readonly defaultLimit: () => number
 }
@@ -21,7 +23,7 @@ export interface QuotaParts {
  * after validation: bad input costs nothing. The nonce comes last, right before the handler: of one request that comes many
  * times at once one is served, and a denied call writes nothing.
  */
-export function quotaGuard({ nonces, limiter, meter, defaultLimit }: QuotaParts): RouteGuard {
+export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaParts): RouteGuard {
   return {
     name: 'open-platform.quota',
     stage: 'quota',
@@ -37,7 +39,10 @@ export function quotaGuard({ nonces, limiter, meter, defaultLimit }: QuotaParts)
         const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
         const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
-        if (!result.allowed) throw tooManyRequests(result)
+        if (!result.allowed) {
+          alerts.rateLimited(caller, route.path)
+          throw tooManyRequests(result)
+        }
         await nonces.use(caller.appKey, readSignedHeaders(request.headers).nonce)
         meter.accept(request, reply, { caller, route: route.path, cost, quotaLimit: result.limit })
       }

@@ -1,7 +1,8 @@
 import { database } from '@plinth/database'
+import { events } from '@plinth/events'
 import { http, site } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { kernel } from '@plinth/kernel'
+import { kernel, optional } from '@plinth/kernel'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre } from '@plinth/system-config'
@@ -17,4 +18,5 @@ export const requires = {
   identityResolvers,
   sharedStore,
   configCentre,
+  events: optional(events),
 } as const

@@ -1,5 +1,6 @@
 import { answerList, type ListOrder, listPage, listQuery, routesWith, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
+import type { Static } from 'typebox'
 import type { CallRecords } from './call-records.ts'
 import { refusal } from './failures.ts'
 import { own } from './permissions.ts'
@@ -13,6 +14,7 @@ interface UsageRouteParts {
 const day = Type.String({ format: 'date', description: 'Day in the time zone of the site.' })
 const count = Type.Integer({ minimum: 0 })
 const usageView = Type.Object({
+  id: Type.String({ description: 'Names the line: day, application, method and route.' }),
   day: Type.String(),
   appId: Type.Integer(),
   appKey: Type.String(),
@@ -28,6 +30,9 @@ const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((prope
   property,
   direction: 'desc',
 }))
+
+const idOf = ({ day, appId, method, route }: Pick<Static<typeof usageView>, 'day' | 'appId' | 'method' | 'route'>) =>
+  `${day} ${appId} ${method} ${route}`
 
 /** A day so many days before another one, whatever the time zone. */
 const earlier = (from: string, days: number) =>
@@ -59,7 +64,7 @@ export const usageRoutes = [
       if (from > to) throw refusal('day-range')
       return answerList(query, newestDayFirst, async (window) => {
         const found = await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window)
-        return { ...found, items: found.items.map(({ id: _, ...line }) => ({ ...line })) }
+        return { ...found, items: found.items.map((line) => ({ ...line, id: idOf(line) })) }
       })
     },
   }),

@@ -29,68 +29,64 @@ async function stored(db: TestDatabase, running: RunningProduct): Promise<string
   return text + files.map((name) => readFileSync(join(db.directory, name), 'latin1')).join('')
 }
 
-onEachDatabase(
-  t,
-  'W-032 no secret is in the database, logs, answers or the API description [C-053 partly: the pages that browsers load are not searched]',
-  async (t, db) => {
-    const lines: string[] = []
-    const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
-    const broken = definePlugin({
-      id: 'broken',
-      version: '1.0.0',
-      kernel: '^1.0.0',
-      requires: { http },
-      setup: ({ services }) =>
-        services.http.route({
-          method: 'POST',
-          path: '/api/v1/broken/open',
-          summary: 'Fails',
-          access: 'signed',
-          annotations: [openApi({ scopes: [] })],
-          response: Type.Null(),
-          handler: (request) => {
-            throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
-          },
-        }),
-    })
-    const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
-      logger,
-      plugins: [shop, broken],
-      config: { 'platform.http.access-log': true },
-    })
-    const admin = await adminToken()
-    const app = await createApp(admin)
-    const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
-    const secrets = [app.secret, rotated.data.secret]
-    const answers: Answer[] = [
-      await signed(app),
-      await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
-      await signed({ ...app, secret: 'plinth_open_wrong' }),
-      await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
-      await call('GET', apps, admin),
-      await call('GET', audits, admin),
-      await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
-    ]
-    t.equal(answers[1]?.code, '500')
-    // effect of platform.open-platform.security.secret-key
-    const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
-    t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
-    await running.stop('so that everything is written')
+onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or the API description', async (t, db) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
+  const broken = definePlugin({
+    id: 'broken',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { http },
+    setup: ({ services }) =>
+      services.http.route({
+        method: 'POST',
+        path: '/api/v1/broken/open',
+        summary: 'Fails',
+        access: 'signed',
+        annotations: [openApi({ scopes: [] })],
+        response: Type.Null(),
+        handler: (request) => {
+          throw new Error(`failed for ${request.openCaller?.appKey}`, { cause: request.openCaller })
+        },
+      }),
+  })
+  const { running, adminToken, createApp, signed, call, server } = await startOpen(t, db, {
+    logger,
+    plugins: [shop, broken],
+    config: { 'platform.http.access-log': true },
+  })
+  const admin = await adminToken()
+  const app = await createApp(admin)
+  const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
+  const secrets = [app.secret, rotated.data.secret]
+  const answers: Answer[] = [
+    await signed(app),
+    await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
+    await signed({ ...app, secret: 'plinth_open_wrong' }),
+    await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":"x"}' }),
+    await call('GET', apps, admin),
+    await call('GET', audits, admin),
+    await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
+  ]
+  t.equal(answers[1]?.code, '500')
+  // effect of platform.open-platform.security.secret-key
+  const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
+  t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
+  await running.stop('so that everything is written')
 
-    const again = await startOpen(t, db, {
-      logger,
-      clock: manualClock(Date.UTC(2026, 0, 1, 1)),
-      plugins: [shop, broken],
-    })
-    t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
-    const kept = await stored(db, again.running)
-    const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...answers.map(({ text }) => text)]
-    for (const text of texts)
-      t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
-    t.match(kept, app.appKey, 'what was looked at holds the application')
-    t.match(lines.join(''), /failed for app_/, 'and the failure')
-  },
-)
+  const again = await startOpen(t, db, {
+    logger,
+    clock: manualClock(Date.UTC(2026, 0, 1, 1)),
+    plugins: [shop, broken],
+  })
+  t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
+  const kept = await stored(db, again.running)
+  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...answers.map(({ text }) => text)]
+  for (const text of texts)
+    t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
+  t.match(kept, app.appKey, 'what was looked at holds the application')
+  t.match(lines.join(''), /failed for app_/, 'and the failure')
+})
 
 onSqlite(t, 'C-053 a sealed secret opens only where it belongs', async (t, db) => {
   const { adminToken, createApp, signed, running, call } = await startOpen(t, db)
@@ -183,7 +179,7 @@ onEachDatabase(
     const key = Buffer.alloc(32, 7)
     const log = pino({ level: 'silent' })
     const box = new SecretBox({ find: async () => key, get: async () => key }, log)
-    const authenticator = new Authenticator({ db: watched, clock, log, box })
+    const authenticator = new Authenticator({ db: watched, clock, log, box, alerts: { keyAbnormal: () => {} } })
     await real.execute('update open_app set secret_enc = ? where id = ?', [
       await box.seal(app.appKey, app.secret),
       app.id,

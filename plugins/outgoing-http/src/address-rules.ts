@@ -13,6 +13,9 @@ export interface AddressSettings {
 /** A name, `*.` and a name, an IPv4 address or an IPv6 address in brackets; perhaps with a port. */
 export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
 
+/** Origins that are remembered. */
+const mostOrigins = 1_000
+
 const usualPorts = ['443', '8443', '80']
 
 /** Ranges that belong to a network of somebody; a host that the operator names may have such an address. */
@@ -32,11 +35,26 @@ function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'spe
 }
 
 const withoutDot = (host: string) => host.toLowerCase().replace(/\.$/, '')
+/** Read once more by the URL standard: behind a dot too many, `127.0.0.1` is a name to it. */
+function withoutTrailingDots(url: URL | null): URL | null {
+  if (url === null || !url.hostname.endsWith('.')) return url
+  const other = new URL(url)
+  other.hostname = url.hostname.replace(/\.+$/, '')
+  return other
+}
+
 const withoutBrackets = (host: string) => host.replace(/^\[(.*)\]$/, '$1')
 
 interface AllowedHost {
   readonly host: string
   readonly port: string | undefined
+}
+
+/** An address that was allowed, as the socket and the request line need it. */
+export interface CheckedAddress {
+  /** As the URL standard writes it: literal addresses in their usual form, no trailing dot behind the host. */
+  readonly origin: string
+  readonly path: string
 }
 
 /** Decides where requests may go. Read-only: a change of the settings makes a new one. */
@@ -45,6 +63,8 @@ export class AddressRules {
   readonly #cidrs: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
   readonly #ports: ReadonlySet<string>
   readonly #allowHttp: boolean
+  /** Origins that are allowed, as far as that is known without asking for their addresses. */
+  readonly #allowed = new Set<string>()
 
   constructor({ allowedHosts, allowedCidrs, allowedPorts, allowHttp }: AddressSettings) {
     this.#hosts = allowedHosts.map((entry) => {
@@ -69,30 +89,34 @@ export class AddressRules {
    *
    * @throws OutgoingHttpError
    */
-  checked(address: string | URL): URL {
-    const url = URL.parse(String(address))
+  checked(address: string | URL): CheckedAddress {
+    const url = withoutTrailingDots(address instanceof URL ? address : URL.parse(String(address)))
     if (url === null) throw new OutgoingHttpError('url-refused', 'The address is not a URL', undefined)
-    const host = withoutDot(url.hostname)
-    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    const { protocol, origin, username, password, pathname, search } = url
+    if (protocol !== 'https:' && protocol !== 'http:') {
       throw new OutgoingHttpError('url-refused', 'The address is neither https nor http', undefined)
     }
-    url.hostname = host
-    const { origin } = url
-    if (url.protocol === 'http:' && !this.#allowHttp) {
+    if (username !== '' || password !== '') {
+      throw new OutgoingHttpError('url-refused', 'The address holds a user name or a password', origin)
+    }
+    if (!this.#allowed.has(origin)) this.#checkOrigin(url)
+    return { origin, path: pathname + search }
+  }
+
+  #checkOrigin({ protocol, origin, hostname, port: written }: URL): void {
+    if (protocol === 'http:' && !this.#allowHttp) {
       const text = 'Unencrypted requests are not allowed; use https, or set platform.outgoing-http.allow-http'
       throw new OutgoingHttpError('url-refused', text, origin)
     }
-    if (url.username !== '' || url.password !== '') {
-      throw new OutgoingHttpError('url-refused', 'The address holds a user name or a password', origin)
-    }
-    const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-    if (!this.#ports.has(port) && !this.#named(withoutBrackets(host)).some((entry) => entry.port === port)) {
+    const port = written || (protocol === 'https:' ? '443' : '80')
+    const literal = withoutBrackets(hostname)
+    if (!this.#ports.has(port) && !this.#named(literal).some((entry) => entry.port === port)) {
       const text = `The port ${port} is not allowed; see platform.outgoing-http.allowed-ports`
       throw new OutgoingHttpError('port-refused', text, origin)
     }
-    const literal = withoutBrackets(host)
     if (isIP(literal) !== 0 && !this.allows(literal, literal)) throw this.refusal(origin)
-    return url
+    if (this.#allowed.size === mostOrigins) this.#allowed.clear()
+    this.#allowed.add(origin)
   }
 
   /** Whether a request to this host may connect to this address. */

@@ -1,7 +1,7 @@
 import type { LookupAddress, LookupOptions } from 'node:dns'
-import { type Clock, codeOf } from '@plinth/kernel'
+import { type Clock, codeOf, Deadlines } from '@plinth/kernel'
 import { Agent, type Dispatcher } from 'undici'
-import { AddressRules, type AddressSettings } from './address-rules.ts'
+import { AddressRules, type AddressSettings, type CheckedAddress } from './address-rules.ts'
 import {
   type OutgoingFailure,
   type OutgoingHttp,
@@ -35,9 +35,6 @@ export interface ClientParts {
 /** Connections to one origin at the same time; more requests wait for one, within their deadlines. */
 const connectionsPerOrigin = 128
 
-/** One reason for all ends: without one, each end would make an exception with a stack. */
-const over = new Error('The request is over')
-
 /** Texts of system and library failures by code; whatever else they say may hold secrets. */
 const failureOf: Readonly<Record<string, readonly [code: OutgoingFailure, text: string]>> = {
   ENOTFOUND: ['host-unknown', 'The host is unknown'],
@@ -55,6 +52,7 @@ const isTlsCode = (code: string) =>
 /** One client for the whole product. */
 export class OutgoingHttpClient implements OutgoingHttp {
   readonly #parts: ClientParts
+  readonly #deadlines: Deadlines
   #rules: AddressRules
   #agent: Agent
   /** Finish what they have, and are closed then. */
@@ -63,6 +61,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
   constructor(parts: ClientParts) {
     this.#parts = parts
+    this.#deadlines = new Deadlines(parts.clock)
     this.#rules = new AddressRules(parts.settings())
     this.#agent = this.#createAgent()
   }
@@ -80,13 +79,16 @@ export class OutgoingHttpClient implements OutgoingHttp {
     former.close().finally(() => this.#retiring.delete(former))
   }
 
-  async request(request: OutgoingRequest): Promise<OutgoingResponse> {
-    const url = this.#rules.checked(request.url)
-    const { origin } = url
-    const refused = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, origin)
-    if (this.#stopped) throw refused('stopped', 'The product stops')
-    if (request.signal?.aborted) throw refused('aborted', 'Given up before sending')
-    return new Exchange(this.#parts, request, url).run(this.#agent)
+  request(request: OutgoingRequest): Promise<OutgoingResponse> {
+    try {
+      const address = this.#rules.checked(request.url)
+      const refused = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
+      if (this.#stopped) throw refused('stopped', 'The product stops')
+      if (request.signal?.aborted) throw refused('aborted', 'Given up before sending')
+      return new Exchange(this.#parts.settings(), request, address).run(this.#agent, this.#deadlines)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** Ends all requests. */
@@ -119,65 +121,79 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
 /** One request and what became of it. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #parts: ClientParts
+  readonly #settings: OutgoingSettings
   readonly #request: OutgoingRequest
-  readonly #url: URL
+  readonly #address: CheckedAddress
   readonly #settled = Promise.withResolvers<OutgoingResponse>()
-  readonly #ended = new AbortController()
   readonly #maxBytes: number
   readonly #chunks: Buffer[] = []
   #size = 0
+  #isOver = false
   #head: Pick<OutgoingResponse, 'status' | 'headers'> | undefined
   #controller: Dispatcher.DispatchController | undefined
+  #endWait: (() => void) | undefined
 
-  constructor(parts: ClientParts, request: OutgoingRequest, url: URL) {
-    this.#parts = parts
+  constructor(settings: OutgoingSettings, request: OutgoingRequest, address: CheckedAddress) {
+    this.#settings = settings
     this.#request = request
-    this.#url = url
-    this.#maxBytes = request.maxResponseBytes ?? parts.settings().maxResponseBytes
+    this.#address = address
+    this.#maxBytes = request.maxResponseBytes ?? settings.maxResponseBytes
   }
 
-  async run(agent: Agent): Promise<OutgoingResponse> {
-    const { settings, clock } = this.#parts
-    const { method = 'POST', headers = {}, body, signal, deadlineMs = settings().deadlineMs } = this.#request
-    const { headerTimeoutMs, bodyTimeoutMs } = settings()
-    const giveUp = () => this.#fail('aborted', 'Given up')
-    signal?.addEventListener('abort', giveUp, { signal: this.#ended.signal })
-    clock.sleep(deadlineMs, this.#ended.signal).then(() => {
-      if (!this.#ended.signal.aborted) this.#fail('deadline-exceeded', `No answer within ${deadlineMs} ms`)
-    })
+  /** Not an async function: of those there are many on the way of a message, and each costs memory. */
+  run(agent: Agent, deadlines: Deadlines): Promise<OutgoingResponse> {
+    const { headerTimeoutMs, bodyTimeoutMs } = this.#settings
+    const { method = 'POST', headers, body, signal, deadlineMs = this.#settings.deadlineMs } = this.#request
+    signal?.addEventListener('abort', this)
+    this.#endWait = deadlines.begin(deadlineMs, () =>
+      this.#fail('deadline-exceeded', `No answer within ${deadlineMs} ms`),
+    )
     try {
-      const { origin, pathname, search } = this.#url
+      const { origin, path } = this.#address
       agent.dispatch(
         {
-          ...{ origin, path: pathname + search, method, headersTimeout: headerTimeoutMs, bodyTimeout: bodyTimeoutMs },
-          headers: { 'user-agent': 'plinth', ...lowerCased(headers), 'accept-encoding': 'identity' },
+          ...{ origin, path, method, headersTimeout: headerTimeoutMs, bodyTimeout: bodyTimeoutMs },
+          headers: sentHeaders(headers),
           ...(body === undefined ? {} : { body: typeof body === 'string' ? body : Buffer.from(body) }),
         },
         this,
       )
-      return await this.#settled.promise
     } catch (error) {
-      throw error instanceof OutgoingHttpError ? error : this.#failure(error)
-    } finally {
-      this.#ended.abort(over)
+      this.#end()
+      this.#settled.reject(this.#failure(error))
     }
+    return this.#settled.promise
+  }
+
+  /** The signal of the caller aborts. */
+  handleEvent(): void {
+    this.#fail('aborted', 'Given up')
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#endWait?.()
+    this.#request.signal?.removeEventListener('abort', this)
   }
 
   /** The request is about to be written: from here on it may arrive. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#ended.signal.aborted) controller.abort(new Error('ended'))
+    if (this.#isOver) controller.abort(new Error('ended'))
     else this.#controller = controller
   }
 
-  onResponseStart(_: unknown, status: number, headers: NodeJS.Dict<string | string[]>): void {
+  onResponseStart(_: unknown, status: number, received: NodeJS.Dict<string | string[]>): void {
     if (status < 200) return
-    const joined = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value ?? ''].flat().join(', ')])
-    this.#head = { status, headers: Object.fromEntries(joined) }
+    const headers: Record<string, string> = {}
+    for (const name in received) {
+      const value = received[name] ?? ''
+      headers[name.toLowerCase()] = typeof value === 'string' ? value : value.join(', ')
+    }
+    this.#head = { status, headers }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#ended.signal.aborted) return
+    if (this.#isOver) return
     const fitting = chunk.subarray(0, this.#maxBytes - this.#size)
     this.#chunks.push(fitting)
     this.#size += fitting.length
@@ -191,26 +207,29 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: Error): void {
+    this.#end()
     this.#settled.reject(this.#failure(error))
   }
 
   #answer(truncated: boolean): void {
     if (this.#head === undefined) return
-    const body = Buffer.concat(this.#chunks).toString()
+    const [first] = this.#chunks
+    const body = first === undefined ? '' : (this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)).toString()
+    this.#end()
     this.#settled.resolve({ ...this.#head, body, truncated })
-    this.#ended.abort(over)
   }
 
   #fail(code: OutgoingFailure, text: string): void {
-    const { origin } = this.#url
+    if (this.#isOver) return
+    this.#end()
+    const { origin } = this.#address
     this.#settled.reject(new OutgoingHttpError(code, text, origin, this.#controller !== undefined))
-    this.#ended.abort(over)
     this.#controller?.abort(new Error(text))
   }
 
   #failure(error: unknown): OutgoingHttpError {
     const started = this.#controller !== undefined
-    const { origin } = this.#url
+    const { origin } = this.#address
     if (error instanceof OutgoingHttpError) return new OutgoingHttpError(error.code, error.message, origin)
     const code = codeOf(error) ?? ''
     const known = failureOf[code]
@@ -226,5 +245,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-const lowerCased = (headers: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+/** Names in lower case, so that none is there twice. */
+function sentHeaders(headers: OutgoingRequest['headers']): Record<string, string> {
+  const sent: Record<string, string> = { 'user-agent': 'plinth' }
+  for (const name in headers) sent[name.toLowerCase()] = headers[name] ?? ''
+  sent['accept-encoding'] = 'identity'
+  return sent
+}

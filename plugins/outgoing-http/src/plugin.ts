@@ -15,7 +15,7 @@ export default definePlugin({
   provides: [outgoingHttp],
   config: keys,
   setup({ services, config, clock, provideEach, onStop }) {
-    const settings = () => ({
+    const settings = config.derived(() => ({
       allowedHosts: config.get('platform.outgoing-http.allowed-hosts'),
       allowedCidrs: config.get('platform.outgoing-http.allowed-cidrs'),
       allowedPorts: config.get('platform.outgoing-http.allowed-ports'),
@@ -25,7 +25,7 @@ export default definePlugin({
       headerTimeoutMs: config.get('platform.outgoing-http.header-timeout'),
       bodyTimeoutMs: config.get('platform.outgoing-http.body-timeout'),
       maxResponseBytes: config.get('platform.outgoing-http.max-response-size'),
-    })
+    }))
     const client = new OutgoingHttpClient({ settings, clock, lookup })
     onStop(() => client.stop())
     for (const name of ['allowed-hosts', 'allowed-cidrs', 'allowed-ports', 'allow-http', 'connect-timeout'] as const) {

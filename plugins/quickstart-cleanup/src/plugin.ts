@@ -1,10 +1,12 @@
 import { database } from '@plinth/database'
-import { http } from '@plinth/http'
+import { adminPages, http, labelSources } from '@plinth/http'
 import { definePlugin, kernel, optional, quickstartCleanup } from '@plinth/kernel'
+import { pages } from './admin-pages.ts'
 import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
 import { cleanupAudit } from './contract.ts'
 import { messages } from './failures.ts'
+import { moduleLabels } from './label-sources.ts'
 import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
 
@@ -14,12 +16,14 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel, database, http, audit: optional(cleanupAudit) },
+  contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
   messages,
-  setup({ services, config, clock, log, onStop }) {
+  setup({ services, config, clock, log, contribute, onStop }) {
+    const cleanups = services.kernel.contributions(quickstartCleanup)
     const service = new CleanupService({
-      cleanups: services.kernel.contributions(quickstartCleanup),
+      cleanups,
       database: services.database,
       // Without the plugin that keeps the audit the log is the only place for it.
       audit: services.audit ?? {
@@ -29,6 +33,8 @@ export default definePlugin({
       log,
       isEnabled: () => config.get('platform.install.quickstart-cleanup.enabled'),
     })
+    for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'quickstart-cleanup.module', moduleLabels(cleanups))
     services.http.addRoutes(routes, { service })
     onStop(() => service.stop())
   },

@@ -42,6 +42,9 @@ const view = Type.Object({
   runbookHints: Type.Array(
     Type.String({ description: 'What to see to in production, in the language of the caller.' }),
   ),
+  protectionGaps: Type.Array(
+    Type.String({ description: 'Those of the hints that tell of settings because of which calls pass unlimited.' }),
+  ),
 })
 
 /** Document 1, "Endpoints": the read-only operations snapshot, with the names of decision B19. */
@@ -67,13 +70,15 @@ function snapshot(
   const texts = { en: messages.en['rate-limit'].runbook, 'zh-CN': messages['zh-CN']['rate-limit'].runbook }
   const hint = (name: keyof typeof texts.en, values: Readonly<Record<string, string>> = {}) =>
     fillText(localize({ en: texts.en[name], 'zh-CN': texts['zh-CN'][name] }, locale), values)
+  const gaps = [
+    ...(settings.enabled ? [] : [hint('disabled')]),
+    ...(failurePolicy === 'open' ? [hint('open-policy')] : []),
+    ...(settings.shadow ? [hint('shadow')] : []),
+  ]
   const conditional: readonly (readonly [boolean, string])[] = [
-    [!settings.enabled, hint('disabled')],
     [failing.length > 0, hint('store-failing', { stores: failing.join(', ') })],
     [stores.get(defaultStore)?.traits.shared !== true, hint('store-not-shared', { store: defaultStore })],
     [failurePolicy === 'insurance' && !stores.has(insuranceStore), hint('no-insurance')],
-    [failurePolicy === 'open', hint('open-policy')],
-    [settings.shadow, hint('shadow')],
     [!metricsAvailable, hint('no-metrics')],
     [trustForwardedHeaders && headers.length > 1, hint('client-headers', { headers: headers.join(', ') })],
   ]
@@ -98,7 +103,9 @@ function snapshot(
     responseHeaders: settings.draftHeaders ? [...limitHeaders, ...draftHeaders] : [...limitHeaders],
     metricsAvailable,
     metricName: 'platform.rate.limit.requests',
+    protectionGaps: gaps,
     runbookHints: [
+      ...gaps,
       ...conditional.filter(([holds]) => holds).map(([, text]) => text),
       ...(['shared-stores', 'trusted-proxies', 'native-429', 'window-edge'] as const).map((name) => hint(name)),
     ],

@@ -1,5 +1,6 @@
-import { addressNetwork, http, metrics, usualIpv6Prefix } from '@plinth/http'
+import { addressNetwork, adminPages, attention, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
+import { needsAttention, pages } from './admin-pages.ts'
 import { addressKeys, identityOf } from './caller-key.ts'
 import { config } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
@@ -24,10 +25,11 @@ export default definePlugin({
   requires: { http: optional(http), metrics: optional(metrics) },
   provides: [rateLimiter, identityResolvers, routeLimits],
   extensionPoints: [rateLimitStore],
+  contributes: [optional(adminPages), optional(attention)],
   config,
   permissions,
   messages,
-  setup({ services, config, clock, log, provide, contributions, onReady, onStop }) {
+  setup({ services, config, clock, log, provide, contribute, contributions, onReady, onStop }) {
     const stores = contributions(rateLimitStore)
     let deadlines = new Deadlines(clock, config.get('platform.rate-limit.store-deadline'))
     const settings = liveSettings(config, {
@@ -68,6 +70,8 @@ export default definePlugin({
     const server = services.http
     if (server === undefined) return
     const annotationEnabled = config.get('platform.rate-limit.annotation.enabled')
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
     server.addRoutes(operations, { stores, settings, annotationEnabled, watch, server })
     if (!annotationEnabled) return
     const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')

@@ -39,8 +39,8 @@ t.test('R-019 R-020 R-025 R-030 R-070 R-071 R-072 the operations snapshot', asyn
   ])
   t.same(Object.keys(data).sort(), [
     ...['annotationEnabled', 'clientHeaders', 'defaultMaxAttempts', 'defaultStore', 'defaultWindow', 'ipv6Prefix'],
-    ...['metricName', 'metricsAvailable', 'responseHeaders', 'runbookHints', 'stores', 'trustForwardedHeaders'],
-    'trustedProxies',
+    ...['metricName', 'metricsAvailable', 'protectionGaps', 'responseHeaders', 'runbookHints', 'stores'],
+    ...['trustForwardedHeaders', 'trustedProxies'],
   ])
   t.same((await call(path, { headers: viewer })).data, data, 'asking changes nothing')
   t.match(await running.service(http).openapi(), { paths: { [path]: { get: {} } } })
@@ -74,6 +74,21 @@ t.test('R-105 the hints fit the product and the language of the caller', async (
   t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /switched off/)
   t.match(await hints({ 'platform.rate-limit.failure-policy': 'open' }), /uncounted/)
   t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only watch/)
+})
+
+t.test('R-105 hints of settings that let calls pass are told apart', async (t) => {
+  const gaps = async (set: Record<string, string>) => {
+    const { call } = await startRoutes(t, { set })
+    const { data } = await call(path, { headers: viewer })
+    t.ok(data.protectionGaps.every((gap: string) => data.runbookHints.includes(gap)))
+    return data.protectionGaps
+  }
+  t.same(await gaps({}), [])
+  t.match(await gaps({ 'platform.rate-limit.enabled': 'false', 'platform.rate-limit.failure-policy': 'open' }), [
+    /switched off/,
+    /uncounted/,
+  ])
+  t.match(await gaps({ 'platform.rate-limit.annotation.shadow': 'true' }), [/only watch/])
 })
 
 t.test('R-022 R-071 the snapshot shows what was set, and no secrets', async (t) => {

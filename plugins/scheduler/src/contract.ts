@@ -2,7 +2,8 @@ import type { FoundPage, PageWindow } from '@plinth/database'
 import { type LocalizedText, service } from '@plinth/kernel'
 
 /** Why a run began: its delay was over, or somebody asked for it. */
-export type RunCause = 'delay' | 'request'
+export const runCauses = ['delay', 'request'] as const
+export type RunCause = (typeof runCauses)[number]
 
 /**
  * How a run ended. `aborted`: its signal aborted while it went on, because the instance stopped. `lost`: its instance

@@ -1,14 +1,16 @@
 import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics } from '@plinth/http'
+import { adminPages, attention, http, labelSources, metrics } from '@plinth/http'
 import { declaredTasks, definePlugin, healthCheck, instanceName, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
+import { needsAttention, pages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { scheduler } from './contract.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
 import { messages } from './failures.ts'
+import { taskLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
@@ -35,7 +37,7 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
-  contributes: [healthCheck],
+  contributes: [healthCheck, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -56,6 +58,9 @@ export default definePlugin({
     const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => wakeUp.send() })
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
+    contribute(labelSources, 'scheduler.task', taskLabels(tasks))
     services.http?.addRoutes(routes, { scheduler: service, product })
     config.onVerify('platform.scheduler.engine', (engine) => verifyEngine('scheduler', engine, redis))
 

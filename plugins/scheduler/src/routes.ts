@@ -12,7 +12,7 @@ import {
 } from '@plinth/http'
 import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { runOutcomes, type TaskRun, type TaskState } from './contract.ts'
+import { runCauses, runOutcomes, type TaskRun, type TaskState } from './contract.ts'
 import { own } from './permissions.ts'
 import type { SchedulerService } from './scheduler-service.ts'
 
@@ -26,7 +26,7 @@ const outcome = Type.Enum(runOutcomes)
 const runView = Type.Object({
   id,
   task: Type.String(),
-  cause: Type.String({ description: '`delay`, or `request` when somebody asked for it.' }),
+  cause: Type.Enum(runCauses, { description: '`delay`, or `request` when somebody asked for it.' }),
   instance: Type.String(),
   startedAt: instant,
   endedAt: nullable(instant),
@@ -58,6 +58,34 @@ export const routes = [
     access: view,
     response: Type.Array(taskView),
     handler: async ({ locale }, { scheduler }) => (await scheduler.list()).map((state) => viewOfTask(state, locale)),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/:name`,
+    summary: 'One scheduled task with its last and next run',
+    access: view,
+    request: { params },
+    response: taskView,
+    handler: async ({ params: { name }, locale }, { scheduler }) => viewOfTask(await scheduler.get(name), locale),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/scheduler/runs',
+    summary: 'Runs of all tasks, or of one, the newest first',
+    access: view,
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        task: Type.Optional(params.properties.name),
+        outcome: Type.Optional(outcome),
+      }),
+    },
+    response: listPage(runView),
+    handler: ({ query }, { scheduler }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await scheduler.runs(query, window)
+        return { ...found, items: found.items.map(viewOfRun) }
+      }),
   }),
   route({
     method: 'GET',

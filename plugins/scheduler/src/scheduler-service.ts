@@ -65,7 +65,15 @@ export class SchedulerService implements Scheduler {
     window: Partial<PageWindow> = {},
   ): Promise<FoundPage<TaskRun>> {
     this.#task(name)
-    const where = { task: name, ...(outcome === undefined ? {} : { outcome }) }
+    return this.runs({ task: name, outcome }, window)
+  }
+
+  /** Runs of all tasks, or of one, also of tasks that no plugin declares any more. */
+  async runs(
+    { task, outcome }: RunFilter & { readonly task?: string | undefined },
+    window: Partial<PageWindow> = {},
+  ): Promise<FoundPage<TaskRun>> {
+    const where = { ...(task === undefined ? {} : { task }), ...(outcome === undefined ? {} : { outcome }) }
     const found = await findPage(this.#parts.db.fork(), RunRow, where, { ...newest, ...window })
     return { ...found, items: found.items.map(runOf) }
   }

@@ -89,8 +89,14 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   const failed = await view(`${url}/runs?outcome=failed`)
   t.match(failed.data.items, [{ outcome: 'failed', error: /^refused: / }])
   t.notMatch(JSON.stringify(failed), secret)
+  t.match((await view(url)).data, { name: 'probe.task', lastRun: { outcome: 'failed' } }, 'one task by its name')
+  const runs = '/api/v1/admin/scheduler/runs'
+  t.same((await view(`${runs}?task=probe.task&outcome=failed`)).data.items, failed.data.items, 'runs of all tasks')
+  t.match((await view(runs)).data, { total: 3 })
+  t.match((await view(`${runs}?task=nobody`)).data, { total: 0 })
+  t.match(await view(`${root}/nobody`), { code: '404', data: { reason: 'scheduler.task-unknown' } })
 
-  for (const path of [root, `${url}/runs`]) {
+  for (const path of [root, url, runs, `${url}/runs`]) {
     t.equal((await call('GET', path, 'scheduler:task:run')).code, '403', `${path} is for who may view`)
   }
   for (const action of ['run-now', 'pause', 'resume']) {

@@ -1,5 +1,6 @@
-import { http } from '@plinth/http'
-import { definePlugin } from '@plinth/kernel'
+import { adminPages, attention, http } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { needsAttention, pages } from './admin-pages.ts'
 import { configCentre } from './contract.ts'
 import { messages } from './failures.ts'
 import { permissionDeclarations } from './permissions.ts'
@@ -11,7 +12,12 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http, configCentre },
+  contributes: [optional(adminPages), optional(attention)],
   permissions: permissionDeclarations,
   messages,
-  setup: ({ services }) => services.http.addRoutes(routes, { centre: services.configCentre }),
+  setup({ services, contribute }) {
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
+    services.http.addRoutes(routes, { centre: services.configCentre })
+  },
 })

@@ -113,6 +113,7 @@ export interface HistoryEntry {
 export type ChangeOrigin = 'save' | 'import' | 'rollback' | 'state'
 
 export interface HistoryFilter {
+  readonly version?: number
   readonly key?: string
   readonly actor?: string
   readonly actorUserId?: number

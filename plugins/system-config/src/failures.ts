@@ -6,6 +6,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 export const messages = { en, 'zh-CN': zhCN }
 
 export const refusal = businessFailures('system-config', en['system-config'], {
+  'change-unknown': '404',
   conflict: '409',
   'document-invalid': '400',
   'filter-unknown': '400',

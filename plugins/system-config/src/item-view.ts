@@ -25,6 +25,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     required: declaration?.required ?? false,
     sensitive: declaration?.sensitive ?? stored?.value === maskedValue,
     editable: declaration?.editable ?? false,
+    ...(declaration?.editable !== true && { locked: lockOf(declaration) }),
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map((source) => ({ ...source, active: source.place === effective?.place })),
     version: stored?.version ?? 0,
@@ -42,6 +43,13 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     ...(refused !== undefined && { refused }),
     ...(problem !== undefined && { problem }),
   }
+}
+
+/** Why a key is never written here. */
+function lockOf(declaration: ConfigItem['declaration']): NonNullable<ItemView['locked']> {
+  if (declaration === undefined) return 'orphaned'
+  if (declaration.state === true) return 'state'
+  return declaration.scope === 'process' ? 'process' : 'safety'
 }
 
 function declaredMembers(declaration: NonNullable<ConfigItem['declaration']>, locale: string) {

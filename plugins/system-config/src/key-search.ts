@@ -5,11 +5,18 @@ import { refusal } from './failures.ts'
 
 type Matches = (item: ConfigItem) => boolean
 
+const isSecret: Matches = ({ declaration }) => declaration?.sensitive === true
+
+/** The process environment, and the file that is read in its place. */
+const environments: ReadonlySet<string> = new Set(['environment', 'dotenv'])
+
 /** `@modified`, `@sensitive`, ... */
 const flags: Readonly<Record<string, Matches>> = {
   modified: ({ explanation }) => explanation !== undefined && explanation.effective.source !== 'default',
   stored: ({ stored }) => stored !== undefined,
-  sensitive: ({ declaration }) => declaration?.sensitive === true,
+  sensitive: isSecret,
+  secret: isSecret,
+  env: ({ explanation }) => environments.has(explanation?.effective.source ?? ''),
   restart: ({ declaration }) => declaration?.reload === 'restart',
   live: ({ declaration }) => declaration?.reload === 'live',
   locked: ({ declaration }) => declaration?.editable === false,

@@ -1,7 +1,15 @@
 import { answerList, bulkLimited, routesWith } from '@plinth/http'
 import type { JsonValue } from '@plinth/kernel'
 import { fault } from './changes/change-check.ts'
-import type { ConfigCentre, ConfigChange, ImportDocument, InstanceState, Preview, SaveResult } from './contract.ts'
+import type {
+  ConfigCentre,
+  ConfigChange,
+  HistoryEntry,
+  ImportDocument,
+  InstanceState,
+  Preview,
+  SaveResult,
+} from './contract.ts'
 import { refusal } from './failures.ts'
 import { itemView, orderedGroups } from './item-view.ts'
 import { permissions } from './permissions.ts'
@@ -89,14 +97,25 @@ export const routes = [
     response: schema.historyPage,
     handler: ({ query }, { centre }) =>
       answerList(query, historyOrder, async (window) => {
-        const { key, actor, actorUserId } = query
-        const found = await centre.history(given({ key, actor, actorUserId }), window)
-        const views = found.items.map(({ changedAt, ...entry }) => ({
-          ...given(entry),
-          changedAt: changedAt.toISOString(),
-        }))
-        return { ...found, items: views }
+        const { version, key, actor, actorUserId } = query
+        const found = await centre.history(given({ version, key, actor, actorUserId }), window)
+        return { ...found, items: found.items.map(historyView) }
       }),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/history/:id`,
+    summary: 'One change of one key',
+    access: mayView,
+    request: { params: schema.historyParams },
+    response: schema.historyEntry,
+    handler: async ({ params: { id } }, { centre }) => {
+      const version = Number(id.slice(0, id.indexOf(':')))
+      const key = id.slice(id.indexOf(':') + 1)
+      const [entry] = (await centre.history({ version, key }, { size: 1, offset: 0, count: 'none' })).items
+      if (entry === undefined) throw refusal('change-unknown')
+      return historyView(entry)
+    },
   }),
   route({
     method: 'POST',
@@ -163,6 +182,12 @@ export const routes = [
     },
   }),
 ]
+
+const historyView = ({ changedAt, ...entry }: HistoryEntry) => ({
+  id: `${entry.version}:${entry.key}`,
+  ...given(entry),
+  changedAt: changedAt.toISOString(),
+})
 
 function saveOptions(caller: Caller, { reason, verify = true }: { reason?: string; verify?: boolean }) {
   return { actor: actorOf(caller), verify, ...given({ reason: reason ?? caller.reason }) }

@@ -18,7 +18,7 @@ export const itemQuery = Type.Object({
     Type.String({
       maxLength: 500,
       description:
-        'Words and filters, all of which must fit: @modified @stored @sensitive @restart @live @locked @process @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
+        'Words and filters, all of which must fit: @modified @stored @secret (or @sensitive) @restart @live @env @locked @process @orphaned @deprecated @pending @problem @source:env @group:x @plugin:x',
     }),
   ),
 })
@@ -51,6 +51,12 @@ export const item = Type.Object({
     }),
   ),
   editable: Type.Boolean({ description: 'False: never written here.' }),
+  locked: Type.Optional(
+    Type.Enum(['process', 'state', 'safety', 'orphaned'], {
+      description:
+        'Why it is never written here. process: set where the process starts; state: its plugin alone writes it; safety: only a file, the environment or the command line sets it; orphaned: nobody declares it, so it can only be removed.',
+    }),
+  ),
   env: Type.Optional(Type.String({ description: 'Environment variable.' })),
   deprecated: Type.Optional(
     Type.Object({ since: text, replacement: Type.Optional(text), reason: Type.Optional(text) }),
@@ -117,25 +123,29 @@ export const verification = Type.Object({
 
 export const historyQuery = Type.Object({
   ...listQuery.properties,
+  version: Type.Optional(Type.Integer({ minimum: 1, description: 'What one save changed.' })),
   key: Type.Optional(keyName),
   actor: Type.Optional(Type.String({ maxLength: 128 })),
   actorUserId: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user who acted.' })),
 })
-export const historyPage = listPage(
-  Type.Object({
-    version,
-    key: text,
-    before: Type.Optional(value),
-    after: Type.Optional(value),
-    sensitive: Type.Boolean(),
-    origin: Type.Enum(['save', 'import', 'rollback', 'state']),
-    actor: Type.String({ description: 'The name that the actor had then.' }),
-    actorUserId: Type.Optional(Type.Integer({ description: 'The user, where one acted.' })),
-    reason: Type.Optional(text),
-    traceId: Type.Optional(text),
-    changedAt: instant,
-  }),
-)
+export const historyEntry = Type.Object({
+  id: Type.String({ description: 'Version and key.' }),
+  version,
+  key: text,
+  before: Type.Optional(value),
+  after: Type.Optional(value),
+  sensitive: Type.Boolean(),
+  origin: Type.Enum(['save', 'import', 'rollback', 'state']),
+  actor: Type.String({ description: 'The name that the actor had then.' }),
+  actorUserId: Type.Optional(Type.Integer({ description: 'The user, where one acted.' })),
+  reason: Type.Optional(text),
+  traceId: Type.Optional(text),
+  changedAt: instant,
+})
+export const historyPage = listPage(historyEntry)
+export const historyParams = Type.Object({
+  id: Type.String({ maxLength: longestKey + 17, pattern: '^[1-9][0-9]{0,15}:.+$', description: 'Version and key.' }),
+})
 
 export const rollbackBody = Type.Object({
   toVersion: version,

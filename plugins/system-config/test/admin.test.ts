@@ -149,6 +149,7 @@ t.test('C-026 every route is an admin route with a permission of its own', async
       ['POST', 'changes', 'system-config:save'],
       ['POST', 'verifications', 'system-config:save'],
       ['GET', 'history', 'system-config:view'],
+      ['GET', 'history/:id', 'system-config:view'],
       ['POST', 'rollback', 'system-config:save'],
       ['GET', 'export', 'system-config:export'],
       ['POST', 'import', 'system-config:save'],
@@ -191,7 +192,14 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   t.match(items.get('platform.sample.old-window'), {
     deprecated: { since: '1.0.0', replacement: 'platform.sample.window' },
   })
-  t.match((await call('GET', `keys/${limit}`)).data, { key: limit, displayTitle: 'Request limit' })
+  t.match((await call('GET', `keys/${limit}`)).data, { key: limit, displayTitle: 'Request limit', locked: undefined })
+  for (const [key, locked] of [
+    ['platform.sample.state', 'state'],
+    ['platform.sample.safety', 'safety'],
+    ['platform.http.port', 'process'],
+  ]) {
+    t.match((await call('GET', `keys/${key}`)).data, { editable: false, locked }, `why ${key} is locked`)
+  }
   t.match(await call('GET', 'keys/platform.none'), {
     status: 200,
     code: '404',
@@ -258,6 +266,14 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     t.match(await call('POST', path, body), refused, `I-007 state is not written by ${path}`)
   }
   t.match(await call('POST', 'changes', { changes: [change], reason: 'x'.repeat(201) }), { code: '400' })
+  const [latest] = (await call('GET', `history?key=${limit}`)).data.items
+  t.same((await call('GET', `history/${latest.id}`)).data, latest, 'one change by its id')
+  t.match((await call('GET', `history?version=${latest.version}`)).data.items, [{ version: latest.version }])
+  t.match(await call('GET', 'history/99:no.such.key'), {
+    code: '404',
+    data: { reason: 'system-config.change-unknown' },
+  })
+  t.match(await call('GET', 'history/nothing'), { code: '400' })
   t.match((await call('GET', `history?key=${limit}`)).data, {
     total: 1,
     page: 1,

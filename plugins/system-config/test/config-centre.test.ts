@@ -333,6 +333,8 @@ t.test('K-008 search: words in both languages and filters, all of which must fit
   t.same(await found('@modified @plugin:test.sample'), ['limit', 'window'])
   t.same(await found('@stored'), ['limit'])
   t.same(await found('@sensitive @restart @plugin:test.sample'), ['token'])
+  t.same(await found('@secret @restart @plugin:test.sample'), ['token'])
+  t.same(await found('@env @plugin:test.sample'), ['window'])
   t.same(await found('@locked @plugin:test.sample'), ['safety', 'state'])
   t.same(await found('no such thing'), [])
   t.ok((await found('')).length > 20, 'keys of all plugins and of the kernel')

@@ -1,7 +1,8 @@
 import { database } from '@plinth/database'
-import { http } from '@plinth/http'
+import { adminPages, http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { pages } from './admin-pages.ts'
 import { Compiler } from './compile/compiler.ts'
 import { config } from './config.ts'
 import { templates } from './contract.ts'
@@ -20,18 +21,20 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
+  contributes: [optional(adminPages)],
   config,
   permissions,
   migrations: [createMessageTemplate],
   entities: [MessageTemplate],
   messages,
-  setup({ services, config, clock, provide, onStop }) {
+  setup({ services, config, clock, provide, contribute, onStop }) {
     const { kernel, database: db, http, i18n } = services
     const defaultLocale = () => i18n?.negotiate(undefined) ?? 'en'
     const cacheSize = config.get('platform.template.cache-size')
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
+    for (const page of pages) contribute(adminPages, page.id, page)
     http?.addRoutes(templateRoutes, { db, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
   },
 })

@@ -11,10 +11,36 @@ export interface RowTarget {
 type Target = Pick<Database, 'dialect' | 'execute'>
 type Row = readonly Parameter[]
 
-/** Rows of one statement. Few sizes keep the number of prepared texts small. */
-const steps = [1_000, 100, 10, 1] as const
+/** Rows of one statement. Few sizes keep the number of prepared texts small; small ones are what callers who meet bring. */
+const steps = [1_000, 100, 32, 16, 8, 4, 2, 1] as const
 /** Values of one statement: every database binds so many. */
 const mostValues = 30_000
+
+/**
+ * Inserts rows, many in a statement. A statement inserts all of its rows or none; for all statements that needs a transaction
+ * around.
+ *
+ * @throws as `Database.execute` does
+ */
+export async function insertRows(db: Target, into: RowTarget, rows: readonly Row[]): Promise<void> {
+  await insert(db, into, rows, '')
+}
+
+/**
+ * As `insertMissing`, and says how many rows were new: fewer than were given when some were there already, or came twice. For
+ * rows whose values were checked before: MySQL cuts a text that is too long then, and takes an absent value for a default.
+ *
+ * @param unique the columns whose unique index says that a row is there already
+ */
+export async function insertNew(
+  db: Target,
+  { unique, ...into }: RowTarget & { readonly unique: string | readonly string[] },
+  rows: readonly Row[],
+): Promise<number> {
+  // `on duplicate key update` counts a row that stays as it is like one that is new.
+  if (isMysql(db)) return insert(db, into, rows, '', 'insert ignore')
+  return insert(db, into, rows, `on conflict (${[unique].flat().join(', ')}) do nothing`)
+}
 
 /**
  * Inserts rows, many in a statement, but for those that are there already: what was written and not confirmed is written
@@ -74,16 +100,49 @@ export async function putRows(
   await insert(db, into, rows, update)
 }
 
-async function insert(db: Target, { table, columns }: RowTarget, rows: readonly Row[], onConflict: string) {
-  const places = `(${columns.map(() => '?').join(', ')})`
+async function insert(
+  db: Target,
+  { table, columns }: RowTarget,
+  rows: readonly Row[],
+  onConflict: string,
+  verb = 'insert',
+): Promise<number> {
   let from = 0
+  let affected = 0
   for (const step of steps.filter((rows) => rows === 1 || rows * columns.length <= mostValues)) {
     for (; rows.length - from >= step; from += step) {
-      const values = Array(step).fill(places).join(', ')
-      const statement = `insert into ${table} (${columns.join(', ')}) values ${values} ${onConflict}`
-      await db.execute(statement, rows.slice(from, from + step).flat())
+      affected += await db.execute(
+        statementOf(verb, table, columns, onConflict, step),
+        step === rows.length ? rows.flat() : rows.slice(from, from + step).flat(),
+      )
     }
   }
+  return affected
+}
+
+/** Texts by their columns, which callers keep: a text that is put together anew is also hashed anew by who looks it up. */
+const texts = new WeakMap<readonly string[], Map<string, string>>()
+
+function statementOf(
+  verb: string,
+  table: string,
+  columns: readonly string[],
+  onConflict: string,
+  rows: number,
+): string {
+  let known = texts.get(columns)
+  if (known === undefined) {
+    known = new Map()
+    texts.set(columns, known)
+  }
+  const name = `${rows} ${verb} ${table} ${onConflict}`
+  let text = known.get(name)
+  if (text === undefined) {
+    const places = `(${columns.map(() => '?').join(', ')})`
+    text = `${verb} into ${table} (${columns.join(', ')}) values ${Array(rows).fill(places).join(', ')} ${onConflict}`
+    known.set(name, text)
+  }
+  return text
 }
 
 const isMysql = ({ dialect }: Target) => dialect === 'mysql' || dialect === 'mariadb'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { skipWithoutServer, startForTest } from '@plinth/kernel/testing'
 import type { ServerSettings } from '../connections/connection-settings.ts'
-import { database } from '../contract.ts'
+import { type Database, database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 
 /** Databases that tests run on. MySQL is tested through MariaDB. */
@@ -64,7 +64,17 @@ export async function onServer(server: TestServer, ...statements: string[]): Pro
 }
 
 /** As `onServer`, as a user without a password. @throws what a server says that refuses the user */
-export async function onServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
+export function onServerAs(server: TestServer, username: string, statements: readonly string[]): Promise<void> {
+  return administer(server, username, async (administration) => {
+    for (const statement of statements) await administration.execute(statement)
+  })
+}
+
+async function administer(
+  server: TestServer,
+  username: string,
+  work: (administration: Database) => Promise<void>,
+): Promise<void> {
   const config = {
     ...configOn(server, servers[server].administration),
     'platform.database.username': username,
@@ -73,10 +83,25 @@ export async function onServerAs(server: TestServer, username: string, statement
   const product = defineProduct({ name: 'administration', plugins: [databasePlugin], config })
   const running = await startForTest(product, { roles: ['cli'] })
   try {
-    for (const statement of statements) await running.service(database).execute(statement)
+    await work(running.service(database))
   } finally {
     await running.stop('done')
   }
+}
+
+/**
+ * PostgreSQL makes a database by writing each page to its log, so that a loss of power harms nothing. A server that
+ * promises nothing of the kind copies files instead, for a seventh of the processor time (0.04 s, not 0.28 s).
+ */
+const creationRule = `select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies`
+let copiesFiles: boolean | undefined
+
+async function makeDatabase(server: TestServer, name: string, administration: Database): Promise<void> {
+  if (server === 'postgresql') {
+    copiesFiles ??= (await administration.query<{ copies: boolean }>(creationRule))[0]?.copies === true
+  }
+  const strategy = server === 'postgresql' && copiesFiles ? ' strategy file_copy' : ''
+  await administration.execute(`create database ${name}${strategy}`)
 }
 
 /**
@@ -106,7 +131,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
     return { dialect, config, directory, drop: async () => removeDirectory() }
   }
   const name = `plinth_test_${randomBytes(6).toString('hex')}`
-  await onServer(dialect, `create database ${name}`)
+  await administer(dialect, servers[dialect].username, (administration) => makeDatabase(dialect, name, administration))
   const drop = async () => {
     await onServer(dialect, `drop database ${servers[dialect].drop(name)}`)
     removeDirectory()

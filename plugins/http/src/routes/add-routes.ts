@@ -31,9 +31,26 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteBook, isRespo
         reply.header(noSniff.name, noSniff.value)
         const result: unknown = handler(request, reply)
         if (isResponseChecked) return Promise.resolve(result).then((data) => checkedSuccess(data, reply))
-        return isThenable(result) ? result.then(success) : success(result)
+        return isThenable(result) ? new EnvelopeLater(result) : success(result)
       },
     })
+  }
+}
+
+/**
+ * What Fastify waits for: the envelope of an answer that is not there yet. It calls `then` once, as for a promise; a
+ * promise of the promise would be a turn of the microtasks more for each request.
+ */
+class EnvelopeLater {
+  readonly #data: Promise<unknown>
+
+  constructor(data: Promise<unknown>) {
+    this.#data = data
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a thenable, by intention.
+  then(resolve: (envelope: unknown) => void, reject: (error: unknown) => void): void {
+    this.#data.then((data) => resolve(success(data)), reject)
   }
 }
 
@@ -87,7 +104,7 @@ declare module 'fastify' {
 export async function addFastifyPlugin(
   app: FastifyInstance,
   book: RouteBook,
-  { plugin, access, register }: BookedFastifyPlugin,
+  booked: BookedFastifyPlugin,
 ): Promise<void> {
   await app.register(async (own) => {
     const guard =
@@ -103,7 +120,7 @@ export async function addFastifyPlugin(
     own.addHook('onRoute', (route) => {
       // Fastify adds HEAD to each GET by itself: it is guarded like that.
       const methods = [route.method].flat().filter((method) => method !== 'HEAD')
-      const infos = methods.map((method) => foreignRoute(plugin, method, route.url, access))
+      const infos = methods.map((method) => foreignRoute(booked, method, route.url))
       for (const info of infos) {
         book.addForeignRoute(info)
         const earlier = guards.get(route.url)
@@ -112,10 +129,10 @@ export async function addFastifyPlugin(
       }
       route.config = {
         ...route.config,
-        guards: guards.get(route.url) ?? guardsOf(foreignRoute(plugin, 'HEAD', route.url, access), book),
+        guards: guards.get(route.url) ?? guardsOf(foreignRoute(booked, 'HEAD', route.url), book),
       }
     })
-    await own.register(register as FastifyPluginAsync)
+    await own.register(booked.register as FastifyPluginAsync)
   })
 }
 

@@ -1,6 +1,6 @@
 import { BusinessError } from '@plinth/kernel'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { GuardHandler, RouteGuard } from '../contract.ts'
+import type { GuardHandler, RouteGuard, RouteStep, RouteWrapper } from '../contract.ts'
 import type { RouteInfo } from './declaration.ts'
 
 /** The hooks of one route. */
@@ -34,6 +34,23 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
     preValidation,
     preHandler: of('quota'),
   }
+}
+
+const stages = ['gate', 'access', 'signature', 'quota'] as const
+
+/** What stands before and around the handler of a route, by name, in the order in which a request meets it. */
+export function stepsOf(
+  route: RouteInfo,
+  { guards, wrappers }: { readonly guards: readonly RouteGuard[]; readonly wrappers: readonly RouteWrapper[] },
+): readonly RouteStep[] {
+  const taking = <T extends { forRoute(route: RouteInfo): unknown }>(all: readonly T[]) =>
+    all.filter((one) => one.forRoute(route) !== undefined)
+  return [
+    ...stages.flatMap((stage) =>
+      taking(guards.filter((guard) => guard.stage === stage)).map(({ name }) => ({ stage, name })),
+    ),
+    ...taking(wrappers).map(({ name }) => ({ stage: 'wrapper', name }) as const),
+  ]
 }
 
 /**

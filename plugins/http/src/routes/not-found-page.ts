@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { htmlText } from '../pages/html-text.ts'
 import { ownText, type Say } from '../texts.ts'
 
 const style =
@@ -19,10 +20,10 @@ export const pagePolicy = [
  * @param home path of the start page as a browser calls it; of characters that HTML leaves alone
  */
 export function notFoundPage(say: Say, locale: string, home: string): string {
-  const text = (name: string) => escaped(say(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
+  const text = (name: string) => htmlText(say(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
   const title = text('route-unknown')
   return `<!doctype html>
-<html lang="${escaped(locale)}">
+<html lang="${htmlText(locale)}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -32,12 +33,9 @@ export function notFoundPage(say: Say, locale: string, home: string): string {
   <body>
     <main>
       <h1>${title}</h1>
-      <p><a href="${escaped(home)}">${text('home')}</a></p>
+      <p><a href="${htmlText(home)}">${text('home')}</a></p>
     </main>
   </body>
 </html>
 `
 }
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-const escaped = (text: string) => text.replace(/[&<>"]/g, (sign) => entities[sign] as string)

@@ -65,6 +65,7 @@ export async function addPages(
 const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
+  annotations: [],
   async register(docs: FastifyInstance) {
     await docs.register(swagger, { mode: 'static', specification: { document: document as never } })
     await docs.register(swaggerUi, {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteWrapper } from '../contract.ts'
 import { httpError } from '../errors.ts'
-import type { Access, RawRouteDeclaration, Route, RouteDeclaration, RouteInfo } from './declaration.ts'
+import type { Access, RawRouteDeclaration, Route, RouteAnnotation, RouteDeclaration, RouteInfo } from './declaration.ts'
 import { operationIdOf, pathFault, pathShape } from './route-rules.ts'
 
 /** A route as it was declared, together with what guards see of it and with its handler joined to its parts. */
@@ -17,6 +17,7 @@ export type BookedRoute = {
 export interface BookedFastifyPlugin {
   readonly plugin: string
   readonly access: Access
+  readonly annotations: readonly RouteAnnotation[]
   readonly register: FastifyPluginCallback | FastifyPluginAsync
 }
 
@@ -132,5 +133,8 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
 }
 
 /** What guards and lists see of a route that a Fastify plugin brings. */
-export const foreignRoute = (plugin: string, method: string, path: string, access: Access): RouteInfo =>
-  infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access }, true)
+export const foreignRoute = (
+  { plugin, access, annotations }: Pick<BookedFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
+  method: string,
+  path: string,
+): RouteInfo => infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access, annotations }, true)

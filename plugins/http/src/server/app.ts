@@ -11,7 +11,7 @@ import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
 import { UnmatchedAnswers } from '../routes/unmatched.ts'
 import type { Say } from '../texts.ts'
 import { answerBare, answerConnection, bareAnswer } from './bare-answer.ts'
-import { boundConnections, type ConnectionBounds } from './connection-bounds.ts'
+import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
 import { acceptJsonAlone } from './json-body.ts'
 import { validateHeaderName, validateHeaderValue } from './node-http.ts'
 import { type OverloadBounds, OverloadValve } from './overload.ts'
@@ -37,7 +37,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly requestTimeoutMs: number
   readonly overload: OverloadBounds
   /** Paths of routes that are served under any load. */
-  readonly alwaysServed: ReadonlySet<string>
+  readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
   readonly addresses: CallerAddresses
@@ -141,7 +141,7 @@ export function createApp(settings: AppSettings, schemas: DeferredSchemas): Fast
 
 /** Puts bounds and valve before the application. What is injected into it passes neither. */
 function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve {
-  const { alwaysServed, forwarding, isDraining, localeOf, say, clock, log } = settings
+  const { alwaysServed, forwarding, isAccessLogged, isDraining, localeOf, say, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
   const answers = new Map<string, ReturnType<typeof bareAnswer>>()
   const refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
@@ -154,23 +154,28 @@ function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve
     response.setHeader('cache-control', 'no-store')
     if (isDraining()) response.setHeader('connection', 'close')
     response.writeHead(answer.status, answer.headers).end(answer.body)
-    const { method = '', url = '', arrivedAt = 0 } = request
-    record(settings, durations, { method, url, status: 503, code: '503', startedAt: arrivedAt }, (facts, message) =>
-      log.info({ traceId, ...facts }, message),
-    )
+    const durationMs = clock.monotonic() - (request.arrivedAt ?? 0)
+    durations?.observe('503', durationMs / 1000)
+    if (isAccessLogged()) log.info({ traceId, ...accessLine(request, 503, '503', durationMs) }, 'request')
   }
   const valve = new OverloadValve({ bounds: settings.overload, clock, log, serve: app.routing, refuse })
   const { server } = app
   server.removeAllListeners('request')
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
+  // One function for all responses, and one listener for each.
+  const closed = function (this: ServerResponse) {
+    const { req } = this
+    requestSettled(req.socket)
+    valve.gone(req)
+  }
   server.on('request', (request, response) => {
-    // Cut by its bound: what was read with it is not worked on.
-    if (request.socket.destroyed) return
-    const url = request.url ?? ''
-    const [path = ''] = (forwarding.strip?.(url) ?? url).split('?', 1)
+    response.on('close', closed)
+    if (!requestCame(request.socket)) return
+    const { url = '' } = request
+    const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
     // A WebSocket would take a place for as long as it lives; connections have a bound of their own.
-    if (alwaysServed.has(path) || isUpgrade(request)) app.routing(request, response)
+    if (isAlwaysServed || isUpgrade(request)) app.routing(request, response)
     else valve.enter(request, response)
   })
   return valve
@@ -182,6 +187,14 @@ function guardServer(app: FastifyInstance, settings: AppSettings): OverloadValve
  */
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
+
+/** Whether the path of the URL is one of a few: nothing is made for the URLs of all the others. */
+function isOneOf(paths: readonly string[], url: string): boolean {
+  for (const path of paths) {
+    if (url.startsWith(path) && (url.length === path.length || url[path.length] === '?')) return true
+  }
+  return false
+}
 
 /** As Node.js itself decides, without saying so in its types. */
 const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
@@ -233,39 +246,29 @@ function finisher(
   durations: RouteDurations | undefined,
   successCode: string | undefined,
 ): onSendHookHandler {
+  const { clock, isAccessLogged, isDraining } = settings
   return (request, reply, _payload, done) => {
     valve.leave(request.raw)
-    if (settings.isDraining()) reply.header('connection', 'close')
-    const { method, url, startedAt, failureCode } = request
-    const status = reply.statusCode
-    const code = failureCode || (status === 200 ? successCode : undefined) || String(status)
-    record(settings, durations, { method, url, status, code, startedAt }, (facts, message) =>
-      request.log.info(facts, message),
-    )
+    if (isDraining()) reply.header('connection', 'close')
+    const isLogged = isAccessLogged()
+    if (durations !== undefined || isLogged) {
+      const status = reply.statusCode
+      const code = request.failureCode || (status === 200 ? successCode : undefined) || String(status)
+      const durationMs = clock.monotonic() - request.startedAt
+      durations?.observe(code, durationMs / 1000)
+      if (isLogged) request.log.info(accessLine(request, status, code, durationMs), 'request')
+    }
     done()
   }
 }
 
-/** Counts an answer, and logs it where each request is. */
-function record(
-  { clock, isAccessLogged }: AppSettings,
-  durations: RouteDurations | undefined,
-  answer: {
-    readonly method: string
-    readonly url: string
-    readonly status: number
-    readonly code: string
-    readonly startedAt: number
-  },
-  write: (facts: object, message: string) => void,
-): void {
-  const isLogged = isAccessLogged()
-  if (durations === undefined && !isLogged) return
-  const { method, url, status, code, startedAt } = answer
-  const durationMs = clock.monotonic() - startedAt
-  durations?.observe(code, durationMs / 1000)
-  if (isLogged) write({ method, path: url.split('?', 1)[0], status, code, durationMs }, 'request')
-}
+/** What is logged of an answer where each request is. */
+const accessLine = (
+  { method, url = '' }: { readonly method?: string | undefined; readonly url?: string | undefined },
+  status: number,
+  code: string,
+  durationMs: number,
+) => ({ method, path: url.split('?', 1)[0], status, code, durationMs })
 
 function logFailure(error: unknown, { kind, code, message }: Failure, request: FastifyRequest): void {
   const { method, url } = request.routeOptions

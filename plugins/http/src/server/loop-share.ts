@@ -29,6 +29,11 @@ export class LoopShare {
   #workUntil = 0
   #acceptedForMs = 0
   #isTurnWatched = false
+  /** One for all turns: nothing is made for a turn. */
+  readonly #turnEnds = () => {
+    this.#isTurnWatched = false
+    this.#endTurn(this.#clock.monotonic())
+  }
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -64,10 +69,7 @@ export class LoopShare {
   #watchTurn(): void {
     if (this.#isTurnWatched) return
     this.#isTurnWatched = true
-    setImmediate(() => {
-      this.#isTurnWatched = false
-      this.#endTurn(this.#clock.monotonic())
-    })
+    setImmediate(this.#turnEnds)
   }
 
   #endTurn(now: number): void {

@@ -6,8 +6,8 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** Monotonic milliseconds of its arrival; absent for one that passed no valve. */
     arrivedAt?: number
-    /** Monotonic milliseconds since when it takes a place of the overload valve; absent when it takes none. */
-    inWorkSince?: number | undefined
+    /** Whether it takes a place of the overload valve. */
+    isInWork?: boolean
   }
 }
 
@@ -21,7 +21,6 @@ export interface OverloadBounds {
 }
 
 interface Waiting {
-  readonly request: IncomingMessage
   readonly response: ServerResponse
   /** In the working time of the event loop. */
   readonly since: number
@@ -59,7 +58,7 @@ export class OverloadValve {
   readonly #serve: Serve
   readonly #refuse: Refuse
   readonly #loop: LoopShare
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Map<IncomingMessage, Waiting>()
   /** No more than connections and what each may ask ahead. */
   readonly #refusals = new Set<Refused>()
   #inWork = 0
@@ -97,37 +96,38 @@ export class OverloadValve {
     this.#loop.connectionCame()
   }
 
-  /** Serves the request when there is a place, at once or after a wait, or refuses it. */
+  /** Serves the request when there is a place, at once or after a wait, or refuses it. `gone` must tell its end. */
   enter(request: IncomingMessage, response: ServerResponse): void {
+    const now = this.#clock.monotonic()
+    request.arrivedAt = now
     const { maxRequests, maxWaiting, maxWaitMs } = this.#bounds
-    const arrivedAt = this.#clock.monotonic()
-    request.arrivedAt = arrivedAt
-    const arrived = { request, response, since: this.#loop.workingTime(arrivedAt) }
     const { size } = this.#waiting
-    if (size === 0 && this.#inWork < maxRequests && this.#loop.hasTime(arrivedAt)) this.#begin(arrived, arrivedAt)
+    if (size === 0 && this.#inWork < maxRequests && this.#loop.hasTime(now)) this.#begin(request, response)
     else if (size < maxWaiting && size * this.#pace < maxWaitMs) {
-      if (size === 0) this.#paceSince = arrivedAt
-      this.#waiting.add(arrived)
-      response.once('close', () => this.#waiting.delete(arrived))
+      if (size === 0) this.#paceSince = now
+      this.#waiting.set(request, { response, since: this.#loop.workingTime(now) })
       this.#pumpNextTurn()
-    } else this.#turnAway(arrived, arrivedAt)
+    } else this.#turnAway(request, response, now)
   }
 
   /** The answer is made: sending it takes no place, however slowly it is read. */
   leave(request: IncomingMessage): void {
-    const { inWorkSince } = request
-    if (inWorkSince === undefined) return
-    request.inWorkSince = undefined
+    if (request.isInWork !== true) return
+    request.isInWork = false
     this.#inWork--
     // Not within the answer that is being made.
     if (this.#waiting.size > 0) process.nextTick(() => this.#pump())
   }
 
-  #begin({ request, response }: Waiting, now: number): void {
+  /** The response is over: a caller that goes away gives its place back, and so does an answer that no hook sees. */
+  gone(request: IncomingMessage): void {
+    if (this.#waiting.size > 0) this.#waiting.delete(request)
+    this.leave(request)
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
     this.#inWork++
-    request.inWorkSince = now
-    // A caller that goes away gives its place back, and so does an answer that no hook sees.
-    response.once('close', () => this.leave(request))
+    request.isInWork = true
     this.#serve(request, response)
   }
 
@@ -143,9 +143,9 @@ export class OverloadValve {
 
   /** Refuses who has waited too long, and begins the next one. */
   #pump(): void {
-    for (const next of this.#waiting) {
+    for (const [request, { response, since }] of this.#waiting) {
       const now = this.#clock.monotonic()
-      const leftMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - next.since)
+      const leftMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
       const hasPlace = this.#inWork < this.#bounds.maxRequests
       // After a standstill of the process all have waited long, and yet nobody needs to be refused.
       const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
@@ -155,11 +155,11 @@ export class OverloadValve {
         return
       }
       if (!this.#loop.hasTime(now)) break
-      this.#waiting.delete(next)
-      if (isLate) this.#turnAway(next, now)
+      this.#waiting.delete(request)
+      if (isLate) this.#turnAway(request, response, now)
       else {
         this.#notePace(now)
-        this.#begin(next, now)
+        this.#begin(request, response)
         break
       }
     }
@@ -181,14 +181,15 @@ export class OverloadValve {
   #pumpAfter(ms: number): void {
     if (this.#isTimed) return
     this.#isTimed = true
-    this.#clock.sleep(ms).then(() => {
+    // Who waits has a connection, which keeps the process; when they are gone, nothing else does.
+    this.#clock.sleep(ms, undefined, { keepsAlive: false }).then(() => {
       this.#isTimed = false
       this.#pump()
     })
   }
 
   /** Tells each when its turn would come, so that those who are refused together do not come again together. */
-  #turnAway({ request, response }: Waiting, now: number): void {
+  #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
     if (this.#refused++ === 0) {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are refused')
     }

@@ -1,12 +1,13 @@
 import type { Database } from '@plinth/database'
-import { affected, idParams, instant, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
+import { affected, idParams, line, nothing, nullable, routesWith, Type, version } from '@plinth/http'
 import { requirePrincipal } from '../access/access-guard.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { Login } from '../sessions/login.ts'
-import { answerByCookie, assertOwnPage, clearCookie, cookieToken } from '../sessions/session-cookie.ts'
+import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '../sessions/session-answer.ts'
+import { clearCookie, cookieToken } from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { actorOf, attemptOf, password } from './inputs.ts'
 import type { Users } from './users.ts'
@@ -43,28 +44,15 @@ export const ownRoutes = [
       body: Type.Object({
         username: Type.String({ minLength: 1, maxLength: 254, description: 'User name or e-mail address.' }),
         password,
-        session: Type.Optional(
-          Type.Enum(['token', 'cookie'], {
-            description:
-              '`token` (default) answers the token. `cookie` sets it as a cookie for pages of this site; the request ' +
-              'must then prove its origin by `Origin` or `Sec-Fetch-Site`, as must every write that comes with the cookie.',
-          }),
-        ),
+        session: sessionChoice,
       }),
     },
-    response: Type.Object({
-      accessToken: Type.Union([Type.String(), Type.Null()], {
-        description: 'For the header `Authorization: Bearer`. Shown here only; null when it is in the cookie.',
-        'x-null-with': ['session'],
-      }),
-      tokenType: Type.Literal('Bearer'),
-      expiresAt: instant,
-    }),
+    response: openedSession,
     handler: async (request, { login }, reply) => {
       const { username, password, session } = request.body
-      if (session === 'cookie') assertOwnPage(request)
+      assertSessionAnswerable(session, request)
       const opened = await login.withPassword(password, attemptOf(request, reply, 'password', username))
-      return session === 'cookie' ? answerByCookie(opened, request, reply) : opened
+      return answerSession(opened, session, request, reply)
     },
   }),
   route({

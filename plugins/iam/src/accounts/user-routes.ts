@@ -122,7 +122,7 @@ export const userRoutes = [
         email: Type.Optional(nullable(line(254))),
         mobile: Type.Optional(nullable(line(32))),
         password,
-        enabled: Type.Optional(Type.Boolean()),
+        enabled: Type.Optional(Type.Boolean({ default: true })),
         orgId: Type.Optional(nullableOrg),
         roleIds: Type.Optional(roleIds),
       }),

@@ -58,4 +58,8 @@ export class IdentityService implements Identity {
   openSession(userId: number, attempt: LoginAttempt): Promise<Session> {
     return this.#login.withProof(userId, attempt)
   }
+
+  openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session> {
+    return this.#login.withUncheckedProof(account, attempt, prove)
+  }
 }

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { type Clock, isBusinessError } from '@plinth/kernel'
 import { loginKey } from '../accounts/account-names.ts'
 import type { AuditTrail } from '../audit/audit.ts'
-import type { LoginAttempt, LoginGuard, Session } from '../contract.ts'
+import { type LoginAttempt, type LoginGuard, RefusedProof, type Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
@@ -45,6 +45,20 @@ export class Login {
   /** For a user whom another plugin has identified; see `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
     return this.#audited(attempt, { id: userId }, async (user) => {
+      if (user === null) throw refusal('user-unknown')
+      return this.#open(user, attempt)
+    })
+  }
+
+  /** For a proof that is still to be checked; see `Identity.openProvenSession`. */
+  async withUncheckedProof(
+    account: number | null,
+    attempt: LoginAttempt,
+    prove: () => Promise<number>,
+  ): Promise<Session> {
+    return this.#audited(attempt, account === null ? undefined : { id: account }, async () => {
+      const proven = await prove()
+      const user = await this.#parts.db.fork().findOne(User, proven)
       if (user === null) throw refusal('user-unknown')
       return this.#open(user, attempt)
     })
@@ -95,7 +109,9 @@ export class Login {
       return result
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      const failure = { reason: error.reason ?? error.code, message: error.message }
+      const { cause } = error
+      const reason = cause instanceof RefusedProof ? cause.reason : (error.reason ?? error.code)
+      const failure = { reason, message: error.message }
       await audit.recordLogin(attempt, { userId: attempt.userId, failure })
       for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })
       throw error

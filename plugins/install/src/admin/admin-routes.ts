@@ -1,13 +1,16 @@
 import {
   answerList,
   bulkLimited,
+  count,
   type HttpReply,
   listPage,
   listQuery,
   newestFirst,
+  nullable,
   routesWith,
   Type,
 } from '@plinth/http'
+import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import type { Parts } from '../parts.ts'
@@ -32,6 +35,7 @@ const sessionView = Type.Object({
   status: Type.Enum([...sessionStatuses]),
   startedAt: Type.String({ format: 'date-time' }),
   endedAt: Type.String({ description: 'ISO 8601; empty while it runs.' }),
+  durationMs: nullable(count, { description: 'Null while it runs.' }),
   retriedSessionId: Type.String({ description: 'Session that it repeats; empty for none.' }),
   failedStep: Type.String(),
   message: Type.String(),
@@ -84,6 +88,12 @@ async function sessionOf(id: string, limit: number | undefined, { sessions, jour
   if (session === undefined) throw sessionUnknown()
   return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
 }
+
+/** Why it is done, where the body does not say it: as for every administrative action. */
+const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reason?: string }) => ({
+  ...body,
+  reason: body.reason ?? reason,
+})
 
 const { route, rawRoute } = routesWith<AdminRouteParts>()
 
@@ -189,7 +199,7 @@ const changeRoutes = [
     summary: 'Open the installation again',
     request: { body: stateBody },
     response: Type.Object({ reset: Type.Boolean(), alreadyUninstalled: Type.Boolean(), message: Type.String() }),
-    handler: (request, { admin }) => admin.reset(request.body, callerOf(request)),
+    handler: (request, { admin }) => admin.reset(stateRequestOf(request), callerOf(request)),
   }),
   route({
     ...act,
@@ -197,7 +207,7 @@ const changeRoutes = [
     summary: 'Close the installation of a product that is installed',
     request: { body: stateBody },
     response: Type.Object({ marked: Type.Boolean(), alreadyInstalled: Type.Boolean(), message: Type.String() }),
-    handler: (request, { admin }) => admin.mark(request.body, callerOf(request)),
+    handler: (request, { admin }) => admin.mark(stateRequestOf(request), callerOf(request)),
   }),
   route({
     ...act,
@@ -212,7 +222,8 @@ const changeRoutes = [
 export const adminRoutes = [...overviewRoutes, ...recordRoutes, ...changeRoutes]
 
 function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {
-  return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '' }
+  const durationMs = endedAt == null ? null : Math.max(0, endedAt.getTime() - startedAt.getTime())
+  return { ...row, startedAt: startedAt.toISOString(), endedAt: endedAt?.toISOString() ?? '', durationMs }
 }
 
 function viewOfAudit({ clientIp, occurredAt, ...row }: AuditRow) {

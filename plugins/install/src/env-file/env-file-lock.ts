@@ -38,25 +38,38 @@ const own = new Set<string>()
  */
 export async function lockEnvFile(path: string, file: string, files: EnvFileOperations): Promise<EnvFileLock> {
   const holder: Holder = { token: randomBytes(8).toString('hex'), pid: process.pid, host: hostname() }
-  const deadline = files.now() + waitMs
-  let handle = await take(path, holder, files)
-  while (handle === undefined) {
-    if (await isStale(path, files)) await files.rm(path, { force: true })
-    else if (files.now() >= deadline) throw new EnvFileError('env-changed-concurrently', { file })
-    else await files.sleep(pollMs)
-    handle = await take(path, holder, files)
-  }
+  // Before the file names it: another writer of this process must not take it for one of the dead.
   own.add(holder.token)
+  const handle = await takeInTurn(path, file, holder, files).catch((error: unknown) => {
+    own.delete(holder.token)
+    throw error
+  })
   const stopRenewing = keepRenewing(handle, holder, files)
   const isHeld = async () => (await holderOf(path, files))?.token === holder.token
   return {
     token: holder.token,
     isHeld,
     async release() {
-      own.delete(holder.token)
       await stopRenewing()
-      if (await isHeld()) await files.rm(path, { force: true })
+      try {
+        if (await isHeld()) await files.rm(path, { force: true })
+      } finally {
+        // Not before: another writer would remove the file as one of the dead, and this one then that of the other.
+        own.delete(holder.token)
+      }
     },
+  }
+}
+
+/** Takes the lock when it is free, or when its holder is given up. */
+async function takeInTurn(path: string, file: string, holder: Holder, files: EnvFileOperations): Promise<FileHandle> {
+  const deadline = files.now() + waitMs
+  for (;;) {
+    const handle = await take(path, holder, files)
+    if (handle !== undefined) return handle
+    if (await isStale(path, files)) await files.rm(path, { force: true })
+    else if (files.now() >= deadline) throw new EnvFileError('env-changed-concurrently', { file })
+    else await files.sleep(pollMs)
   }
 }
 

@@ -1,5 +1,12 @@
-import { randomBytes } from 'node:crypto'
-import { type HttpReply, type HttpRequest, type Route, routesWith } from '@plinth/http'
+import {
+  type HttpReply,
+  type HttpRequest,
+  pageNonce,
+  type Route,
+  routesWith,
+  sendPage,
+  sendPageAsset,
+} from '@plinth/http'
 import type { InstallConfig } from '../config.ts'
 import { installPath } from '../contract.ts'
 import type { Parts } from '../parts.ts'
@@ -7,24 +14,10 @@ import { isInstalled } from '../state/install-state.ts'
 import { asHeader, ownPath } from './own-path.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 
-type PageRouteParts = Pick<Parts, 'http' | 'site' | 'config' | 'state' | 'status' | 'page' | 'say'>
+type PageRouteParts = Pick<Parts, 'http' | 'site' | 'config' | 'state' | 'status' | 'page' | 'say' | 'productPages'>
 
 const html = 'text/html; charset=utf-8'
 const noStore = 'no-store'
-
-/** What a page may load: what we serve, and what carries the nonce of this one answer. */
-const policy = (nonce: string) =>
-  [
-    `default-src 'self'`,
-    `script-src 'self' 'nonce-${nonce}'`,
-    `style-src 'self' 'nonce-${nonce}'`,
-    `img-src 'self' data:`,
-    `connect-src 'self'`,
-    `object-src 'none'`,
-    `base-uri 'self'`,
-    `frame-ancestors 'none'`,
-    `form-action 'self'`,
-  ].join('; ')
 
 const { rawRoute } = routesWith<PageRouteParts>()
 const get = { method: 'GET', access: 'public', hidden: true, produces: [html] } as const
@@ -57,17 +50,7 @@ const assetRoutes = [
     ...get,
     path: '/install/*',
     summary: 'Files of the install page',
-    async handler(request, { page }, reply) {
-      const path = String((request.params as unknown as Readonly<Record<string, string>>)['*'])
-      const asset = await page?.asset(path, encodingsOf(request.headers['accept-encoding']))
-      if (asset === undefined) return reply.header('cache-control', noStore).callNotFound()
-      if (asset.encoding !== undefined) reply.header('content-encoding', asset.encoding)
-      return reply
-        .header('cache-control', asset.immutable ? 'public, max-age=31536000, immutable' : 'no-cache')
-        .header('vary', 'accept-encoding')
-        .type(asset.contentType)
-        .send(Buffer.from(asset.body))
-    },
+    handler: (request, { page }, reply) => sendPageAsset(request, page, reply),
   }),
 ]
 
@@ -77,12 +60,12 @@ const rootRoutes = [
     path: '/',
     summary: 'Entry of the product, or of its installation',
     async handler(request, parts, reply) {
-      const { config, state, say, site } = parts
+      const { config, state, say, site, productPages } = parts
       const { contextPath: prefix, locale } = request
       const isTaken = takesRoot(config) && !isInstalled(await state.read())
-      const target = ownPath(config.get(isTaken ? 'platform.install.root-route.target' : 'platform.view.root.target'))
+      const target = isTaken ? ownPath(config.get('platform.install.root-route.target')) : productPages.entry
       if (target === '/') {
-        const context = { locale, nonce: newNonce(reply), say, siteTitle: site.title }
+        const context = { locale, nonce: pageNonce(reply), say, siteTitle: site.title }
         return sendPage(reply, rootPage(context, { prefix, isOpen: isTaken }))
       }
       const isForwarded = isTaken && config.get('platform.install.root-route.mode') === 'forward'
@@ -116,20 +99,11 @@ function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { statu
 
 const redirect = (reply: HttpReply, target: string) =>
   reply.header('cache-control', noStore).redirect(asHeader(target), 302)
-const sendPage = (reply: HttpReply, body: string) =>
-  reply.header('cache-control', noStore).header('vary', 'accept-language').type(html).send(body)
-
-/** For one answer, with the policy that names it. */
-function newNonce(reply: HttpReply): string {
-  const nonce = randomBytes(16).toString('base64')
-  reply.header('content-security-policy', policy(nonce))
-  return nonce
-}
 
 type Asked = Pick<HttpRequest, 'locale' | 'contextPath' | 'headers' | 'raw'>
 
 const contextOf = ({ locale }: Asked, { say, site }: PageRouteParts, reply: HttpReply) => {
-  return { locale, nonce: newNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
+  return { locale, nonce: pageNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
 }
 
 /** Without the page every way still ends at an answer that says how things stand. */
@@ -171,20 +145,4 @@ const withBase = (page: string, base: string) =>
 function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at)
-}
-
-/** Encodings of a header, best first; those that are refused are left out. */
-function encodingsOf(header: string | string[] | undefined): string[] {
-  const offers = String(header ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((offer) => {
-      const [name = '', ...parameters] = offer.split(';').map((part) => part.trim())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))
-      return { name, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
-    })
-  return offers
-    .filter(({ name, weight }) => name !== '' && weight > 0)
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ name }) => name)
 }

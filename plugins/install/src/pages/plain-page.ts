@@ -1,18 +1,10 @@
+import { htmlText } from '@plinth/http'
 import type { Say } from '../texts.ts'
 
 interface Link {
   readonly href: string
   readonly text: string
 }
-
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-const escaped = (text: string) => text.replace(/[&<>"']/g, (sign) => escapes[sign] ?? sign)
 
 /** Enough to be read by everybody, in the colours of the system. */
 const style = `
@@ -37,17 +29,17 @@ interface PlainPage {
 
 /** A page without a script: what is served where nothing better was built. */
 function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }: PlainPage): string {
-  const items = links.map(({ href, text }) => `<li><a href="${escaped(href)}">${escaped(text)}</a></li>`)
+  const items = links.map(({ href, text }) => `<li><a href="${htmlText(href)}">${htmlText(text)}</a></li>`)
   return [
-    `<!doctype html><html lang="${escaped(locale)}"><head><meta charset="utf-8">`,
+    `<!doctype html><html lang="${htmlText(locale)}"><head><meta charset="utf-8">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     // None, so that the browser asks for none.
     '<link rel="icon" href="data:,">',
-    `<title>${escaped(siteTitle === '' ? title : `${title} · ${siteTitle}`)}</title><style nonce="${escaped(nonce)}">${style}</style></head>`,
-    `<body><main><h1>${escaped(title)}</h1>`,
-    ...paragraphs.map((text) => `<p>${escaped(text)}</p>`),
+    `<title>${htmlText(siteTitle === '' ? title : `${title} · ${siteTitle}`)}</title><style nonce="${htmlText(nonce)}">${style}</style></head>`,
+    `<body><main><h1>${htmlText(title)}</h1>`,
+    ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
     items.length === 0 ? '' : `<ul>${items.join('')}</ul>`,
-    note === undefined ? '' : `<p>${escaped(note)}</p>`,
+    note === undefined ? '' : `<p>${htmlText(note)}</p>`,
     '</main></body></html>',
   ].join('')
 }

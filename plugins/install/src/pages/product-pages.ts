@@ -1,15 +1,16 @@
 import type { HttpServer } from '@plinth/http'
 import type { InstallConfig } from '../config.ts'
 import { type EntryName, entryNames, installPath } from '../contract.ts'
+import { ownPath } from './own-path.ts'
 
 /** Which pages there are behind the product: what it serves itself, and what a proxy is said to serve beside it. */
 export class ProductPages {
-  readonly #http: Pick<HttpServer, 'inject'>
+  readonly #http: Pick<HttpServer, 'inject' | 'routes'>
   readonly #config: InstallConfig
   /** Whether there is such a page, as far as the product has said. */
   readonly #own = new Map<EntryName, boolean>()
 
-  constructor(parts: { readonly http: Pick<HttpServer, 'inject'>; readonly config: InstallConfig }) {
+  constructor(parts: { readonly http: Pick<HttpServer, 'inject' | 'routes'>; readonly config: InstallConfig }) {
     this.#http = parts.http
     this.#config = parts.config
   }
@@ -22,6 +23,24 @@ export class ProductPages {
     await Promise.all(entryNames.filter((name) => !this.#own.has(name)).map((name) => this.#ask(name)))
     const beside: readonly string[] = this.#config.get('platform.view.entries')
     return entryNames.filter((name) => this.#own.get(name) === true || beside.includes(name))
+  }
+
+  /**
+   * Path of the entry: what is configured, or else the back office where it is the only page for people. The path is one
+   * of this product, whatever is configured; `/` for none.
+   */
+  get entry(): string {
+    const configured = ownPath(this.#config.get('platform.view.root.target'))
+    return configured === '/' && this.#hasOnlyAdmin ? '/admin/' : configured
+  }
+
+  get #hasOnlyAdmin(): boolean {
+    const beside: readonly string[] = this.#config.get('platform.view.entries')
+    const paths = new Set(this.#http.routes.map(({ path }) => path))
+    const found = entryNames.filter(
+      (name) => paths.has(`/${name}/*`) || paths.has(`/${name}/`) || beside.includes(name),
+    )
+    return found.includes('admin') && found.every((name) => name === 'admin' || name === 'docs')
   }
 
   async #ask(name: EntryName): Promise<void> {

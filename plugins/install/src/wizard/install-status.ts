@@ -1,6 +1,5 @@
 import { installPath, type StatusView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import { ownPath } from '../pages/own-path.ts'
 import type { Parts } from '../parts.ts'
 import { isInstalled, type Reading } from '../state/install-state.ts'
 
@@ -41,8 +40,8 @@ export class InstallStatus {
     }
   }
 
-  /** Entry of the product. It leads to this product, whatever is configured. */
+  /** Entry of the product. */
   productPath(prefix: string): string {
-    return prefix + ownPath(this.#parts.config.get('platform.view.root.target'))
+    return prefix + this.#parts.productPages.entry
   }
 }

@@ -33,9 +33,13 @@ export class History {
   }
 
   /** One page, newest first. */
-  async page({ key, actor, actorUserId }: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>> {
+  async page(
+    { version, key, actor, actorUserId }: HistoryFilter,
+    window: HistoryWindow,
+  ): Promise<FoundPage<HistoryEntry>> {
     const { database, masterKeys } = this.#options
     const where = {
+      ...(version === undefined ? {} : { version }),
       ...(key === undefined ? {} : { configKey: key }),
       ...(actor === undefined ? {} : { actor }),
       ...(actorUserId === undefined ? {} : { actorUserId }),

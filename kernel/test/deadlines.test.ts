@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { manualClock } from '../src/testing/index.ts'
+import { Deadlines } from '../src/time/deadlines.ts'
+
+t.test(
+  'every wait that is not ended expires at its time, whatever the others do, and no timer is left behind',
+  async (t) => {
+    const plan = fc.array(
+      fc.record({
+        beginsAt: fc.integer({ min: 0, max: 30 }),
+        ms: fc.constantFrom(1, 7, 10),
+        endsAfter: fc.option(fc.integer({ min: 0, max: 12 })),
+      }),
+      { maxLength: 20 },
+    )
+    await fc.assert(
+      fc.asyncProperty(plan, async (calls) => {
+        const clock = manualClock()
+        const deadlines = new Deadlines(clock)
+        const expired = new Map<number, number>()
+        const ends = new Map<number, () => void>()
+        for (let now = 0; now <= 50; now++) {
+          for (const [index, { beginsAt, ms, endsAfter }] of calls.entries()) {
+            if (endsAfter !== null && beginsAt + endsAfter === now) ends.get(index)?.()
+            if (beginsAt !== now) continue
+            const begun = now
+            ends.set(
+              index,
+              deadlines.begin(ms, () => {
+                t.notOk(expired.has(index), 'once')
+                expired.set(index, clock.monotonic() - begun)
+              }),
+            )
+            if (endsAfter === 0) ends.get(index)?.()
+          }
+          await clock.advance(1)
+        }
+        for (const [index, { ms, endsAfter }] of calls.entries()) {
+          const isEnded = endsAfter !== null && endsAfter < ms
+          if (endsAfter === null || !isEnded) t.equal(expired.get(index), ms, 'at its time')
+          else t.notOk(expired.has(index), 'ended before its time')
+        }
+        t.equal(clock.sleepers, 0)
+      }),
+      { numRuns: 50 },
+    )
+  },
+)
+
+t.test('waits of one length share a timer, which goes with the last of them', async (t) => {
+  const clock = manualClock()
+  const deadlines = new Deadlines(clock)
+  const ends = Array.from({ length: 100 }, () => deadlines.begin(1_000, () => t.fail('none is late')))
+  t.equal(clock.sleepers, 1)
+  for (const end of ends) end()
+  t.equal(clock.sleepers, 0)
+  for (const end of ends) end()
+  const fired: string[] = []
+  deadlines.begin(10, () => {
+    fired.push('first')
+    deadlines.begin(10, () => fired.push('begun by the first'))
+  })
+  await clock.advance(10)
+  t.same(fired, ['first'])
+  await clock.advance(10)
+  t.same(fired, ['first', 'begun by the first'])
+  t.equal(clock.sleepers, 0)
+})

@@ -1,0 +1,111 @@
+import { adminAttention, adminDetail, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const tones = { queued: 'quiet', running: 'info', succeeded: 'good', failed: 'bad', cancelled: 'warn' } as const
+const labels = {
+  queued: text('Queued', '排队中'),
+  running: text('Running', '运行中'),
+  succeeded: text('Succeeded', '成功'),
+  failed: text('Failed', '失败'),
+  cancelled: text('Cancelled', '已取消'),
+}
+const owner = { labels: 'iam.user', page: 'iam.user' }
+const ownerTitle = text('Owner', '所有者')
+const typeTitle = text('Kind', '类型')
+const download = {
+  label: text('Download the file', '下载文件'),
+  params: { id: 'id' },
+  when: { hasFile: true },
+} as const
+const cancel = {
+  label: text('Cancel', '取消任务'),
+  confirm: text(
+    '{displayName}: one that waits ends at once, one that runs is told to end.',
+    '{displayName}：排队中的任务立即结束，运行中的任务将收到结束请求。',
+  ),
+  params: { id: 'id' },
+  when: { status: ['queued', 'running'], cancelRequested: false },
+  tone: 'danger',
+} as const
+
+const tasks = adminList('getAsyncTasks', (row) => ({
+  id: 'async-task.tasks',
+  title: text('Background tasks', '后台任务'),
+  lead: text(
+    'Exports and other long work of your own, and of the people in your data scope.',
+    '您本人及数据范围内人员的导出等耗时任务。',
+  ),
+  place: { group: 'activity', order: 50 },
+  key: 'id',
+  detail: 'async-task.task',
+  columns: [
+    row.time('createdAt'),
+    row.text('displayName', { title: typeTitle, link: true }),
+    row.status('status', tones, { labels }),
+    row.count('progress', { unit: 'percent' }),
+    row.reference('ownerId', owner, { title: ownerTitle }),
+    row.text('artifact.name', { title: text('File', '文件'), hidden: true }),
+    row.text('error.message', { title: text('Error', '错误') }),
+    row.text('note', { hidden: true }),
+    row.count('attempts', { hidden: true }),
+    row.time('finishedAt', { hidden: true }),
+  ],
+  filters: [
+    { name: 'status', labels },
+    { name: 'type', options: { labels: 'async-task.type', title: typeTitle } },
+    { name: 'ownerId', options: { labels: 'iam.user', title: ownerTitle } },
+  ],
+  actions: [row.action('getAsyncTasksByIdArtifact', download), row.action('postAsyncTasksByIdCancel', cancel)],
+  empty: text('There are no background tasks.', '没有后台任务。'),
+  live: true,
+}))
+
+const task = adminDetail('getAsyncTasksById', (it) => ({
+  id: 'async-task.task',
+  title: text('Background task', '后台任务'),
+  name: 'displayName',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.status('status', tones, { labels }),
+        it.count('progress', { unit: 'percent' }),
+        it.text('note'),
+        it.flag('cancelRequested'),
+        it.reference('ownerId', owner, { title: ownerTitle }),
+        it.text('type', { title: typeTitle, mono: true }),
+        it.count('attempts'),
+        it.time('createdAt'),
+        it.time('startedAt'),
+        it.time('finishedAt'),
+      ],
+    },
+    {
+      title: text('Result', '结果'),
+      columns: [
+        it.text('artifact.name', { title: text('File', '文件') }),
+        it.count('artifact.size', { unit: 'bytes' }),
+        it.text('error.message', { title: text('Error', '错误') }),
+        it.text('error.reason', { mono: true }),
+      ],
+    },
+  ],
+  actions: [it.action('getAsyncTasksByIdArtifact', download), it.action('postAsyncTasksByIdCancel', cancel)],
+  live: true,
+}))
+
+/** What the back office shows of background tasks. */
+export const pages = [tasks, task]
+
+export const needsAttention = [
+  adminAttention('getAsyncTasks', {
+    id: 'async-task.failed',
+    title: text('Background tasks that failed', '失败的后台任务'),
+    tone: 'warn',
+    query: { status: 'failed', size: 1, count: 'capped' },
+    count: 'total',
+    page: { id: 'async-task.tasks', filter: { status: 'failed' } },
+  }),
+]

@@ -1,0 +1,142 @@
+import { adminAttention, adminBulk, adminDetail, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const tones = { scheduled: 'quiet', pending: 'info', delivered: 'good', failed: 'bad', skipped: 'warn' } as const
+const labels = {
+  scheduled: text('Scheduled', '已排期'),
+  pending: text('Pending', '待投递'),
+  delivered: text('Delivered', '已投递'),
+  failed: text('Failed', '失败'),
+  skipped: text('Skipped', '已跳过'),
+}
+const unfinished = ['failed', 'pending', 'scheduled'] as const
+const replay = {
+  label: text('Deliver again', '重新投递'),
+  confirm: text('The event {id} gets all its attempts again, at once.', '事件 {id} 将立即重新投递，重试次数重新计算。'),
+  params: { id: 'id' },
+  when: { status: unfinished },
+} as const
+const skip = {
+  label: text('Skip', '跳过'),
+  confirm: text(
+    'The event {id} is never delivered; later ones of its key go on.',
+    '事件 {id} 将不再投递，同一键的后续事件继续投递。',
+  ),
+  params: { id: 'id' },
+  when: { status: unfinished },
+  tone: 'danger',
+} as const
+
+const outbox = adminList('getAdminEventsOutbox', (row) => ({
+  id: 'events.outbox',
+  title: text('Outbox', '发件箱'),
+  lead: text(
+    'Events that wait to be delivered, and what became of the others.',
+    '等待投递的事件，以及其余事件的结果。',
+  ),
+  place: { group: 'activity', order: 60 },
+  key: 'id',
+  detail: 'events.event',
+  columns: [
+    row.time('createdAt'),
+    row.text('type', { link: true, mono: true }),
+    row.status('status', tones, { labels }),
+    row.text('key', { mono: true }),
+    row.count('attempts'),
+    row.text('lastError'),
+    row.time('nextAt', { hidden: true }),
+    row.time('finishedAt', { hidden: true }),
+    row.text('id', { hidden: true, mono: true }),
+  ],
+  filters: [{ name: 'status', labels }, 'type', 'key'],
+  sort: '-createdAt',
+  actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],
+  bulk: [
+    adminBulk('postAdminEventsOutboxReplay', {
+      label: text('Deliver the failed ones again', '重新投递失败的事件'),
+      ids: 'ids',
+      answer: (it) => [it.count('affected'), it.flag('isMore')],
+    }),
+  ],
+  empty: text('No event is in the outbox.', '发件箱中没有事件。'),
+  live: true,
+}))
+
+const event = adminDetail('getAdminEventsOutboxById', (it) => ({
+  id: 'events.event',
+  title: text('Event', '事件'),
+  name: 'type',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.status('status', tones, { labels }),
+        it.text('id', { mono: true }),
+        it.text('key', { mono: true }),
+        it.count('attempts'),
+        it.time('createdAt'),
+        it.time('notBefore'),
+        it.time('nextAt'),
+        it.time('finishedAt'),
+        it.text('lastError'),
+      ],
+    },
+    {
+      title: text('Handlers that are done', '已完成的处理器'),
+      columns: [it.rows('deliveries', (row) => [row.text('handler', { mono: true }), row.time('deliveredAt')])],
+    },
+    { title: text('Content', '内容'), columns: [it.json('payload')] },
+  ],
+  actions: [it.action('postAdminEventsOutboxByIdReplay', replay), it.action('postAdminEventsOutboxByIdSkip', skip)],
+  related: [{ page: 'events.outbox', title: text('Events of this type', '同类型事件'), filter: { type: 'type' } }],
+  live: true,
+}))
+
+const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
+  id: 'events.backlog',
+  title: text('Outbox in numbers', '发件箱统计'),
+  place: { group: 'activity', order: 70 },
+  sections: [
+    {
+      title: text('What needs attention', '需要关注'),
+      columns: [it.count('counts.failed'), it.count('blockedKeys'), it.time('oldestPendingAt')],
+    },
+    {
+      title: text('All events', '全部事件'),
+      columns: [
+        it.count('counts.pending'),
+        it.count('counts.scheduled'),
+        it.count('counts.delivered'),
+        it.count('counts.skipped'),
+        it.status(
+          'counted',
+          { exact: 'quiet', capped: 'warn' },
+          { labels: { exact: text('Exact', '精确'), capped: text('At least so many', '至少') } },
+        ),
+      ],
+    },
+  ],
+  live: true,
+}))
+
+/** What the back office shows of events. */
+export const pages = [outbox, event, backlog]
+
+export const needsAttention = [
+  adminAttention('getAdminEventsOutboxBacklog', {
+    id: 'events.failed',
+    title: text('Events that were not delivered', '未能投递的事件'),
+    tone: 'bad',
+    count: 'counts.failed',
+    page: { id: 'events.outbox', filter: { status: 'failed' } },
+  }),
+  adminAttention('getAdminEventsOutboxBacklog', {
+    id: 'events.blocked',
+    title: text('Keys whose later events wait for a failed one', '因失败事件而阻塞的键'),
+    tone: 'bad',
+    count: 'blockedKeys',
+    page: { id: 'events.outbox', filter: { status: 'failed' } },
+  }),
+]

@@ -1,0 +1,379 @@
+import type { LocalizedText } from '@plinth/kernel'
+import type {
+  AttentionDeclaration,
+  DetailPageDeclaration,
+  ListPageDeclaration,
+  PageAction,
+  PageBulk,
+  PageChoice,
+  PageColumn,
+  PageForm,
+  PagePlace,
+  PagePreview,
+  PageValue,
+  Tone,
+} from './page-declaration.ts'
+
+/**
+ * The operations of the product by their ids, as types. Each plugin with pages adds its own: `plinth openapi types` writes
+ * them from the routes, so that a page which names a member that no answer has does not compile.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: plugins add their operations to it
+export interface Operations {}
+
+/** What the generated types say of an operation. */
+export interface OperationTypes {
+  readonly params: object
+  readonly query: object
+  readonly body: object
+  /** Payload of the envelope. */
+  readonly data: unknown
+  /** What a list can be sorted by. */
+  readonly sort: string
+}
+
+/** A text that is a moment in ISO 8601. Exists in types alone. */
+export type Instant = string & { readonly format: 'date-time' }
+
+type Plain = string | number | boolean
+type OperationId = keyof Operations & string
+type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
+  ? Operations[O][Part]
+  : never
+type Bare<V> = NonNullable<V>
+type ItemOf<O extends OperationId> =
+  Of<O, 'data'> extends { readonly items: readonly (infer Item)[] }
+    ? Item
+    : Of<O, 'data'> extends readonly (infer Item)[]
+      ? Item
+      : never
+/** Operations that answer with rows. */
+type ListOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? never : O }[OperationId]
+/** Operations that answer with one thing. */
+type ReadOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? O : never }[OperationId]
+type QueryName<O extends OperationId> = keyof Of<O, 'query'> & string
+type BodyName<O extends OperationId> = keyof Of<O, 'body'> & string
+type SortOf<O extends OperationId> = Of<O, 'sort'> | `-${Of<O, 'sort'>}`
+
+/** What an operation answers with: each item of a list, or the thing itself. */
+type AnswerOf<O extends OperationId> = [ItemOf<O>] extends [never] ? Bare<Of<O, 'data'>> : ItemOf<O>
+/** Members of a body, and of what they hold. */
+type FieldName<O extends OperationId> = {
+  [N in BodyName<O>]:
+    | N
+    | (Bare<Of<O, 'body'>[N & keyof Of<O, 'body'>]> extends infer V
+        ? V extends readonly unknown[] | Plain
+          ? never
+          : `${N}.${keyof V & string}`
+        : never)
+}[BodyName<O>]
+
+type Leaf<T, V> = { [N in keyof T & string]: Bare<T[N]> extends V ? N : never }[keyof T & string]
+type Inner<T, V> = {
+  [N in keyof T & string]: Bare<T[N]> extends V
+    ? N
+    : Bare<T[N]> extends readonly unknown[]
+      ? never
+      : Bare<T[N]> extends object
+        ? `${N}.${Leaf<Bare<T[N]>, V>}`
+        : never
+}[keyof T & string]
+/** Names of members whose values fit: those of the thing itself, and of what it holds, three levels in all. */
+export type Named<T, V> = {
+  [N in keyof T & string]: Bare<T[N]> extends V
+    ? N
+    : Bare<T[N]> extends readonly unknown[]
+      ? never
+      : Bare<T[N]> extends object
+        ? `${N}.${Inner<Bare<T[N]>, V>}`
+        : never
+}[keyof T & string]
+
+type Given<Wanted, T> = {
+  readonly [N in keyof Wanted]: Named<T, Bare<Wanted[N]>> | { readonly value: Wanted[N] }
+}
+type At<T, F extends string> = F extends keyof T
+  ? T[F]
+  : F extends `${infer First}.${infer Rest}`
+    ? First extends keyof T
+      ? At<Bare<T[First]>, Rest>
+      : never
+    : never
+type ListItem<V> = Bare<V> extends readonly (infer Item)[] ? Item : never
+type Literal<V> = Bare<V> extends infer Value extends string ? (string extends Value ? string : Value) : never
+
+interface Shown {
+  readonly title?: LocalizedText
+  readonly hidden?: boolean
+}
+
+type Labels<V> = { readonly [Value in Literal<V>]?: LocalizedText }
+
+interface WriteOptions<O extends OperationId, T> {
+  readonly body?: Partial<Given<Of<O, 'body'>, T>>
+  /** See `adminPreview`. */
+  readonly preview?: BodyName<O> | For<PagePreview, T>
+  readonly answer?: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
+  readonly reason?: 'optional' | 'required'
+  readonly tone?: 'danger'
+}
+
+interface ActionOptions<O extends OperationId, T> extends WriteOptions<O, T> {
+  readonly label: LocalizedText
+  readonly params: Given<Of<O, 'params'>, T>
+  readonly query?: Partial<Given<Of<O, 'query'>, T>>
+  readonly ask?: readonly FieldName<O>[]
+  readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
+  readonly once?: keyof Bare<Of<O, 'data'>> & string
+  readonly when?: { readonly [N in Named<T, Plain>]?: At<T, N> | readonly At<T, N>[] }
+  readonly confirm?: LocalizedText
+  readonly type?: Named<T, string>
+}
+
+interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
+  readonly title: LocalizedText
+  readonly lead?: LocalizedText
+  readonly submit?: LocalizedText
+  readonly fields: readonly FieldName<O>[]
+  readonly whole?: boolean
+  readonly params?: Given<Of<O, 'params'>, T>
+  readonly secret?: readonly BodyName<O>[]
+  readonly long?: readonly BodyName<O>[]
+  readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
+  readonly version?: BodyName<O>
+  readonly once?: keyof Bare<Of<O, 'data'>> & string
+}
+
+interface PreviewOptions<O extends OperationId, T> {
+  readonly params?: Given<Of<O, 'params'>, T>
+  readonly body?: Partial<Given<Of<O, 'body'>, T>>
+  readonly takes?: readonly BodyName<O>[]
+  readonly answer: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
+}
+
+interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
+  readonly label: LocalizedText
+  readonly ids: BodyName<O>
+  readonly ask?: readonly BodyName<O>[]
+  readonly confirm?: LocalizedText
+}
+
+declare const owner: unique symbol
+/** Made for rows of this type. */
+type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
+
+/** Makes the parts of a page over things of the type `T`. Each takes only members that it can show. */
+export interface Row<T> {
+  text(
+    field: Named<T, Plain>,
+    options?: Shown & { readonly link?: boolean; readonly mono?: boolean },
+  ): For<PageColumn, T>
+  /** A moment, in the zone of the site. */
+  time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
+  count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
+  /** A sum in minor units or decimal text; never computed with. */
+  amount(
+    field: Named<T, string | number>,
+    options?: Shown & { readonly currency?: Named<T, string> },
+  ): For<PageColumn, T>
+  flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
+  /** A state. A value without a tone does not compile. */
+  status<F extends Named<T, string>>(
+    field: F,
+    tones: { readonly [Value in Literal<At<T, F>>]: Tone },
+    options?: Shown & { readonly labels?: Labels<At<T, F>> },
+  ): For<PageColumn, T>
+  /** Several short texts. `member`: of things, the one that is shown. */
+  chips<F extends Named<T, readonly unknown[]>>(
+    field: F,
+    member?: F extends keyof T ? keyof ListItem<T[F]> & string : string,
+    options?: Shown & { readonly labels?: Labels<ListItem<At<T, F>>> },
+  ): For<PageColumn, T>
+  /** The id, or the ids, of something that has a name: `labels` is the kind of thing. */
+  reference(
+    field: Named<T, string | number | readonly (string | number)[]>,
+    of: { readonly labels: string; readonly page?: string },
+    options?: Shown,
+  ): For<PageColumn, T>
+  json(field: keyof T & string, options?: Shown): For<PageColumn, T>
+  difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
+  /** A list within the thing. */
+  rows<F extends Named<T, readonly unknown[]>>(
+    field: F,
+    build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
+    options?: Shown,
+  ): For<PageColumn, T>
+  action<O extends OperationId>(operation: O, options: ActionOptions<O, T>): For<PageAction, T>
+  form<O extends OperationId>(operation: O, options: FormOptions<O, T>): For<PageForm, T>
+  /** What another operation says of it, before something is done. */
+  preview<O extends OperationId>(operation: O, options: PreviewOptions<O, T>): For<PagePreview, T>
+}
+
+interface ListOptions<O extends OperationId, T> {
+  readonly id: string
+  readonly title: LocalizedText
+  readonly lead?: LocalizedText
+  readonly place?: PagePlace
+  readonly key: Named<T, string | number>
+  readonly columns: readonly For<PageColumn, T>[]
+  readonly search?: QueryName<O>
+  readonly filters?: readonly (
+    | QueryName<O>
+    | {
+        readonly name: QueryName<O>
+        readonly labels?: Readonly<Record<string, LocalizedText>>
+        readonly options?: PageChoice
+      }
+  )[]
+  readonly sort?: SortOf<O>
+  readonly actions?: readonly For<PageAction, T>[]
+  readonly bulk?: readonly PageBulk[]
+  readonly create?: PageForm
+  readonly forms?: readonly PageForm[]
+  readonly detail?: string
+  readonly empty?: LocalizedText
+  readonly live?: boolean
+}
+
+interface DetailOptions<O extends OperationId, T> {
+  readonly id: string
+  readonly title: LocalizedText
+  readonly place?: PagePlace
+  readonly name?: Named<T, Plain>
+  readonly param?: keyof Of<O, 'params'> & string
+  readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly For<PageColumn, T>[] }[]
+  readonly related?: readonly {
+    readonly page: string
+    readonly title: LocalizedText
+    readonly filter: Readonly<Record<string, Named<T, Plain> | { readonly value: Plain }>>
+  }[]
+  readonly form?: For<PageForm, T>
+  readonly actions?: readonly For<PageAction, T>[]
+  readonly live?: boolean
+}
+
+/** A list over an operation that answers with rows. */
+export function adminList<O extends ListOperation>(
+  source: O,
+  build: (row: Row<ItemOf<O>>) => ListOptions<O, ItemOf<O>>,
+): ListPageDeclaration {
+  const { filters, ...options } = build(rowOf<ItemOf<O>>())
+  const named = filters?.map((filter) => (typeof filter === 'string' ? { name: filter } : filter))
+  return { kind: 'list', source, ...options, ...(named === undefined ? {} : { filters: named }) }
+}
+
+/** What is known of one thing, over an operation that answers with it. */
+export function adminDetail<O extends ReadOperation>(
+  source: O,
+  build: (it: Row<Bare<Of<O, 'data'>>>) => DetailOptions<O, Bare<Of<O, 'data'>>>,
+): DetailPageDeclaration {
+  const { related, ...options } = build(rowOf<Bare<Of<O, 'data'>>>())
+  const lists = related?.map((list) => ({ ...list, filter: valuesOf(list.filter) }))
+  return { kind: 'detail', source, ...options, ...(lists === undefined ? {} : { related: lists }) }
+}
+
+/** A form that creates. */
+export function adminForm<O extends OperationId>(operation: O, options: FormOptions<O, never>): PageForm {
+  return formOf(operation, options as never)
+}
+
+/** What another operation says of what is asked for, before it is done. */
+export function adminPreview<O extends OperationId>(operation: O, options: PreviewOptions<O, never>): PagePreview {
+  return previewOf(operation, options as never)
+}
+
+/** Something that can be done with several rows at once. */
+export function adminBulk<O extends OperationId>(operation: O, options: BulkOptions<O>): PageBulk {
+  return { operation, ...writtenOf(options as never) } as PageBulk
+}
+
+interface AttentionOptions<O extends OperationId> extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page'> {
+  readonly query?: Partial<Of<O, 'query'>>
+  /** A number of the answer, or a list in it. */
+  readonly count?: Named<Bare<Of<O, 'data'>>, number | readonly unknown[]>
+  readonly where?: Readonly<Record<string, Plain>>
+  readonly filled?: string
+}
+
+/** Something that may need an operator, over an operation that knows how often it is there. */
+export function adminAttention<O extends OperationId>(source: O, options: AttentionOptions<O>): AttentionDeclaration {
+  return { source, ...(options as Omit<AttentionDeclaration, 'source'>) }
+}
+
+type Source = string | { readonly value: unknown }
+const valuesOf = (given: object): Readonly<Record<string, PageValue>> =>
+  Object.fromEntries(
+    Object.entries(given as Readonly<Record<string, Source>>).map(([name, source]) => [
+      name,
+      typeof source === 'string' ? { field: source } : (source as PageValue),
+    ]),
+  )
+
+type AnswerColumns = (it: Row<never>) => readonly PageColumn[]
+interface Written {
+  readonly params?: object
+  readonly query?: object
+  readonly body?: object
+  readonly answer?: AnswerColumns
+}
+
+/** Values of members, and what is shown of an answer, as data. */
+const writtenOf = ({ params, query, body, answer, ...options }: Written) => ({
+  ...options,
+  ...(params === undefined ? {} : { params: valuesOf(params) }),
+  ...(query === undefined ? {} : { query: valuesOf(query) }),
+  ...(body === undefined ? {} : { body: valuesOf(body) }),
+  ...(answer === undefined ? {} : { answer: answer(rowOf<never>()) }),
+})
+
+const formOf = (operation: string, options: Written) => ({ operation, ...writtenOf(options) }) as PageForm
+
+const previewOf = (operation: string, options: Written): PagePreview => {
+  const { answer, ...rest } = writtenOf(options)
+  return { operation, ...rest, columns: answer ?? [] }
+}
+
+const column =
+  (as: PageColumn['as']) =>
+  (field: string, options: object = {}): PageColumn => ({ field, as, ...options })
+
+/** One for all pages: what it makes depends on what it is told alone. */
+const row = {
+  text: column('text'),
+  time: column('time'),
+  count: column('count'),
+  amount: column('amount'),
+  flag: column('flag'),
+  status: (field: string, tones: PageColumn['tones'], options?: object) => ({ field, as: 'status', tones, ...options }),
+  chips: (field: string, member?: string, options?: object) => ({
+    field,
+    as: 'chips',
+    ...(member === undefined ? {} : { member }),
+    ...options,
+  }),
+  reference: (field: string, of: PageColumn['of'], options?: object) => ({ field, as: 'reference', of, ...options }),
+  json: column('json'),
+  difference: (before: string, after: string, options?: object) => ({
+    field: after,
+    as: 'difference',
+    before,
+    ...options,
+  }),
+  rows: (field: string, build: AnswerColumns, options?: object) => ({
+    field,
+    as: 'rows',
+    columns: build(rowOf<never>()),
+    ...options,
+  }),
+  action: (operation: string, { when, ...options }: Written & { readonly when?: object }) => ({
+    operation,
+    ...writtenOf(options),
+    ...(when === undefined
+      ? {}
+      : { when: Object.fromEntries(Object.entries(when).map(([name, value]) => [name, [value].flat()])) }),
+  }),
+  form: formOf,
+  preview: previewOf,
+}
+
+const rowOf = <T>() => row as unknown as Row<T>

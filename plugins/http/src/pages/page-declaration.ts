@@ -1,0 +1,287 @@
+import { extensionPoint, type LocalizedText } from '@plinth/kernel'
+import type { HttpRequest } from '../routes/declaration.ts'
+
+/*
+ * Pages of the back office as data. A plugin contributes them next to the routes that they show; without the plugin that
+ * serves them they cost nothing. Nothing here is a function, a template or markup: what reaches the browser is JSON, and no
+ * code of a plugin runs there. Written with the builders of `page-builders.ts`, which bind it to operations by type.
+ */
+
+/** Groups of the navigation, in its order. */
+export const pageGroups = [
+  'overview',
+  'configuration',
+  'access',
+  'activity',
+  'traffic',
+  'messages',
+  'value',
+  'product',
+] as const
+export type PageGroup = (typeof pageGroups)[number]
+
+/** Where the navigation shows a page. A page without a place is reached from others alone. */
+export interface PagePlace {
+  readonly group: PageGroup
+  /** Lower numbers come first. */
+  readonly order: number
+}
+
+export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
+/** How a state is coloured. */
+export type Tone = (typeof tones)[number]
+
+/** One member of an answer as it is shown. `field`: a member, or a dotted way to one. */
+export interface PageColumn {
+  readonly field: string
+  readonly as:
+    | 'text'
+    | 'time'
+    | 'count'
+    | 'amount'
+    | 'flag'
+    | 'status'
+    | 'chips'
+    | 'reference'
+    | 'json'
+    | 'difference'
+    | 'rows'
+  /** In place of the title that the route gives the member. */
+  readonly title?: LocalizedText
+  /** The text of the column leads to the page of the row. */
+  readonly link?: boolean
+  /** In a font whose characters are equally wide: codes, keys. */
+  readonly mono?: boolean
+  /** Not shown before somebody asks for it. */
+  readonly hidden?: boolean
+  /** Of `count`. */
+  readonly unit?: 'bytes' | 'ms' | 'percent'
+  /** Of `status`: a tone for each value. */
+  readonly tones?: Readonly<Record<string, Tone>>
+  /** Of `status`, `flag`, `chips` and filters: a text for each value. */
+  readonly labels?: Readonly<Record<string, LocalizedText>>
+  /** Of `chips`: the member of each item that is shown; absent for a list of texts. */
+  readonly member?: string
+  /** Of `reference`: the kind of thing that the id names, and the page that shows it. */
+  readonly of?: { readonly labels: string; readonly page?: string }
+  /** Of `difference`: the member that holds what was before; `field` holds what is after. */
+  readonly before?: string
+  /** Of `amount`: the member that names the currency or asset. */
+  readonly currency?: string
+  /** Of `rows`, a list within a thing: what is shown of each item. */
+  readonly columns?: readonly PageColumn[]
+}
+
+/** Where a value comes from: a member of the row, or the declaration itself. */
+export type PageValue = { readonly field: string } | { readonly value: string | number | boolean | null }
+
+/** Things to choose among by their names. */
+export interface PageChoice {
+  /** Kind of things: see `labelSources`. */
+  readonly labels: string
+  /** In place of the title of the member, which speaks of ids. */
+  readonly title?: LocalizedText
+}
+
+/** Another operation, which changes nothing, whose answer is shown before something is done. */
+export interface PagePreview {
+  readonly operation: string
+  readonly params?: Readonly<Record<string, PageValue>>
+  readonly body?: Readonly<Record<string, PageValue>>
+  /** Members of what is asked for that it takes too. */
+  readonly takes?: readonly string[]
+  /** What is shown of its answer. */
+  readonly columns: readonly PageColumn[]
+}
+
+/** How something is written: by an action, or by a form. */
+interface PageWrite {
+  readonly operation: string
+  readonly body?: Readonly<Record<string, PageValue>>
+  /**
+   * What is shown before it is done: the answer of another operation, or of this one with a member of the body that is sent
+   * as true first.
+   */
+  readonly preview?: string | PagePreview
+  /** What is shown of the answer: of each item, when it is a list. Nothing is shown without. */
+  readonly answer?: readonly PageColumn[]
+  readonly reason?: 'optional' | 'required'
+  readonly tone?: 'danger'
+}
+
+/**
+ * Something that can be done with a row or with what a page shows. Of an operation that reads: what it answers is fetched as
+ * a file.
+ */
+export interface PageAction extends PageWrite {
+  readonly label: LocalizedText
+  readonly params: Readonly<Record<string, PageValue>>
+  readonly query?: Readonly<Record<string, PageValue>>
+  /** Members of the body that are asked for. */
+  readonly ask?: readonly string[]
+  /** Kinds of things that members choose among, by member. */
+  readonly options?: Readonly<Record<string, PageChoice>>
+  /** Member of the answer that is shown once, and kept nowhere. */
+  readonly once?: string
+  /** Members of the row that must have one of these values. */
+  readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
+  readonly confirm?: LocalizedText
+  /** Member of the row whose value must be typed before it is done. */
+  readonly type?: string
+}
+
+/** A form that writes. */
+export interface PageForm extends PageWrite {
+  readonly title: LocalizedText
+  /** One sentence on what it does. */
+  readonly lead?: LocalizedText
+  /** On the button, in place of "Save". */
+  readonly submit?: LocalizedText
+  /** Members of the body, in their order; members of a member by a dotted name. */
+  readonly fields: readonly string[]
+  /** True when the operation replaces: what was not changed is sent too. Else only what was changed is. */
+  readonly whole?: boolean
+  /** Parameters of the path, of a form that changes what a page shows. */
+  readonly params?: Readonly<Record<string, PageValue>>
+  /** Members whose values are never shown. */
+  readonly secret?: readonly string[]
+  /** Members with a text of several lines. */
+  readonly long?: readonly string[]
+  /** Kinds of things that members choose among, by member. */
+  readonly options?: Readonly<Record<string, PageChoice>>
+  /** Member of the body that takes the version that was read. */
+  readonly version?: string
+  /** Member of the answer that is shown once, and kept nowhere. */
+  readonly once?: string
+}
+
+/** Something that can be done with several rows at once. */
+export interface PageBulk extends PageWrite {
+  readonly label: LocalizedText
+  /** Member of the body that takes the ids. */
+  readonly ids: string
+  /** Members of the body that are asked for. */
+  readonly ask?: readonly string[]
+  readonly confirm?: LocalizedText
+}
+
+interface AnyPage {
+  /** Unique in the product, as the plugin that owns it and a word: `iam.users`. */
+  readonly id: string
+  readonly title: LocalizedText
+  readonly place?: PagePlace
+  /** The operation that it reads. */
+  readonly source: string
+}
+
+/** A list with filters, order and pages. */
+export interface ListPageDeclaration extends AnyPage {
+  readonly kind: 'list'
+  /** One sentence on what it is for. */
+  readonly lead?: LocalizedText
+  /** Member that identifies a row. */
+  readonly key: string
+  readonly columns: readonly PageColumn[]
+  /** Parameter that takes words to search for. */
+  readonly search?: string
+  readonly filters?: readonly {
+    readonly name: string
+    readonly labels?: Readonly<Record<string, LocalizedText>>
+    readonly options?: PageChoice
+  }[]
+  /** Order at first: a property, with a minus for descending. */
+  readonly sort?: string
+  readonly actions?: readonly PageAction[]
+  readonly bulk?: readonly PageBulk[]
+  readonly create?: PageForm
+  /** What else can be done that needs no row. */
+  readonly forms?: readonly PageForm[]
+  /** Page of one row. */
+  readonly detail?: string
+  /** Why nothing is there, when nothing is. */
+  readonly empty?: LocalizedText
+  /** Asked again by itself while it is looked at. */
+  readonly live?: boolean
+}
+
+/** What is known of one thing. The id of its page in the address is the parameter of the operation. */
+export interface DetailPageDeclaration extends AnyPage {
+  readonly kind: 'detail'
+  /** Member that names it; absent for what there is one of, which is called as its page. */
+  readonly name?: string
+  /** Parameter of the path that takes the id; absent for what there is one of. */
+  readonly param?: string
+  readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly PageColumn[] }[]
+  /** Lists that are shown below it: members of it are their filters, or parameters of their paths. */
+  readonly related?: readonly {
+    readonly page: string
+    readonly title: LocalizedText
+    readonly filter: Readonly<Record<string, PageValue>>
+  }[]
+  readonly form?: PageForm
+  readonly actions?: readonly PageAction[]
+  /** Asked again by itself while it is looked at. */
+  readonly live?: boolean
+}
+
+export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration
+
+/** Pages of the back office, each contributed under its id. */
+export const adminPages = extensionPoint<PageDeclaration>('console.page', {
+  from: '@plinth/console',
+  live: true,
+})
+
+/**
+ * Something that may need an operator, found by asking an operation how often it is there. The overview shows what is not
+ * zero; who may not call the operation does not see it.
+ */
+export interface AttentionDeclaration {
+  /** Unique in the product, as the plugin that owns it and a word: `events.failed`. */
+  readonly id: string
+  /** What there is: "Events that were not delivered". The number stands before it. */
+  readonly title: LocalizedText
+  readonly tone: 'bad' | 'warn'
+  /** The operation that is asked. */
+  readonly source: string
+  readonly query?: Readonly<Record<string, string | number | boolean>>
+  /** Member of the payload: a number, or a list whose items are counted. Absent: the payload is the list. */
+  readonly count?: string
+  /** Of a list: members that the items which count have, with their value. */
+  readonly where?: Readonly<Record<string, string | number | boolean>>
+  /** Of a list: a member that holds something in the items which count. */
+  readonly filled?: string
+  /** The page that shows it and mends it, with its filters. */
+  readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
+}
+
+/** What needs attention, each contributed under its id. */
+export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
+  from: '@plinth/console',
+  live: true,
+})
+
+/** Something that an id names, as people call it. */
+export interface Label {
+  readonly id: string | number
+  readonly name: string
+}
+
+/** Names for the ids of one kind of things, so that pages show and offer names. */
+export interface LabelSource {
+  /** Permission that a caller needs; absent: whoever is signed in may ask. */
+  readonly permission?: string
+  /**
+   * @param ids at most 200; what does not exist, or is not for this caller, is left out
+   * @param request of the caller, in whose language names are
+   */
+  byIds(ids: readonly string[], request: HttpRequest): Promise<readonly Label[]>
+  /**
+   * @param text at most 100 characters; empty for the first ones
+   * @returns at most 20
+   */
+  search(text: string, request: HttpRequest): Promise<readonly Label[]>
+}
+
+/** Sources of names, contributed under the kind of things: `iam.role`. */
+export const labelSources = extensionPoint<LabelSource>('console.labels', { from: '@plinth/console', live: true })

@@ -1,0 +1,219 @@
+import { adminDetail, adminForm, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+const role = { labels: 'iam.role', title: text('Role', '角色') }
+const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
+
+const disable = text('Disable', '停用')
+const enable = text('Enable', '启用')
+const endSessions = {
+  label: text('End all sessions', '结束全部会话'),
+  confirm: text('{username} is signed out everywhere.', '{username} 将在所有设备上退出登录。'),
+}
+const remove = {
+  label: text('Delete', '删除'),
+  confirm: text(
+    '{username} and all that belongs to this account is deleted. This cannot be undone.',
+    '{username} 及其账户数据将被删除，无法恢复。',
+  ),
+  type: 'username',
+  tone: 'danger',
+} as const
+
+const users = adminList('getAdminIamUsers', (row) => ({
+  id: 'iam.users',
+  title: text('Users', '用户'),
+  lead: text('Who can sign in, and what their roles let them do.', '可以登录的人，以及其角色所授予的权限。'),
+  place: { group: 'access', order: 10 },
+  key: 'id',
+  detail: 'iam.user',
+  columns: [
+    row.text('username', { link: true }),
+    row.text('email'),
+    row.chips('roles', 'name'),
+    row.flag('enabled'),
+    row.time('lastLoginAt'),
+    row.text('mobile', { hidden: true }),
+    row.time('createdAt', { hidden: true }),
+  ],
+  search: 'keyword',
+  filters: ['enabled', { name: 'roleId', options: role }],
+  sort: 'username',
+  create: adminForm('postAdminIamUsers', {
+    title: text('New user', '新建用户'),
+    fields: ['username', 'email', 'mobile', 'password', 'enabled', 'roleIds'],
+    options: { roleIds: roleChoice },
+    secret: ['password'],
+  }),
+  actions: [
+    row.action('putAdminIamUsersById', {
+      label: disable,
+      params: { id: 'id' },
+      body: { enabled: { value: false }, version: 'version' },
+      when: { enabled: true },
+    }),
+    row.action('putAdminIamUsersById', {
+      label: enable,
+      params: { id: 'id' },
+      body: { enabled: { value: true }, version: 'version' },
+      when: { enabled: false },
+    }),
+    row.action('deleteAdminIamUsersByIdSessions', { ...endSessions, params: { id: 'id' } }),
+    row.action('deleteAdminIamUsersById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+  ],
+}))
+
+const user = adminDetail('getAdminIamUsersById', (it) => ({
+  id: 'iam.user',
+  title: text('User', '用户'),
+  name: 'username',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('username'),
+        it.text('email'),
+        it.flag('emailVerified'),
+        it.text('mobile'),
+        it.flag('enabled'),
+        it.chips('roles', 'name'),
+        it.count('orgId'),
+        it.time('lastLoginAt'),
+        it.time('createdAt'),
+        it.time('updatedAt'),
+      ],
+    },
+  ],
+  form: it.form('putAdminIamUsersById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: ['username', 'email', 'mobile', 'enabled', 'orgId', 'roleIds'],
+    options: { roleIds: roleChoice },
+    version: 'version',
+  }),
+  actions: [
+    it.action('putAdminIamUsersByIdPassword', {
+      label: text('Set a password', '设置密码'),
+      params: { id: 'id' },
+      ask: ['password'],
+    }),
+    it.action('deleteAdminIamUsersByIdSessions', { ...endSessions, params: { id: 'id' } }),
+    it.action('deleteAdminIamUsersById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+  ],
+  related: [
+    { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
+    {
+      page: 'iam.audit',
+      title: text('What was done to this account', '账户操作记录'),
+      filter: { targetType: { value: 'user' }, targetId: 'id' },
+    },
+  ],
+}))
+
+const roles = adminList('getAdminIamRoles', (row) => ({
+  id: 'iam.roles',
+  title: text('Roles', '角色'),
+  lead: text('Sets of permissions that users are given.', '授予用户的权限集合。'),
+  place: { group: 'access', order: 20 },
+  key: 'id',
+  detail: 'iam.role',
+  columns: [
+    row.text('name', { link: true }),
+    row.text('code', { mono: true }),
+    row.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+    row.flag('builtIn'),
+    row.text('description'),
+    row.time('updatedAt', { hidden: true }),
+  ],
+  search: 'keyword',
+  create: adminForm('postAdminIamRoles', {
+    title: text('New role', '新建角色'),
+    fields: ['code', 'name', 'description', 'dataScope', 'permissions'],
+    options: { permissions: { labels: 'iam.permission' } },
+  }),
+}))
+
+const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
+  id: 'iam.role',
+  title: text('Role', '角色'),
+  name: 'name',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('name'),
+        it.text('code', { mono: true }),
+        it.text('description'),
+        it.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+        it.flag('builtIn'),
+        it.chips('permissions'),
+        it.time('updatedAt'),
+      ],
+    },
+  ],
+  form: it.form('putAdminIamRolesById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: ['name', 'description', 'dataScope', 'permissions'],
+    whole: true,
+    options: { permissions: { labels: 'iam.permission' } },
+    version: 'version',
+  }),
+  actions: [
+    it.action('deleteAdminIamRolesById', {
+      label: text('Delete', '删除'),
+      params: { id: 'id' },
+      query: { version: 'version' },
+      when: { builtIn: false },
+      confirm: text('The role {name} is deleted.', '角色 {name} 将被删除。'),
+      tone: 'danger',
+    }),
+  ],
+  related: [{ page: 'iam.users', title: text('Users with this role', '拥有此角色的用户'), filter: { roleId: 'id' } }],
+}))
+
+const audit = adminList('getAdminIamAudits', (row) => ({
+  id: 'iam.audit',
+  title: text('Audit', '审计'),
+  lead: text('What was changed, by whom and why.', '谁在何时因何做了什么更改。'),
+  place: { group: 'activity', order: 10 },
+  key: 'id',
+  columns: [
+    row.time('occurredAt'),
+    row.text('actor'),
+    row.text('action', { mono: true }),
+    row.text('targetType'),
+    row.text('targetName'),
+    row.text('reason'),
+    row.json('summary'),
+    row.text('clientIp', { hidden: true }),
+    row.text('traceId', { hidden: true, mono: true }),
+  ],
+  filters: ['actor', 'action', 'targetType', 'targetId', 'targetName'],
+  live: true,
+}))
+
+const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
+  id: 'iam.login-audit',
+  title: text('Login audit', '登录审计'),
+  lead: text('Every attempt to sign in, those that failed included.', '所有登录尝试，包括失败的。'),
+  place: { group: 'activity', order: 20 },
+  key: 'id',
+  columns: [
+    row.time('occurredAt'),
+    row.text('identifier'),
+    row.flag('success'),
+    row.text('method'),
+    row.text('message'),
+    row.count('attempts'),
+    row.text('clientIp'),
+    row.text('userAgent', { hidden: true }),
+    row.text('traceId', { hidden: true, mono: true }),
+  ],
+  filters: ['success', 'clientIp', 'userId'],
+  live: true,
+}))
+
+/** What the back office shows of accounts. */
+export const pages = [users, user, roles, roleDetail, audit, loginAudit]

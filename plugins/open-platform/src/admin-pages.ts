@@ -1,0 +1,172 @@
+import { adminDetail, adminForm, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const tones = { active: 'good', disabled: 'quiet' } as const
+const labels = { active: text('Active', '启用'), disabled: text('Disabled', '停用') }
+const ownerTitle = text('Owner', '负责人')
+const owner = { labels: 'iam.user', page: 'iam.user' }
+const fields = ['name', 'description', 'scopes', 'rateLimitPerMinute', 'ownerUserId'] as const
+const options = {
+  scopes: { labels: 'open-platform.scope' },
+  ownerUserId: { labels: 'iam.user', title: ownerTitle },
+}
+const app = { params: { id: 'id' }, body: { version: 'version' } } as const
+const enable = { ...app, label: text('Enable', '启用'), when: { status: 'disabled' } } as const
+const disable = {
+  ...app,
+  label: text('Disable', '停用'),
+  confirm: text('Every call of {name} is refused, at once.', '{name} 的所有调用将立即被拒绝。'),
+  when: { status: 'active' },
+} as const
+const rotate = {
+  ...app,
+  label: text('New secret', '轮换密钥'),
+  confirm: text(
+    'The secret of {name} is replaced. The old one counts for the grace period.',
+    '{name} 的密钥将被替换，旧密钥在宽限期内仍有效。',
+  ),
+  ask: ['graceSeconds', 'force'],
+  once: 'secret',
+} as const
+const remove = {
+  label: text('Delete', '删除'),
+  params: { id: 'id' },
+  query: { version: 'version' },
+  confirm: text(
+    '{name} can call no more; what it called stays on record. This cannot be undone.',
+    '{name} 将无法再调用，历史用量保留。此操作无法撤销。',
+  ),
+  type: 'name',
+  tone: 'danger',
+} as const
+
+const apps = adminList('getAdminOpenPlatformApps', (row) => ({
+  id: 'open-platform.apps',
+  title: text('Applications', '开放平台应用'),
+  lead: text(
+    'Programs of third parties that call the product with signed requests.',
+    '以签名请求调用本产品的第三方程序。',
+  ),
+  place: { group: 'access', order: 40 },
+  key: 'id',
+  detail: 'open-platform.app',
+  columns: [
+    row.text('name', { link: true }),
+    row.text('appKey', { mono: true }),
+    row.status('status', tones, { labels }),
+    row.chips('scopes'),
+    row.count('rateLimitPerMinute'),
+    row.reference('ownerUserId', owner, { title: ownerTitle }),
+    row.time('createdAt', { hidden: true }),
+    row.text('description', { hidden: true }),
+    row.time('updatedAt', { hidden: true }),
+  ],
+  search: 'keyword',
+  filters: [{ name: 'status', labels }],
+  sort: 'name',
+  create: adminForm('postAdminOpenPlatformApps', {
+    title: text('New application', '新建应用'),
+    fields: [...fields],
+    options,
+    once: 'secret',
+  }),
+  actions: [
+    row.action('postAdminOpenPlatformAppsByIdEnable', enable),
+    row.action('postAdminOpenPlatformAppsByIdDisable', disable),
+    row.action('postAdminOpenPlatformAppsByIdRotateSecret', rotate),
+    row.action('deleteAdminOpenPlatformAppsById', remove),
+  ],
+  empty: text('No application may call yet.', '尚无应用。'),
+}))
+
+const one = adminDetail('getAdminOpenPlatformAppsById', (it) => ({
+  id: 'open-platform.app',
+  title: text('Application', '应用'),
+  name: 'name',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('appKey', { mono: true }),
+        it.status('status', tones, { labels }),
+        it.text('description'),
+        it.chips('scopes'),
+        it.count('rateLimitPerMinute'),
+        it.reference('ownerUserId', owner, { title: ownerTitle }),
+        it.time('previousSecretValidUntil'),
+        it.time('createdAt'),
+        it.time('updatedAt'),
+      ],
+    },
+  ],
+  form: it.form('putAdminOpenPlatformAppsById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: [...fields],
+    options,
+    version: 'version',
+  }),
+  actions: [
+    it.action('postAdminOpenPlatformAppsByIdEnable', enable),
+    it.action('postAdminOpenPlatformAppsByIdDisable', disable),
+    it.action('postAdminOpenPlatformAppsByIdRotateSecret', rotate),
+    it.action('deleteAdminOpenPlatformAppsById', remove),
+  ],
+  related: [
+    {
+      page: 'open-platform.usage',
+      title: text('Calls of the last 30 days', '最近 30 天的调用'),
+      filter: { appId: 'id' },
+    },
+  ],
+}))
+
+const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
+  id: 'open-platform.usage',
+  title: text('Application usage', '开放平台用量'),
+  lead: text(
+    'Accepted calls by day, application and route; of the last 30 days unless others are named.',
+    '按日、应用和路由统计的已受理调用，默认最近 30 天。',
+  ),
+  place: { group: 'access', order: 50 },
+  key: 'id',
+  columns: [
+    row.text('day'),
+    row.reference(
+      'appId',
+      { labels: 'open-platform.app', page: 'open-platform.app' },
+      { title: text('Application', '应用') },
+    ),
+    row.text('method', { mono: true }),
+    row.text('route', { mono: true }),
+    row.count('calls'),
+    row.count('failed'),
+    row.count('cost'),
+    row.text('appKey', { hidden: true, mono: true }),
+  ],
+  filters: [
+    { name: 'appId', options: { labels: 'open-platform.app', title: text('Application', '应用') } },
+    'from',
+    'to',
+  ],
+  empty: text('No call was accepted in these days.', '这段时间内没有已受理的调用。'),
+}))
+
+const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
+  id: 'open-platform.scopes',
+  title: text('Scopes of applications', '开放平台授权范围'),
+  lead: text('What applications can be granted, as the plugins declare it.', '各插件声明的、可授予应用的范围。'),
+  place: { group: 'access', order: 60 },
+  key: 'code',
+  columns: [
+    row.text('displayName'),
+    row.text('code', { mono: true }),
+    row.text('displayDescription'),
+    row.text('plugin', { mono: true }),
+  ],
+}))
+
+/** What the back office shows of applications of third parties. */
+export const pages = [apps, one, usage, scopes]

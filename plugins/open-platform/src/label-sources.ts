@@ -1,0 +1,30 @@
+import { type Database, findPage } from '@plinth/database'
+import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import { localize } from '@plinth/kernel'
+import type { OpenScopes } from './contract.ts'
+import { OpenApp } from './entities.ts'
+import { own } from './permissions.ts'
+
+const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: mostLabels, offset: 0, count: 'none' } as const
+
+const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
+
+/** Names of applications and of scopes, by kind. */
+export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<Record<string, LabelSource>> {
+  const named = (locale: string): Label[] =>
+    scopes.all.map(({ code, displayName }) => ({ id: code, name: `${localize(displayName, locale)} (${code})` }))
+  return {
+    'open-platform.app': {
+      permission: own.appView,
+      async byIds(ids) {
+        const numbers = ids.map(Number).filter(Number.isSafeInteger)
+        return (await db.fork().find(OpenApp, { id: { $in: numbers } })).map(labelOf)
+      },
+      async search(text) {
+        const search = { text, properties: ['name', 'appKey'] }
+        return (await findPage(db.fork(), OpenApp, {}, first, { search })).items.map(labelOf)
+      },
+    },
+    'open-platform.scope': listedLabels(named, own.appView),
+  }
+}

@@ -1,0 +1,66 @@
+import { onEachDatabase } from '@plinth/database/testing'
+import eventsPlugin, { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
+import { definePlugin } from '@plinth/kernel'
+import { sharedStore } from '@plinth/shared-store'
+import t from 'tap'
+import { alertWindowMs } from '../src/application-alerts.ts'
+import { outcome, shop, startOpen } from './fixtures/product.ts'
+
+onEachDatabase(t, 'operations are told of refused applications, once per window each', async (t, at) => {
+  const told: [string, unknown][] = []
+  const listener = definePlugin({
+    id: 'test.operations',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { events },
+    setup({ services }) {
+      services.events.on(openRateLimited, 'test.limited', ({ payload }) => void told.push(['limited', payload]))
+      services.events.on(openKeyAbnormal, 'test.key', ({ payload }) => void told.push(['key', payload]))
+    },
+  })
+  const { adminToken, createApp, signed, call, running, clock } = await startOpen(t, at, {
+    plugins: [shop, eventsPlugin, listener],
+  })
+  /** Until all that was told has arrived; the alert itself begins after the answer. */
+  const heard = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await running.service(events).idle()
+    return told.splice(0)
+  }
+  const admin = await adminToken()
+  const app = await createApp(admin, { rateLimitPerMinute: 1, name: 'Partner' })
+  const other = await createApp(admin, { rateLimitPerMinute: 1, name: 'Other' })
+  const limited = { appName: 'Partner', appId: app.id, route: '/api/v1/open/whoami' }
+
+  for (let count = 0; count < 4; count++) await signed(app)
+  await until(() => told.length > 0)
+  t.same(await heard(), [['limited', limited]], 'of three denials one is told')
+  await signed(other)
+  await signed(other)
+  await until(() => told.length > 0)
+  t.match(await heard(), [['limited', { appId: other.id }]], 'each application has a window of its own')
+
+  const forged = { ...app, secret: 'x'.repeat(54) }
+  for (let count = 0; count < 3; count++) {
+    t.equal(outcome(await signed(forged)), '401 open-platform.signature-invalid')
+  }
+  t.equal(outcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
+  await until(() => told.length > 0)
+  const wrong = await heard()
+  t.match(wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])
+  t.notMatch(JSON.stringify(wrong), app.secret)
+
+  await clock.advance(alertWindowMs + 1)
+  // PostgreSQL and MariaDB count the window by their own clock.
+  await running.service(sharedStore).delete(`open-platform:alert:key-abnormal:${app.id}`)
+  t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
+  await signed(app)
+  await until(() => told.length > 0)
+  t.match(await heard(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
+})
+
+/** Until something holds, with turns of the event loop between. */
+async function until(holds: () => boolean): Promise<void> {
+  const end = performance.now() + 60_000
+  while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
+}

@@ -1,0 +1,68 @@
+import { adminAttention, adminDetail } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
+  id: 'rate-limit.operations',
+  title: text('Rate limits', '限流'),
+  place: { group: 'traffic', order: 10 },
+  sections: [
+    { title: text('What to see to', '注意事项'), columns: [it.chips('runbookHints')] },
+    {
+      title: text('Where calls are counted', '计数存储'),
+      columns: [
+        it.rows('stores', (store) => [
+          store.text('name', { mono: true }),
+          store.flag('available'),
+          store.flag('shared'),
+          store.text('algorithm'),
+        ]),
+      ],
+    },
+    {
+      title: text('Limits in force', '当前限额'),
+      columns: [
+        it.text('defaultStore', { mono: true }),
+        it.text('defaultWindow'),
+        it.count('defaultMaxAttempts'),
+        it.flag('annotationEnabled'),
+        it.chips('responseHeaders'),
+      ],
+    },
+    {
+      title: text('Who counts as one caller', '调用者识别'),
+      columns: [
+        it.chips('trustedProxies'),
+        it.flag('trustForwardedHeaders'),
+        it.chips('clientHeaders'),
+        it.count('ipv6Prefix'),
+      ],
+    },
+    { title: text('Metrics', '指标'), columns: [it.flag('metricsAvailable'), it.text('metricName', { mono: true })] },
+  ],
+  live: true,
+}))
+
+/** What the back office shows of the rate limiter. */
+export const pages = [limiter]
+
+const page = { id: 'rate-limit.operations' }
+
+export const needsAttention = [
+  adminAttention('getAdminRateLimitOperations', {
+    id: 'rate-limit.unavailable',
+    title: text('Stores of the rate limiter that do not answer', '无响应的限流存储'),
+    tone: 'bad',
+    count: 'stores',
+    where: { available: false },
+    page,
+  }),
+  adminAttention('getAdminRateLimitOperations', {
+    id: 'rate-limit.gaps',
+    title: text('Settings that let calls pass without a limit', '使调用不受限流约束的设置'),
+    tone: 'warn',
+    count: 'protectionGaps',
+    page,
+  }),
+]

@@ -1,0 +1,133 @@
+import { adminAttention, adminDetail, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const ofTask = { labels: 'scheduler.task', page: 'scheduler.task' }
+const tones = { succeeded: 'good', failed: 'bad', aborted: 'warn', lost: 'bad' } as const
+const outcomes = {
+  succeeded: text('Succeeded', '成功'),
+  failed: text('Failed', '失败'),
+  aborted: text('Aborted', '已中止'),
+  lost: text('Lost', '已丢失'),
+}
+const causes = { delay: text('By itself', '自动'), request: text('Asked for', '手动') }
+const runNow = { label: text('Run now', '立即运行'), params: { name: 'name' }, when: { running: false } } as const
+const pause = {
+  label: text('Pause', '暂停'),
+  confirm: text(
+    '{displayName} does not run by itself any more, on no instance.',
+    '{displayName} 将在所有实例上停止自动运行。',
+  ),
+  params: { name: 'name' },
+  when: { paused: false },
+} as const
+const resume = { label: text('Resume', '恢复'), params: { name: 'name' }, when: { paused: true } } as const
+
+const tasks = adminList('getAdminSchedulerTasks', (row) => ({
+  id: 'scheduler.tasks',
+  title: text('Schedules', '定时任务'),
+  lead: text('What the product does by itself, and when it does it next.', '系统自动执行的任务及其下次运行时间。'),
+  place: { group: 'activity', order: 30 },
+  key: 'name',
+  detail: 'scheduler.task',
+  columns: [
+    row.text('displayName', { link: true }),
+    row.status('lastRun.outcome', tones, { title: text('Last run', '上次运行'), labels: outcomes }),
+    row.time('lastRun.startedAt', { title: text('Last started', '上次开始') }),
+    row.time('nextRunAt'),
+    row.flag('paused'),
+    row.count('fixedDelayMs', { title: text('Interval', '间隔'), unit: 'ms', hidden: true }),
+    row.flag('running', { hidden: true }),
+    row.text('plugin', { hidden: true, mono: true }),
+    row.text('name', { hidden: true, mono: true }),
+    row.flag('autoStartup', { hidden: true }),
+  ],
+  actions: [
+    row.action('postAdminSchedulerTasksByNameRunNow', runNow),
+    row.action('postAdminSchedulerTasksByNamePause', pause),
+    row.action('postAdminSchedulerTasksByNameResume', resume),
+  ],
+  live: true,
+}))
+
+const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
+  id: 'scheduler.task',
+  title: text('Schedule', '定时任务'),
+  name: 'displayName',
+  param: 'name',
+  sections: [
+    {
+      columns: [
+        it.text('name', { mono: true }),
+        it.text('plugin', { mono: true }),
+        it.count('fixedDelayMs', { title: text('Interval', '间隔'), unit: 'ms' }),
+        it.flag('autoStartup'),
+        it.flag('paused'),
+        it.flag('requested'),
+        it.flag('running'),
+        it.time('nextRunAt'),
+      ],
+    },
+    {
+      title: text('Last run', '上次运行'),
+      columns: [
+        it.status('lastRun.outcome', tones, { labels: outcomes }),
+        it.time('lastRun.startedAt'),
+        it.count('lastRun.durationMs', { title: text('Duration', '耗时'), unit: 'ms' }),
+        it.text('lastRun.error'),
+      ],
+    },
+  ],
+  actions: [
+    it.action('postAdminSchedulerTasksByNameRunNow', runNow),
+    it.action('postAdminSchedulerTasksByNamePause', pause),
+    it.action('postAdminSchedulerTasksByNameResume', resume),
+  ],
+  related: [{ page: 'scheduler.runs', title: text('Runs', '运行记录'), filter: { task: 'name' } }],
+  live: true,
+}))
+
+const runs = adminList('getAdminSchedulerRuns', (row) => ({
+  id: 'scheduler.runs',
+  title: text('Runs', '运行记录'),
+  lead: text('Every run of the schedules that is kept, the newest first.', '保留的定时任务运行记录，最新的在前。'),
+  place: { group: 'activity', order: 40 },
+  key: 'id',
+  columns: [
+    row.time('startedAt'),
+    row.reference('task', ofTask),
+    row.status('outcome', tones, { labels: outcomes }),
+    row.count('durationMs', { title: text('Duration', '耗时'), unit: 'ms' }),
+    row.status('cause', { delay: 'quiet', request: 'info' }, { labels: causes }),
+    row.text('error'),
+    row.text('instance', { hidden: true, mono: true }),
+    row.time('endedAt', { hidden: true }),
+  ],
+  filters: [
+    { name: 'task', options: { labels: 'scheduler.task' } },
+    { name: 'outcome', labels: outcomes },
+  ],
+  empty: text('Nothing has run yet.', '尚无运行记录。'),
+  live: true,
+}))
+
+/** What the back office shows of scheduled tasks. */
+export const pages = [tasks, task, runs]
+
+export const needsAttention = [
+  adminAttention('getAdminSchedulerTasks', {
+    id: 'scheduler.failed',
+    title: text('Scheduled tasks whose last run failed', '最近一次运行失败的计划任务'),
+    tone: 'bad',
+    where: { 'lastRun.outcome': 'failed' },
+    page: { id: 'scheduler.tasks' },
+  }),
+  adminAttention('getAdminSchedulerTasks', {
+    id: 'scheduler.paused',
+    title: text('Scheduled tasks that are paused', '已暂停的计划任务'),
+    tone: 'warn',
+    where: { paused: true },
+    page: { id: 'scheduler.tasks' },
+  }),
+]

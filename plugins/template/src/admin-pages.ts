@@ -1,0 +1,91 @@
+import { adminDetail, adminForm, adminList } from '@plinth/http'
+import type { LocalizedText } from '@plinth/kernel'
+
+const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+
+const tones = { html: 'quiet', mjml: 'info' } as const
+const content = ['subject', 'content', 'htmlFormat', 'html', 'enabled'] as const
+
+const templates = adminList('getAdminTemplates', (row) => ({
+  id: 'template.templates',
+  title: text('Message templates', '消息模板'),
+  lead: text('What messages say, by channel and language.', '按渠道和语言编写的消息内容。'),
+  place: { group: 'messages', order: 40 },
+  key: 'id',
+  detail: 'template.template',
+  columns: [
+    row.text('code', { link: true, mono: true }),
+    row.text('channel'),
+    row.text('locale'),
+    row.text('subject'),
+    row.flag('enabled'),
+    row.time('updatedAt'),
+    row.text('updatedBy'),
+    row.chips('variables', undefined, { hidden: true }),
+    row.status('htmlFormat', tones, { hidden: true }),
+    row.time('createdAt', { hidden: true }),
+  ],
+  search: 'keyword',
+  filters: ['channel', 'locale', 'enabled'],
+  create: adminForm('postAdminTemplates', {
+    title: text('New template', '新建模板'),
+    fields: ['code', 'channel', 'locale', ...content],
+    long: ['content', 'html'],
+  }),
+  empty: text(
+    'There is no template yet; messages say what they were sent with.',
+    '尚无模板，消息使用发送时给定的内容。',
+  ),
+}))
+
+const template = adminDetail('getAdminTemplatesById', (it) => ({
+  id: 'template.template',
+  title: text('Message template', '消息模板'),
+  name: 'code',
+  param: 'id',
+  sections: [
+    {
+      columns: [
+        it.text('channel'),
+        it.text('locale'),
+        it.flag('enabled'),
+        it.chips('variables'),
+        it.status('htmlFormat', tones),
+        it.time('createdAt'),
+        it.time('updatedAt'),
+        it.text('updatedBy'),
+      ],
+    },
+    { title: text('What it says', '内容'), columns: [it.text('subject'), it.json('content'), it.json('html')] },
+  ],
+  form: it.form('putAdminTemplatesById', {
+    title: text('Change', '修改'),
+    params: { id: 'id' },
+    fields: [...content],
+    long: ['content', 'html'],
+    whole: true,
+    version: 'version',
+  }),
+  actions: [
+    it.action('deleteAdminTemplatesById', {
+      label: text('Delete', '删除'),
+      params: { id: 'id' },
+      query: { version: 'version' },
+      confirm: text(
+        'The template {code} for {channel} in {locale} is deleted. This cannot be undone.',
+        '模板 {code}（{channel}，{locale}）将被删除，无法恢复。',
+      ),
+      tone: 'danger',
+    }),
+  ],
+  related: [
+    {
+      page: 'template.templates',
+      title: text('The same in other languages and channels', '同一模板的其他语言和渠道'),
+      filter: { code: 'code' },
+    },
+  ],
+}))
+
+/** What the back office shows of message templates. */
+export const pages = [templates, template]
