@@ -19,6 +19,8 @@ export interface MailMessage {
 export interface MailOptions {
   /** Same key, same `Message-ID`: who gets a mail twice can see that it is one. No driver remembers keys. */
   readonly idempotencyKey: string
+  /** Code of a driver; absent: `platform.mail.driver`. */
+  readonly driver?: string | undefined
   /** Gives the send up when it aborts. */
   readonly signal?: AbortSignal | undefined
 }
@@ -54,6 +56,8 @@ export interface MailResult {
 export interface Mail {
   /** Whether that driver can send. */
   readonly isReady: boolean
+  /** Codes of the loaded drivers that can send. */
+  readonly drivers: readonly string[]
   /** Sends one mail within `platform.mail.send-deadline`. Never throws for a failed delivery. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**

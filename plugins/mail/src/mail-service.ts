@@ -39,6 +39,10 @@ export class MailService implements Mail {
     return this.#ready() !== undefined
   }
 
+  get drivers(): readonly string[] {
+    return [...this.#parts.drivers.keys()].filter((code) => this.#ready(code) !== undefined)
+  }
+
   send(message: MailMessage, options: MailOptions): Promise<MailResult> {
     const sending = this.#send(message, options)
     this.#inFlight.add(sending)
@@ -65,9 +69,9 @@ export class MailService implements Mail {
     this.#stopping.abort(new Error('The product stops'))
   }
 
-  async #send(message: MailMessage, { idempotencyKey, signal }: MailOptions): Promise<MailResult> {
+  async #send(message: MailMessage, { idempotencyKey, driver: asked, signal }: MailOptions): Promise<MailResult> {
     const { settings, clock, log } = this.#parts
-    const ready = this.#ready()
+    const ready = this.#ready(asked)
     if (ready === undefined) {
       const deliveries = failedAll(message.to, 'deferred', 'mail.not-configured', 'No mail driver is configured')
       return { driver: 'none', messageId: '', deliveries }
@@ -94,9 +98,10 @@ export class MailService implements Mail {
     }
   }
 
-  #ready() {
+  #ready(asked?: string) {
     const { drivers, settings } = this.#parts
-    const { driver: code, from } = settings()
+    const { driver: configured, from } = settings()
+    const code = asked ?? configured
     const driver = drivers.get(code)
     const sender = senderOf(from)
     return driver === undefined || sender === undefined || !driver.isConfigured()

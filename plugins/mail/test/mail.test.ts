@@ -309,7 +309,9 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
   )
   t.equal(server.received.length, 12)
   // effects of platform.mail.smtp.{max-connections,max-messages}
-  t.equal(server.sessions, 4, 'twelve mails, three each')
+  t.equal(server.mostMails, 3, 'a session ends after its mails')
+  // How the mails spread over the two decides which of both it is.
+  t.ok(server.sessions === 4 || server.sessions === 5, `${server.sessions} sessions for twelve mails`)
   server.behave({ hangs: true })
   const controller = new AbortController()
   const held = [send(facility, {}, controller.signal), send(facility, {}, controller.signal)]

@@ -34,7 +34,7 @@ export default definePlugin({
       recipientKinds: ['user'],
       traits: { idempotent: true, texts: 'as-written' },
       enabled: () => config.get('platform.notification.channels.database.enabled'),
-      async send(message, { signal, idempotencyKey }): Promise<DeliveryOutcome> {
+      async send(message, { signal, idempotencyKey, isWanted = false }): Promise<DeliveryOutcome> {
         if (signal.aborted)
           return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
         const userIds = message.recipients.flatMap((recipient) => (recipient.kind === 'user' ? [recipient.userId] : []))
@@ -45,7 +45,10 @@ export default definePlugin({
         const messageId = messageIdOf(message.id, idempotencyKey)
         try {
           const variables = Object.fromEntries(open)
-          await services.inbox.add({ messageId, subject, content, variables, attributes, userIds }, { signal })
+          await services.inbox.add(
+            { messageId, subject, content, variables, attributes, userIds },
+            { signal, isWanted },
+          )
           return { outcome: 'accepted', messageId }
         } catch (error) {
           if (isBusinessError(error) && error.code === '400') {

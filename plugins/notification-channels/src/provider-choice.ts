@@ -17,6 +17,11 @@ export interface ProviderChoiceParts {
    * `deferred`.
    */
   readonly isFaulty?: (outcome: DeliveryOutcome) => boolean
+  /**
+   * Which failures let the next provider try. Absent: all. A company that refuses the recipient, who may have told it so, is no
+   * reason to ask another one.
+   */
+  readonly movesOn?: (outcome: DeliveryOutcome) => boolean
 }
 
 /**
@@ -68,6 +73,7 @@ export class ProviderChoice {
       if (outcome.outcome === 'accepted' || outcome.outcome === 'unknown') return outcome
       this.#rest(provider, outcome)
       failures.push([provider, outcome])
+      if (this.#parts.movesOn?.(outcome) === false) break
     }
     return together(failures)
   }

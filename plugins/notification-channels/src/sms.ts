@@ -7,7 +7,8 @@ import {
   notificationChannel,
   optional,
 } from '@plinth/kernel'
-import { sms } from '@plinth/sms'
+import { type SmsMessage, sms } from '@plinth/sms'
+import { DriverChoice, driverKeys } from './driver-choice.ts'
 
 /** Channel `sms`: sends text messages through the SMS facility, one recipient at a time. */
 export default definePlugin({
@@ -26,9 +27,20 @@ export default definePlugin({
       default: true,
       reload: 'live',
     }),
+    'platform.notification.channels.sms.strategy': driverKeys.strategy,
+    'platform.notification.channels.sms.drivers-order': driverKeys.order,
+    'platform.notification.channels.sms.driver-rest': driverKeys.rest,
   },
-  setup({ services, config, contribute }) {
+  setup({ services, config, clock, contribute }) {
     const { sms, accounts } = services
+    const choice = new DriverChoice({
+      clock,
+      strategy: () => config.get('platform.notification.channels.sms.strategy'),
+      order: () => config.get('platform.notification.channels.sms.drivers-order'),
+      restMs: () => config.get('platform.notification.channels.sms.driver-rest'),
+      ready: () => sms.drivers,
+      isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || ownFaults.includes(errorCode),
+    })
     /** The number of the recipient; of a user, that of the enabled account. */
     const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
       for (const recipient of recipients) {
@@ -43,22 +55,37 @@ export default definePlugin({
       displayName: { en: 'Text message', 'zh-CN': '短信' },
       recipientKinds: accounts === undefined ? ['mobile'] : ['mobile', 'user'],
       traits: { idempotent: false, recipients: 'each' },
-      enabled: () => config.get('platform.notification.channels.sms.enabled') && sms.isReady,
+      enabled: () => config.get('platform.notification.channels.sms.enabled') && (sms.isReady || choice.isReady),
       async send(message, { signal, idempotencyKey }) {
         const to = await numberOf(message)
         if (to === undefined) {
           const errorMessage = 'The recipient has no mobile number'
           return { outcome: 'rejected', errorCode: 'sms.number-missing', errorMessage }
         }
-        return sms.send({ to, ...textOf(message), reference: idempotencyKey }, signal)
+        const text = { to, ...textOf(message), reference: idempotencyKey }
+        // A message that names its driver leaves no choice.
+        if (text.driver !== undefined) return sms.send(text, signal)
+        return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
     }
     contribute(notificationChannel, 'sms', channel)
   },
 })
 
+/** What a company refuses whoever the recipient is. */
+const ownFaults = [
+  ...['credentials-refused', 'permission-missing', 'signature-refused', 'template-refused', 'balance-empty'],
+  ...['sender-refused', 'driver-missing'],
+].map((name) => `sms.${name}`)
+
 /** What goes out: the attributes name what belongs to the SMS company, the message's template stands for it otherwise. */
-function textOf({ subject, content, template, variables, attributes }: NotificationMessage) {
+function textOf({
+  subject,
+  content,
+  template,
+  variables,
+  attributes,
+}: NotificationMessage): Omit<SmsMessage, 'to' | 'reference'> {
   const attribute = (name: string) => {
     const value = attributes[`sms.${name}`]
     return typeof value === 'string' && value !== '' ? value : undefined

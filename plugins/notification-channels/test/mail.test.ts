@@ -1,17 +1,21 @@
-import databasePlugin from '@plinth/database'
-import { createDatabase } from '@plinth/database/testing'
+import databasePlugin, { database } from '@plinth/database'
+import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
-import { definePlugin, defineProduct, type JsonValue, notificationChannel } from '@plinth/kernel'
+import { definePlugin, defineProduct, type JsonValue, notificationChannel, type Plugin } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
 import { startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notificationPlugin, { notification } from '@plinth/notification'
 import inboxPlugin, { notificationPreferences } from '@plinth/notification/inbox'
 import mailChannel from '@plinth/notification-channels/mail'
+import rateLimit from '@plinth/rate-limit'
+import memoryStore from '@plinth/rate-limit-stores/memory'
+import sharedStore from '@plinth/shared-store'
 import storagePlugin from '@plinth/storage'
+import systemConfig from '@plinth/system-config'
 import templatePlugin from '@plinth/template'
 import t, { type Test } from 'tap'
 import { decodedHeader, partsOf, startMailServer } from '../../mail/test/fixtures/mail-server.ts'
@@ -66,9 +70,14 @@ t.test('N-008 the channel keeps its contract', async (t) => {
   for (const { name, run } of cases) t.test(name, run)
 })
 
-async function start(t: Test, set: Readonly<Record<string, JsonValue>> = {}) {
-  const at = await createDatabase('sqlite')
-  t.teardown(() => at.drop())
+async function start(
+  t: Test,
+  set: Readonly<Record<string, JsonValue>> = {},
+  { at, others = [] }: { readonly at?: TestDatabase; readonly others?: readonly Plugin[] } = {},
+) {
+  at ??= await createDatabase('sqlite')
+  const { drop } = at
+  if (others.length === 0) t.teardown(() => drop())
   const server = await startMailServer(t)
   const config = {
     ...at.config,
@@ -76,6 +85,7 @@ async function start(t: Test, set: Readonly<Record<string, JsonValue>> = {}) {
     ...credentials,
     'platform.http.port': 0,
     'platform.storage.root': at.directory,
+    'platform.mail.file.directory': `${at.directory}/mail`,
     'platform.notification.default-channel': 'mail',
     'platform.iam.password.hash.memory': '1MiB',
     'platform.iam.password.hash.passes': 1,
@@ -83,7 +93,9 @@ async function start(t: Test, set: Readonly<Record<string, JsonValue>> = {}) {
   }
   const plugins = [databasePlugin, httpPlugin, i18n, iamPlugin, eventsPlugin, storagePlugin, inboxPlugin]
   const more = [mailPlugin, templatePlugin, notificationPlugin, mailChannel]
-  const running = await startForTest(defineProduct({ name: 'mails', plugins: [...plugins, ...more], config }))
+  const running = await startForTest(
+    defineProduct({ name: 'mails', plugins: [...plugins, ...more, ...others], config }),
+  )
   t.teardown(() => running.stop('test ended'))
   const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
   const ada = await running.service(accounts).create({ username: 'ada', email: 'ada@example.com' }, origin)
@@ -193,3 +205,75 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
   t.match(await send('marketing'), [{ skipped: true }], 'and none are sent any more')
   t.match(await send('mall'), [{ success: true }])
 })
+
+t.test('the link that ends mails can be asked for 120 times a minute from one address, by each method', async (t) => {
+  const { web } = await start(
+    t,
+    { 'platform.rate-limit.default-store': 'memory' },
+    { others: [rateLimit, memoryStore], at: await createDatabase('sqlite') },
+  )
+  const url = '/api/v1/notifications/unsubscribe?token=1.wrong'
+  for (const method of ['GET', 'POST'] as const) {
+    const ask = async (clientIp: string) => (await web.inject({ method, url, remoteAddress: clientIp })).statusCode
+    const statuses = new Set<number>()
+    for (let time = 0; time < 120; time++) statuses.add(await ask('198.51.100.7'))
+    t.same([...statuses], [404], `${method}: a token that nobody signed`)
+    t.equal(await ask('198.51.100.7'), 429, `${method}: one more is refused`)
+    t.equal(await ask('198.51.100.8'), 404, `${method}: others are not held up`)
+  }
+})
+
+t.test(
+  'N-008 a mail goes through the next driver when the server cannot be reached, and not when it refuses the address',
+  async (t) => {
+    const key = 'platform.notification.channels.mail'
+    const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
+    // effect of platform.notification.channels.mail.strategy
+    // effect of platform.notification.channels.mail.drivers-order: nobody brings the first
+    const order = { [`${key}.strategy`]: 'failover', [`${key}.drivers-order`]: ['acme', 'smtp', 'file'] }
+    // effect of platform.notification.channels.mail.driver-rest
+    const there = await start(t, { ...order, [`${key}.driver-rest`]: '0s', 'platform.mail.driver': '' })
+    t.match(await there.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'smtp' }])
+    there.server.behave({ onMail: { code: 550, text: 'No such user' } })
+    const refused = [{ success: false, outcome: 'rejected', provider: 'smtp' }]
+    t.match(await there.facade.send({ content: 'x', recipients }), refused)
+    // Nothing listens there.
+    const away = await start(t, { ...order, 'platform.mail.smtp.port': 1 })
+    t.match(await away.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'file' }])
+  },
+)
+
+t.test(
+  'N-008 a product with a configuration centre makes the key of its links by itself, once for all instances',
+  async (t) => {
+    const at = await createDatabase('sqlite')
+    t.teardown(() => at.drop())
+    const others = [sharedStore, systemConfig]
+    const set = {
+      'platform.site.url': 'https://shop.example',
+      'platform.system-config.master-key-file': `${at.directory}/master.key`,
+    }
+    // effect of platform.notification.channels.mail.unsubscribe-secret: links hold without an operator
+    const first = await start(t, set, { at, others })
+    const send = () =>
+      first.facade.send({
+        content: 'Buy',
+        attributes: { module: 'marketing' },
+        recipients: [{ kind: 'user', userId: first.ada.id }],
+      })
+    await send()
+    await send()
+    const links = first.server.received.map(({ headers }) => headers['list-unsubscribe'])
+    t.match(links[0], /^<https:\/\/shop\.example\/.*>$/)
+    t.equal(links[1], links[0], 'one key')
+    const [, url = ''] = /^<https:\/\/shop\.example(\/.*)>$/.exec(links[0] ?? '') ?? []
+    const stored = await first.running.service(database).query('select config_value from sys_config')
+    t.ok(stored.length > 0)
+    t.notMatch(JSON.stringify(stored), /"[A-Za-z0-9+/]{43}="/, 'it is stored encrypted')
+    t.match(await first.web.inject({ method: 'POST', url: url.replace(/.$/, (end) => (end === 'A' ? 'B' : 'A')) }), {
+      statusCode: 404,
+    })
+    t.match(await first.web.inject({ method: 'POST', url }), { statusCode: 200 })
+    t.match(await send(), [{ skipped: true }])
+  },
+)

@@ -119,3 +119,48 @@ t.test('B42 the channel is on only while the facility can send', async (t) => {
   t.match(await off.facade.send(draft), skipped, 'effect of platform.notification.channels.sms.enabled')
   t.match(await facade.send(draft), [{ success: false, skipped: true, errorCode: 'notification.channel-disabled' }])
 })
+
+t.test(
+  'N-009 a message goes through the next driver when one fails, and not when the recipient is refused',
+  async (t) => {
+    const company = await startCompany(t)
+    const key = 'platform.notification.channels.sms'
+    const order = {
+      // The facility itself has no driver: those of the order are enough.
+      ...{ ...twilio(company.url), 'platform.sms.driver': '' },
+      [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],
+    }
+    const draft = { content: 'x', recipients: [{ kind: 'mobile' as const, number: '13800138000' }] }
+    const busy = { status: 503, body: '' }
+    const unsubscribed = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
+
+    // effect of platform.notification.channels.sms.strategy
+    // effect of platform.notification.channels.sms.drivers-order: tencent is not filled in
+    // effect of platform.notification.channels.sms.driver-rest: zero, so that the first is asked first again
+    const { facade } = await start(t, { ...order, [`${key}.strategy`]: 'failover', [`${key}.driver-rest`]: '0s' })
+    company.reply = taken
+    t.match(await facade.send(draft), [{ success: true, provider: 'twilio' }])
+    company.reply = busy
+    t.match(await facade.send(draft), [{ success: true, provider: 'log' }], 'the next driver')
+    company.reply = unsubscribed
+    const refused = [{ success: false, outcome: 'rejected', provider: 'twilio', providerCode: '21610' }]
+    t.match(await facade.send(draft), refused, 'nobody writes through another company to who has unsubscribed')
+    t.match(await facade.send({ ...draft, attributes: { 'sms.provider': 'log' } }), [
+      { success: true, provider: 'log' },
+    ])
+    company.reply = busy
+    const named = { ...draft, attributes: { 'sms.provider': 'twilio' } }
+    t.match(await facade.send(named), [{ success: false, outcome: 'deferred' }], 'a named driver leaves no choice')
+
+    const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' })
+    const asked = company.asked.length
+    for (let count = 0; count < 3; count++) t.match(await resting.facade.send(draft), [{ provider: 'log' }])
+    t.equal(company.asked.length, asked + 1, 'the one that failed rests')
+
+    company.reply = taken
+    const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })
+    const providers: unknown[] = []
+    for (let count = 0; count < 4; count++) providers.push((await turns.facade.send(draft))[0]?.provider)
+    t.same(providers, ['twilio', 'log', 'twilio', 'log'])
+  },
+)

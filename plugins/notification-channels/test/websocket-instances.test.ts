@@ -43,6 +43,15 @@ t.test(
       await client.settled()
       t.equal(client.received.length, 3, 'each once')
     }
+    for (const { presence } of [one, two]) {
+      t.match(presence, { sockets: 1, users: 1 }, 'each instance tells who is connected to itself')
+      t.equal(presence.ofUser(ada.id), 1)
+    }
+    t.equal(one.presence.ofSession(there.hello.sessionId), 1, 'one login session, connected twice')
+    here.ws.close()
+    await here.closed
+    t.equal(one.presence.ofUser(ada.id), 0, 'the other connection is not its own')
+    t.equal(two.presence.ofUser(ada.id), 1)
     const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
     await ada.call('PUT', `notifications/inbox/${id}/read`)
     t.match(await there.next(), { event: 'notification.read', data: { id } })

@@ -1,4 +1,5 @@
 import {
+  type ChannelProvider,
   type LocalizedText,
   type NotificationMessage,
   type OutcomeName,
@@ -71,6 +72,8 @@ export interface ChannelInfo {
   readonly isDefault: boolean
   /** Empty: it needs no recipient. */
   readonly recipientKinds: readonly RecipientKind[]
+  /** Services behind it that a message may name. */
+  readonly providers: readonly ChannelProvider[]
 }
 
 /**

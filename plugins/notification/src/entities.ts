@@ -30,6 +30,7 @@ export const SendLog = defineEntity({
     },
     { properties: ['createdAt', 'id'] },
     { properties: ['notificationId', 'id'] },
+    { properties: ['status', 'claimedUntil'] },
   ],
   properties: {
     id: column.primaryKey(),

@@ -8,6 +8,7 @@ export const refusal = businessFailures('notification', en.notification, {
   'attribute-refused': '400',
   'channel-unknown': '400',
   'message-empty': '400',
+  'message-not-found': '404',
   'not-durable': '400',
   'send-log-not-found': '404',
   'send-log-not-failed': '409',

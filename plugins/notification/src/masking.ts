@@ -7,6 +7,12 @@ import type { Recipient } from '@plinth/kernel'
 export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
+/** The same names as members or parameters in a text. */
+const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}["']?\\s*[:=]`, 'i')
+
+/** Whether a text that is sent as it is may hold a secret: it names one, as JSON or a form would. */
+export const mayHoldSecret = (text: string): boolean => secretMember.test(text)
+
 const deepest = 8
 
 /** A copy for logs and records: members with a secret's name are left out, at any depth. */

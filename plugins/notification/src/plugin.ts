@@ -1,15 +1,16 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics, site } from '@plinth/http'
+import { adminPages, attention, http, labelSources, metrics, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, verificationCodeSender } from '@plinth/iam'
-import { definePlugin, kernel, notificationChannel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, type NotificationMessage, notificationChannel, optional } from '@plinth/kernel'
 import { templates } from '@plinth/template'
+import { messagePages, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
 import { verdictOn } from './delivery/automatic-retry.ts'
 import { MessageList } from './delivery/message-list.ts'
-import { messagePart, retryDue } from './delivery/message-part.ts'
+import { carriedBy, messagePart, retryDue } from './delivery/message-part.ts'
 import { MessageQueue } from './delivery/message-queue.ts'
 import { messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
@@ -21,12 +22,15 @@ import { sendRoutes } from './facade/send-routes.ts'
 import { notificationSender } from './facade/verification-code-sender.ts'
 import { messages } from './failures.ts'
 import { notificationPreferences } from './inbox/contract.ts'
+import { channelLabels, messageLabels } from './label-sources.ts'
+import { localized } from './localized-text.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
 import { countSendLog } from './migrations/0003-count-send-log.ts'
 import { indexRetryable } from './migrations/0004-index-retryable.ts'
 import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
 import { createMessage } from './migrations/0006-create-message.ts'
+import { indexClaims } from './migrations/0007-index-claims.ts'
 import { permissions } from './permissions.ts'
 import { Rendering } from './rendering.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
@@ -55,10 +59,18 @@ export default definePlugin({
   },
   provides: [notification],
   extensionPoints: [notificationChannel],
-  contributes: [optional(verificationCodeSender)],
+  contributes: [optional(verificationCodeSender), optional(adminPages), optional(attention), optional(labelSources)],
   config,
   permissions,
-  migrations: [createSendLog, indexSendLog, countSendLog, indexRetryable, recordBeforeSending, createMessage],
+  migrations: [
+    createSendLog,
+    indexSendLog,
+    countSendLog,
+    indexRetryable,
+    recordBeforeSending,
+    createMessage,
+    indexClaims,
+  ],
   entities,
   scheduledTasks: [purge, settle],
   messages,
@@ -102,8 +114,10 @@ export default definePlugin({
     })
     const render: Renderer = (message, channel, traits) => rendering.fill(message, channel, traits)
     const hintText = (hint: string) => translator?.resolve(translator.negotiate(undefined), hint) ?? hint
-    const outgoing = new Outgoing({ channels, settings, preferences, render, hintText, meter, clock, log })
-    const queue = db && new MessageQueue({ db, events, outgoing, redact, clock })
+    const subjectOf = (message: NotificationMessage) =>
+      (translator === undefined ? message : localized(message, translator)).subject
+    const outgoing = new Outgoing({ channels, settings, preferences, render, hintText, subjectOf, meter, clock, log })
+    const queue = db && new MessageQueue({ db, events, outgoing, subjectOf, redact, clock })
     const facade = new ChannelNotification({ channels, settings, outgoing, recorder, queue })
     if (settings.enabled) outgoing.checkDefaultChannel(settings.defaultChannel)
 
@@ -124,13 +138,19 @@ export default definePlugin({
     contribute(verificationCodeSender, 'notification', notificationSender(facade, translator, services.site))
     http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
     http?.addRoutes(previewRoutes, { outgoing, rendering })
+    contribute(labelSources, 'notification.channel', channelLabels(facade))
     if (db && recorder) {
+      for (const page of [...sendPages, ...messagePages]) contribute(adminPages, page.id, page)
+      for (const one of sendsNeedAttention) contribute(attention, one.id, one)
+      for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
       if (events) {
         const parts = new PartDelivery({ db, events, outgoing, recorder, preferences, clock })
-        events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) => parts.deliver(payload, signal))
+        events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>
+          parts.deliver({ ...payload, recipients: carriedBy(payload) }, signal),
+        )
         events.on(retryDue, 'notification.retry', ({ payload }) => retries.retryByItself(payload.logId))
       }
     }

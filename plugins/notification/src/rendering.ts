@@ -79,7 +79,7 @@ export class Rendering {
     return translator === undefined || texts === 'as-written' ? filled : localized(filled, translator)
   }
 
-  async #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> {
+  #render(message: NotificationMessage, channel: string): Promise<RenderedTemplate | undefined> | undefined {
     const { template: code, locale, variables } = message
     if (code === undefined || code.trim() === '') return undefined
     return this.#parts.templates?.render({ code, channel, locale, variables })

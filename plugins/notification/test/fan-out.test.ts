@@ -19,15 +19,13 @@ import databaseChannel from '@plinth/notification-channels/database'
 import t from 'tap'
 import { channel } from './fixtures/channel.ts'
 
-const people = 10_000
 const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
 
-/** Resolves after that many messages of the text. */
-function messages(child: ChildProcess, text: string, count = 1): Promise<void> {
+/** Resolves after the message of the text. */
+function told(child: ChildProcess, text: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  let seen = 0
   child.on('message', (message) => {
-    if (message === text && ++seen === count) resolve()
+    if (message === text) resolve()
   })
   return promise
 }
@@ -35,10 +33,9 @@ function messages(child: ChildProcess, text: string, count = 1): Promise<void> {
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
 
 onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-out', async (t, at) => {
-  if (at.dialect === 'mariadb') {
-    t.pass('two databases are enough for what this costs')
-    return
-  }
+  // Two databases with all of them are enough for what this costs.
+  const people = at.dialect === 'mariadb' ? 2_000 : 10_000
+  const [together, each] = [people / 1_000, people / 50]
   const directory = mkdtempSync(join(tmpdir(), 'plinth-fan-out-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const log = join(directory, 'sent')
@@ -65,8 +62,8 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
   }
 
   const victim = start()
-  const underWay = messages(victim, 'pigeon', 1_003)
-  await messages(victim, 'started')
+  const underWay = told(victim, 'under way')
+  await told(victim, 'started')
   const recipients = Array.from({ length: people }, (_, index) => ({ kind: 'user' as const, userId: index + 1 }))
   const channels = ['database', 'hook', 'pigeon']
   const { messageId } = await web.service(notification).enqueue({ content: 'Hi', recipients }, { channels })
@@ -78,7 +75,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
   t.ok((await number(db, `select count(*) as n from notification_send_log where status = 'sending'`)) > 0)
 
   start()
-  const endsBy = Date.now() + 90_000
+  const endsBy = Date.now() + 300_000
   const isFinished = `select count(*) as n from notification_message where state = 'finished'`
   while ((await number(db, isFinished)) === 0 && Date.now() < endsBy) await pause(100)
 
@@ -86,9 +83,9 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     'select message_id, parts, parts_done, accepted, rejected, deferred, unknown, skipped from notification_message',
   )
   t.equal(row?.['message_id'], messageId)
-  t.equal(Number(row?.['parts']), 220, 'ten, ten and 200 parts')
-  t.equal(Number(row?.['parts_done']), 220)
-  t.equal(Number(row?.['accepted']) + Number(row?.['unknown']), 10 + 10 + people, 'every delivery has one outcome')
+  t.equal(Number(row?.['parts']), 2 * together + each, 'of 1,000, and of 50 where each recipient is sent to')
+  t.equal(Number(row?.['parts_done']), 2 * together + each)
+  t.equal(Number(row?.['accepted']) + Number(row?.['unknown']), 2 * together + people, 'every delivery has one outcome')
 
   t.same(
     await db
@@ -99,7 +96,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
   )
   const logged = async (code: string, status: string) =>
     number(db, `select count(*) as n from notification_send_log where channel = '${code}' and status = '${status}'`)
-  t.equal(await logged('database', 'success'), 10)
+  t.equal(await logged('database', 'success'), together)
   const lines = readFileSync(log, 'utf8').trim().split('\n')
   for (const code of ['hook', 'pigeon']) {
     const reached = lines
@@ -108,7 +105,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     t.equal(new Set(reached).size, reached.length, `${code}: nobody got it twice`)
     const unknown = await logged(code, 'unknown')
     const success = await logged(code, 'success')
-    t.equal(success + unknown, code === 'hook' ? 10 : people, `${code}: what is not accepted is unknown`)
+    t.equal(success + unknown, code === 'hook' ? together : people, `${code}: what is not accepted is unknown`)
     t.ok(code === 'hook' || reached.length >= success, `${code}: what is accepted went out`)
   }
   const unknown = await logged('pigeon', 'unknown')

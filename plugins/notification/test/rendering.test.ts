@@ -10,6 +10,7 @@ import notification, { notification as notificationRef } from '@plinth/notificat
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
 import template from '@plinth/template'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 
 const administrator = { username: 'admin', password: 'correct horse battery staple' }
@@ -18,6 +19,8 @@ const validates = 'platform.notification.template.validate-before-send'
 const failsOnMissing = 'platform.notification.template.fail-on-missing-variables'
 
 async function start(t: Test, set: Record<string, string> = {}) {
+  const lines: Record<string, unknown>[] = []
+  const logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const config = {
@@ -28,7 +31,7 @@ async function start(t: Test, set: Record<string, string> = {}) {
     'platform.iam.password.hash.passes': 1,
   }
   const plugins = [database, http, i18n, iam, template, notification, log, memory]
-  const running = await startForTest(defineProduct({ name: 'letters', plugins, config }), { set })
+  const running = await startForTest(defineProduct({ name: 'letters', plugins, config }), { set, logger })
   t.teardown(() => running.stop('test ended'))
   await running.service(accounts).createAdministrator(administrator, origin)
   const server = running.service(httpRef)
@@ -43,14 +46,21 @@ async function start(t: Test, set: Record<string, string> = {}) {
     if (code !== '200') throw new Error(message)
   }
   return {
-    ...{ running, call, save, sent: running.service(sentNotifications), facade: running.service(notificationRef) },
+    ...{
+      running,
+      lines,
+      call,
+      save,
+      sent: running.service(sentNotifications),
+      facade: running.service(notificationRef),
+    },
     send: (message: object) => call('POST', 'notifications/send', { channels: ['memory'], ...message }),
     preview: (message: object) => call('POST', 'notifications/template-preview', message),
   }
 }
 
 t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, channel by channel', async (t) => {
-  const { save, facade, sent, send, preview, call } = await start(t)
+  const { save, facade, sent, send, preview, call, lines } = await start(t)
   await save({ code: 'welcome', subject: 'Hi {{name}}', content: 'all: {{name}} {{city}}' })
   const one = async (draft: object, channel = 'memory') => {
     sent.clear()
@@ -127,11 +137,16 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
 
   await t.test('N-024 what is missing does not block, and renders as nothing', async (t) => {
     sent.clear()
+    lines.splice(0)
     t.match(await send({ template: 'welcome', channels: ['memory'], variables: {} }), {
       code: '200',
       data: [{ success: true }],
     })
     t.match(sent.messages, [{ content: 'memory: ' }])
+    const named = { channel: 'memory', template: 'welcome', missingVariables: ['name'] }
+    const told = lines.filter(({ msg }) => msg === 'a message lacks variables of its template')
+    t.match(told, [{ level: 40, messageId: sent.messages[0]?.id, ...named }], 'the log names what was missing')
+    t.equal(told.length, 1)
   })
 })
 

@@ -181,17 +181,24 @@ t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
 })
 
 t.test(
-  'C-019 N-013 send-metadata names the channels in the language of the request [C-018 partly: rule templates and compensation metadata are not built]',
+  'C-019 N-013 send-metadata names the channels in the language of the request [C-018 partly: compensation metadata holds codes alone]',
   async (t) => {
     // effect of platform.notification.channels.memory.enabled
     const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
     const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
     t.match(english, { status: 200, code: '200' })
     t.same(english.data.channels, [
-      { code: 'database', displayName: 'database', enabled: true, isDefault: false, recipientKinds: ['user'] },
-      { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'] },
-      { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [] },
-      { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [] },
+      {
+        code: 'database',
+        displayName: 'database',
+        enabled: true,
+        isDefault: false,
+        recipientKinds: ['user'],
+        providers: [],
+      },
+      { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'], providers: [] },
+      { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [], providers: [] },
+      { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [], providers: [] },
     ])
     const chinese = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN,zh;q=0.9' })
     t.same(

@@ -207,6 +207,36 @@ onEachDatabase(t, 'what was raised in a transaction happens with it or not at al
   t.equal(inbox.sent.length, 1)
 })
 
+onEachDatabase(
+  t,
+  'N-079 keys that never come again are not kept: what is known of them ends, and the table with it',
+  async (t, at) => {
+    const { rules, raise, user, pass, running, db } = await startRules(t, at)
+    const ann = await user('ann')
+    await rules('POST', '', { code, thresholdCount: 2, thresholdWindow: 60, recipientUserIds: [ann] })
+    const rows = async () =>
+      Number((await db.query<{ n: unknown }>('select count(*) as n from notification_rule_state'))[0]?.n)
+    const purge = () =>
+      running.scheduledTasks.find(({ name }) => name === 'notification.rules.purge')?.run(new AbortController().signal)
+    const [days, keys] = [4, 150]
+    for (let day = 0; day < days; day++) {
+      for (let key = 0; key < keys; key++) await raise({ code, dedupeKey: `order:${day}:${key}:${'漢'.repeat(150)}` })
+      t.equal(await rows(), keys, 'those of one day alone')
+      await pass(86_400_000 + minute)
+      await purge()
+      t.equal(await rows(), 0)
+    }
+    await raise({ code, dedupeKey: '漢'.repeat(200) })
+    await t.rejects(raise({ code, dedupeKey: '漢'.repeat(201) }), {
+      code: '400',
+      reason: 'notification-rules.event-invalid',
+    })
+    t.equal(await rows(), 1, 'a key is one row however often it comes')
+    for (let time = 0; time < 5; time++) await raise({ code, dedupeKey: '漢'.repeat(200) })
+    t.equal(await rows(), 1)
+  },
+)
+
 onEachDatabase(t, 'what is known of alerts that are over is removed, by an index', async (t, at) => {
   const { rules, raise, user, pass, running, db } = await startRules(t, at)
   const ann = await user('ann')

@@ -217,7 +217,7 @@ onEachDatabase(t, 'N-157 several rules are deleted at once, and never all by mis
   t.match((await rules('GET')).data, { total: 1, items: [{ id: ids[3] }] })
 })
 
-onSqlite(t, 'N-149..N-153 N-164..N-166 N-168 built-in templates, and what is left to set up', async (t, at) => {
+onSqlite(t, 'C-018 N-149..N-153 N-164..N-166 N-168 built-in templates, and what is left to set up', async (t, at) => {
   const { rules, call, path, user } = await startRules(t, at)
   const ann = await user('ann')
   const { data: templates } = await rules('GET', '/templates')

@@ -334,6 +334,15 @@ onEachDatabase(
     t.same(others, [], 'the summary reads no table but for what failed of late')
     const usable = ['status_restorable_created_at_index', 'status_created_at_id_index'].map((name) => prefix + name)
     t.ok(recent?.indexes.length === 1 && usable.includes(recent.indexes[0] ?? ''), `by ${recent?.indexes}`)
+
+    await db.execute(`update notification_send_log set status = 'retried', restorable = ? where id > 100`, [true])
+    const ofRetry = await plansOf(() => call('POST', '/1/retry'))
+    const release = ofRetry.filter(({ sql }) => sql.startsWith('update'))
+    t.same(
+      release.map(({ indexes }) => indexes),
+      [[`${prefix}status_claimed_until_index`]],
+      'a retry does not look at all that were ever sent again',
+    )
   },
 )
 
@@ -383,6 +392,7 @@ onSqlite(t, 'B41 the send log is for who may see it', async (t, at) => {
   for (const [method, path, body, code] of [
     ['GET', '', undefined, '200'],
     ['GET', '/summary', undefined, '200'],
+    ['GET', '/7', undefined, '404'],
     ['POST', '/7/retry', undefined, '404'],
     ['POST', '/retry-batch', { ids: [7] }, '404'],
   ] as const) {

@@ -9,14 +9,17 @@ import { verificationCodeSender } from '@plinth/iam'
 import verification from '@plinth/iam/verification'
 import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
+import mailPlugin from '@plinth/mail'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
+import mailChannel from '@plinth/notification-channels/mail'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedStore from '@plinth/shared-store'
 import systemConfig from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
+import { partsOf, startMailServer } from '../../mail/test/fixtures/mail-server.ts'
 import { channel, door, type Send } from './fixtures/channel.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
@@ -69,43 +72,49 @@ async function start(
 const mobile = '+8613800000001'
 const email = 'Someone@Example.com'
 
-t.test(
-  'R-088 text messages go through the channel sms, e-mail through mail [R-094 partly: no channel mail is built, a test stands for it]',
-  async (t) => {
-    const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
-    const { call } = await start(t, [sms.plugin, mail.plugin])
-    const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
-    t.match(await call('sms-codes', { mobile }, headers), { code: '200' })
-    t.match(await call('email-codes', { email }, headers), { code: '200' })
-    t.same([sms.sent.length, mail.sent.length], [1, 1])
+t.test('R-088 text messages go through the channel sms, e-mail through mail', async (t) => {
+  const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
+  const { call } = await start(t, [sms.plugin, mail.plugin])
+  const headers = { 'accept-language': 'en', 'x-trace-id': 'trace-0001' }
+  t.match(await call('sms-codes', { mobile }, headers), { code: '200' })
+  t.match(await call('email-codes', { email }, headers), { code: '200' })
+  t.same([sms.sent.length, mail.sent.length], [1, 1])
 
-    const text = sms.last()
-    const code = String(text?.variables['code'])
-    t.match(code, /^\d{6}$/)
-    t.same(text?.recipients, [{ kind: 'mobile', number: mobile }])
-    t.equal(
-      text?.content,
-      `Your verification code is ${code}. It is valid for 5 minutes. Do not pass it on to anybody.`,
-    )
-    t.same(text?.variables, { code, validity: '5 minutes' })
-    t.same(text?.secretVariables, ['code'])
-    t.same(text?.attributes, { traceId: 'trace-0001' }, 'nothing that is not configured')
-    t.match(text, { subject: '', locale: 'en' })
-    t.notOk('template' in (text ?? {}))
-    t.match(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
+  const text = sms.last()
+  const code = String(text?.variables['code'])
+  t.match(code, /^\d{6}$/)
+  t.same(text?.recipients, [{ kind: 'mobile', number: mobile }])
+  t.equal(text?.content, `Your verification code is ${code}. It is valid for 5 minutes. Do not pass it on to anybody.`)
+  t.same(text?.variables, { code, validity: '5 minutes' })
+  t.same(text?.secretVariables, ['code'])
+  t.same(text?.attributes, { traceId: 'trace-0001' }, 'nothing that is not configured')
+  t.match(text, { subject: '', locale: 'en' })
+  t.notOk('template' in (text ?? {}))
+  t.match(await call('sms-codes/check', { mobile, code }), { code: '200', data: { verified: true } })
 
-    const letter = mail.last()
-    t.match(letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
-    t.match(letter?.content, String(letter?.variables['code']))
-    t.match(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
+  const letter = mail.last()
+  t.match(letter, { subject: 'Verification code', recipients: [{ kind: 'email', address: email }] })
+  t.match(letter?.content, String(letter?.variables['code']))
+  t.match(await call('email-codes/check', { email, code: letter?.variables['code'] }), { code: '200' })
 
-    t.match(await call('sms-codes', { mobile: '+8613800000002' }, { 'accept-language': 'zh' }), { code: '200' })
-    const chinese = sms.last()
-    t.equal(chinese?.content, `您的验证码是 ${chinese?.variables['code']}，5分钟内有效，请勿告诉他人。`)
-    const keys = [...sms.sent, ...mail.sent].map(({ context }) => context.idempotencyKey)
-    t.equal(new Set(keys).size, 3, 'each code is a message of its own')
-  },
-)
+  t.match(await call('sms-codes', { mobile: '+8613800000002' }, { 'accept-language': 'zh' }), { code: '200' })
+  const chinese = sms.last()
+  t.equal(chinese?.content, `您的验证码是 ${chinese?.variables['code']}，5分钟内有效，请勿告诉他人。`)
+  const keys = [...sms.sent, ...mail.sent].map(({ context }) => context.idempotencyKey)
+  t.equal(new Set(keys).size, 3, 'each code is a message of its own')
+})
+
+t.test('R-094 a code by e-mail leaves through the channel mail and reaches a mail server', async (t) => {
+  const server = await startMailServer(t)
+  const { call } = await start(t, [mailPlugin, mailChannel], server.config)
+  t.match(await call('email-codes', { email }, { 'accept-language': 'en' }), { code: '200' })
+  const [letter] = server.received
+  t.same(letter?.to, ['Someone@example.com'], 'a host has no case')
+  const code = /\b\d{6}\b/.exec(letter === undefined ? '' : (partsOf(letter)['text/plain'] ?? ''))?.[0]
+  t.match(code, /^\d{6}$/)
+  t.match(await call('email-codes/check', { email, code }), { code: '200', data: { verified: true } })
+  t.equal(server.received.length, 1)
+})
 
 t.test('R-088 R-089 what is configured for the message reaches the channel', async (t) => {
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]

@@ -1,5 +1,8 @@
+import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
+import { definePlugin } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
+import { webhookProvider } from '@plinth/notification-channels/webhook'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import t from 'tap'
@@ -226,6 +229,89 @@ t.test(
     // effect of platform.notification.channels.webhook.rate-limit-enabled
     await running.config.apply([row('rate-limit-enabled', false)])
     t.match(await send(through('dingtalk')), { success: true })
+  },
+)
+
+/** Lets everybody in, as an identity plugin would let in who holds the permission. */
+const door = definePlugin({
+  id: 'test.door',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http: httpRef },
+  setup: ({ services }) => services.http.guard({ name: 'test.door', stage: 'access', forRoute: () => () => {} }),
+})
+
+t.test(
+  'N-047 N-128 send-metadata lists the attributes of each provider, and a form may give what it lists',
+  async (t) => {
+    const services = await startServices(t)
+    const { running } = await startWebhooks(t, services, {
+      plugins: [http, i18n, door],
+      config: { 'platform.http.port': 0, 'platform.http.response-check': true },
+    })
+    const call = async (method: 'GET' | 'POST', path: string, locale: string, payload?: object) => {
+      const url = `/api/v1/notifications/${path}`
+      const headers = { 'accept-language': locale }
+      return (await running.service(httpRef).inject({ method, url, headers, ...(payload && { payload }) })).json()
+    }
+    interface Attribute {
+      readonly name: string
+      readonly displayName: string
+      readonly sensitive: boolean
+    }
+    const metadata = async (locale: string) => {
+      const { data } = await call('GET', 'send-metadata', locale)
+      const channel = data.channels.find(({ code }: { code: string }) => code === 'webhook')
+      const providers: { code: string; displayName: string; messageTypes: string[]; attributes: Attribute[] }[] =
+        channel.providers
+      return { allowed: data.attributes as string[], providers, all: providers.flatMap(({ attributes }) => attributes) }
+    }
+    const [english, chinese] = [await metadata('en'), await metadata('zh-CN')]
+    const codes = [...running.contributions(webhookProvider).values()].flatMap(({ provider }) => [
+      provider.code,
+      ...(provider.aliases ?? []),
+    ])
+    t.same(
+      english.providers.map(({ code }) => code),
+      codes.sort(),
+      'each code and alias',
+    )
+    const of = ({ providers }: typeof english, code: string) => providers.find((provider) => provider.code === code)
+    t.match(of(english, 'ntfy'), {
+      displayName: 'ntfy',
+      messageTypes: ['text', 'markdown'],
+      attributes: [
+        { name: 'webhook.ntfy.topic', displayName: 'Topic', type: 'text', values: null, minimum: null, maximum: null },
+        { name: 'webhook.ntfy.priority', displayName: 'Priority', type: 'integer', minimum: 1, maximum: 5 },
+      ],
+    })
+    t.match(of(chinese, 'ntfy')?.attributes, [{ displayName: '主题' }, { displayName: '优先级' }])
+    t.match(of(english, 'telegram')?.attributes, [
+      { name: 'webhook.telegram.chat-id' },
+      { name: 'webhook.telegram.parse-mode', values: ['Markdown', 'MarkdownV2', 'HTML'] },
+    ])
+    t.match(of(english, 'dingtalk')?.attributes, [
+      { name: 'webhook.dingtalk.at-mobiles', type: 'list', sensitive: true },
+    ])
+    for (const { name, displayName } of english.all) t.match(displayName, /^[\x20-\x7e]+$/, `${name} in English`)
+    t.ok(
+      chinese.all.some(({ displayName }, index) => displayName !== english.all[index]?.displayName),
+      'titles in two languages',
+    )
+
+    const send = (attributes: object) =>
+      call('POST', 'send', 'en', { channels: ['webhook'], subject: 'Hi', content: 'there', attributes })
+    for (const { name, sensitive } of english.all) {
+      t.equal(english.allowed.includes(name), !sensitive, `${name} is ${sensitive ? 'not ' : ''}for pages`)
+    }
+    t.match(await send({ 'webhook.provider': 'ntfy', 'webhook.ntfy.topic': 'alarms', 'webhook.ntfy.priority': 4 }), {
+      code: '200',
+    })
+    t.match(JSON.parse(services.last('ntfy')?.body ?? ''), { priority: 4 })
+    t.match(await send({ 'webhook.provider': 'dingtalk', 'webhook.dingtalk.at-mobiles': '13800138000' }), {
+      code: '400',
+      data: { reason: 'notification.attribute-refused', attribute: 'webhook.dingtalk.at-mobiles' },
+    })
   },
 )
 

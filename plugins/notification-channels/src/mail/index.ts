@@ -8,14 +8,18 @@ import {
   type NotificationMessage,
   notificationChannel,
   optional,
+  reasonOf,
   redact,
   secretsOf,
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
 import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
-import { UnsubscribeLinks, unsubscribeRoutes } from './unsubscribe.ts'
+import { configCentre, PluginKey } from '@plinth/system-config'
+import { DriverChoice, driverKeys } from '../driver-choice.ts'
+import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
 const keyName = 'platform.notification.channels.mail.unsubscribe-key'
+const ownKeyName = 'platform.notification.channels.mail.unsubscribe-secret'
 
 /** Channel `mail`: sends mails through the mail facility, one recipient at a time. */
 export default definePlugin({
@@ -28,6 +32,7 @@ export default definePlugin({
     http: optional(http),
     site: optional(site),
     preferences: optional(notificationPreferences),
+    configCentre: optional(configCentre),
   },
   contributes: [notificationChannel],
   config: {
@@ -40,26 +45,53 @@ export default definePlugin({
       default: true,
       reload: 'live',
     }),
+    'platform.notification.channels.mail.strategy': driverKeys.strategy,
+    'platform.notification.channels.mail.drivers-order': driverKeys.order,
+    'platform.notification.channels.mail.driver-rest': driverKeys.rest,
     [keyName]: key.string({
       title: { en: 'Key of links that end marketing mails', 'zh-CN': '退订链接签名密钥' },
       description: {
-        en: 'At least 32 random characters. Several, separated by commas: the first signs, all verify. Empty, or without an https platform.site.url: mails have no such link.',
+        en: 'At least 32 random characters. Several, separated by commas: the first signs, all verify. Empty: the product makes its own where it has the plugin system-config. Without an https platform.site.url mails have no such link.',
         'zh-CN':
-          '至少 32 个随机字符。可用逗号分隔多个：第一个用于签名，全部可用于验证。留空，或 platform.site.url 不是 https 时，邮件不含退订链接。',
+          '至少 32 个随机字符。可用逗号分隔多个：第一个用于签名，全部可用于验证。留空时，若产品含 system-config 插件则自动生成。platform.site.url 不是 https 时，邮件不含退订链接。',
       },
       default: '',
       pattern: '^(?:[^,\\s]{32,}(?:,[^,\\s]{32,})*)?$',
       sensitive: true,
       reload: 'live',
     }),
+    [ownKeyName]: key.string({
+      title: { en: 'Own key of links that end marketing mails', 'zh-CN': '自动生成的退订链接签名密钥' },
+      description: {
+        en: 'Made with the first such link and stored encrypted; nobody sets it.',
+        'zh-CN': '首次生成退订链接时自动创建并加密存储，无需人工设置。',
+      },
+      default: '',
+      sensitive: true,
+      state: true,
+      reload: 'live',
+    }),
   },
-  setup({ services, config, log, contribute }) {
+  setup({ plugin: { id: plugin }, services, config, clock, log, contribute }) {
     const { mail, accounts, http, site, preferences } = services
-    const keys = () => config.get(keyName).split(',').filter(Boolean)
-    const links = new UnsubscribeLinks(keys, () => site?.url ?? '')
+    const own =
+      services.configCentre &&
+      new PluginKey({ plugin, name: ownKeyName, centre: services.configCentre, stored: () => config.get(ownKeyName) })
+    const configured = () => config.get(keyName).split(',').filter(Boolean)
+    const links = new UnsubscribeLinks({ configured, own, siteUrl: () => site?.url ?? '' })
     if (http !== undefined && preferences !== undefined) {
-      http.register(unsubscribeRoutes({ links, preferences, log }), 'public')
+      http.register(unsubscribeRoutes({ links, preferences, log }), 'public', [unsubscribeLimit])
     }
+
+    const choice = new DriverChoice({
+      clock,
+      strategy: () => config.get('platform.notification.channels.mail.strategy'),
+      order: () => config.get('platform.notification.channels.mail.drivers-order'),
+      restMs: () => config.get('platform.notification.channels.mail.driver-rest'),
+      ready: () => mail.drivers,
+      // `mail.deferred` is about the address: the mailbox is full, or new to the server.
+      isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' && errorCode !== 'mail.deferred',
+    })
 
     /** The address of the recipient; of a user, that of the enabled account. */
     const targetOf = async ({ recipients }: NotificationMessage): Promise<Target | undefined> => {
@@ -72,16 +104,23 @@ export default definePlugin({
       return undefined
     }
     /** Only users have preferences that a link can change. */
-    const linkFor = ({ userId }: Target, { attributes }: NotificationMessage) =>
-      userId !== undefined && preferences !== undefined && categoryOf(attributes['module']) === 'marketing'
-        ? links.linkFor(userId)
-        : undefined
+    const linkFor = async ({ userId }: Target, { attributes, id: messageId }: NotificationMessage) => {
+      if (userId === undefined || preferences === undefined) return undefined
+      if (categoryOf(attributes['module']) !== 'marketing') return undefined
+      try {
+        return await links.linkFor(userId)
+      } catch (error) {
+        // A mail is not lost for it; a broken key is the operator's to mend.
+        log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no link that ends such mails')
+        return undefined
+      }
+    }
 
     const channel: NotificationChannel = {
       displayName: { en: 'Mail', 'zh-CN': '邮件' },
       recipientKinds: accounts === undefined ? ['email'] : ['email', 'user'],
       traits: { idempotent: false, recipients: 'each' },
-      enabled: () => config.get('platform.notification.channels.mail.enabled') && mail.isReady,
+      enabled: () => config.get('platform.notification.channels.mail.enabled') && (mail.isReady || choice.isReady),
       async send(message, { signal, idempotencyKey }) {
         const target = await targetOf(message)
         if (target === undefined) {
@@ -98,10 +137,12 @@ export default definePlugin({
           text,
           html,
           locale: tagOf(locale),
-          unsubscribeUrl: linkFor(target, message),
+          unsubscribeUrl: await linkFor(target, message),
         }
-        const { driver, messageId, deliveries } = await mail.send(letter, { idempotencyKey, signal })
-        return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
+        return choice.run(signal, async (asked) => {
+          const { driver, messageId, deliveries } = await mail.send(letter, { idempotencyKey, driver: asked, signal })
+          return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
+        })
       },
       verify: (signal) => mail.verify(signal),
     }

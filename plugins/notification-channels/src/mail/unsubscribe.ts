@@ -1,41 +1,57 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { HttpServer } from '@plinth/http'
-import { reasonOf } from '@plinth/kernel'
+import { type HttpServer, rateLimited } from '@plinth/http'
+import { isBusinessError, reasonOf } from '@plinth/kernel'
 import type { NotificationPreferences } from '@plinth/notification/inbox'
+import type { PluginKey } from '@plinth/system-config'
 
 export const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
 /** What the link ends: mails of this category. */
 const category = 'marketing'
 
-/**
- * Links that end the marketing mails of one user. They hold for as long as the key does: people look for them in old mails.
- *
- * @param keys configured keys, the first signs and all verify; none: there are no links
- */
-export class UnsubscribeLinks {
-  readonly #keys: () => readonly string[]
-  readonly #siteUrl: () => string
+type Key = string | Buffer
 
-  constructor(keys: () => readonly string[], siteUrl: () => string) {
-    this.#keys = keys
-    this.#siteUrl = siteUrl
+export interface LinkParts {
+  /** Keys of the operator: the first signs, all verify. */
+  readonly configured: () => readonly string[]
+  /** The key that the product made by itself: it signs where there is no other, and verifies always. */
+  readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
+  readonly siteUrl: () => string
+}
+
+/** Links that end the marketing mails of one user. They hold for as long as the key does: people look for them in old mails. */
+export class UnsubscribeLinks {
+  readonly #parts: LinkParts
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts
   }
 
-  /** Undefined without a key, and where the address of the site is not known or not `https`. */
-  linkFor(userId: number): string | undefined {
-    const [key] = this.#keys()
-    const site = this.#siteUrl()
-    if (key === undefined || !site.startsWith('https://')) return undefined
+  /**
+   * Undefined without a key, and where the address of the site is not known or not `https`.
+   *
+   * @throws when the own key cannot be read or made, with a reason for operators
+   */
+  async linkFor(userId: number): Promise<string | undefined> {
+    const { configured, own, siteUrl } = this.#parts
+    const site = siteUrl()
+    if (!site.startsWith('https://')) return undefined
+    const key = configured()[0] ?? (await own?.get())
+    if (key === undefined) return undefined
     return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
   }
 
   /** Whose link it is; undefined for a token that none of the keys signed. */
-  userOf(token: string): number | undefined {
+  async userOf(token: string): Promise<number | undefined> {
     const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
+    // Nothing is asked for what has not even the form of a token.
+    if (mac === '') return undefined
     const userId = Number(id)
+    const { configured, own } = this.#parts
+    const made = await own?.find()
+    const keys: readonly Key[] = [...configured(), ...(made === undefined ? [] : [made])]
     const given = Buffer.from(mac)
-    const isSigned = this.#keys().some((key) => {
+    const isSigned = keys.some((key) => {
       const own = Buffer.from(macOf(key, userId))
       return own.length === given.length && timingSafeEqual(own, given)
     })
@@ -43,10 +59,13 @@ export class UnsubscribeLinks {
   }
 }
 
-const macOf = (key: string, userId: number) =>
+const macOf = (key: Key, userId: number) =>
   createHmac('sha256', key).update(`unsubscribe:${category}:${userId}`).digest('base64url')
 
 const largestBody = 1_024
+
+/** For one address and method: mail services ask for many of their customers, but nobody may try tokens without an end. */
+export const unsubscribeLimit = rateLimited({ maxAttempts: 120, windowSeconds: 60, keyStrategy: 'IP_ROUTE' })
 
 const page = (text: string, form = '') =>
   `<!doctype html><html><head><meta charset="utf-8"><meta name="robots" content="noindex"><title>${text}</title></head>` +
@@ -57,6 +76,8 @@ const question = page(
   'End these mails? · 停止接收此类邮件？',
   '<form method="post"><button type="submit">End them · 停止接收</button></form>',
 )
+
+const later = 'Please try again later. · 请稍后再试。'
 
 interface RouteParts {
   readonly links: UnsubscribeLinks
@@ -75,8 +96,13 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       (_request, _body, done) => done(null, undefined),
     )
     const html = 'text/html; charset=utf-8'
+    // Mail programs look at the status alone: 200 would say that the mails end.
+    app.setErrorHandler(async (error, _request, reply) => {
+      if (!isBusinessError(error) || error.code !== '429') throw error
+      return reply.code(429).type(html).send(page(later))
+    })
     app.get<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
-      const known = links.userOf(String(query.token)) !== undefined
+      const known = (await links.userOf(String(query.token))) !== undefined
       return reply
         .code(known ? 200 : 404)
         .type(html)
@@ -85,13 +111,13 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
         .send(known ? question : page('This link does not hold. · 链接无效。'))
     })
     app.post<{ Querystring: { token?: unknown } }>(unsubscribePath, async ({ query }, reply) => {
-      const userId = links.userOf(String(query.token))
+      const userId = await links.userOf(String(query.token))
       if (userId === undefined) return reply.code(404).type(html).send(page('This link does not hold. · 链接无效。'))
       try {
         await preferences.switchOff(userId, category)
       } catch (error) {
         log.error({ reason: reasonOf(error), userId }, 'a subscription could not be ended')
-        return reply.code(503).type(html).send(page('Please try again later. · 请稍后再试。'))
+        return reply.code(503).type(html).send(page(later))
       }
       return reply.code(200).type(html).send(page('You get no more of these mails. · 您将不再收到此类邮件。'))
     })

@@ -1,4 +1,4 @@
-import type { OutgoingFailure, OutgoingHttpError, OutgoingResponse } from '@plinth/outgoing-http'
+import { jsonOf, type OutgoingFailure, type OutgoingHttpError, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { WebhookAnswer, WebhookHint } from './contract.ts'
 
 /** A day: a provider that wants a longer rest is asked again then. */
@@ -10,16 +10,6 @@ export const boundedWait = (ms: number): number => Math.min(longestWaitMs, Math.
 /** An answer as providers judge it. */
 export function answerOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookAnswer {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
-}
-
-function jsonOf(text: string): unknown {
-  // Many services answer nothing at all; an exception for each would cost more than the rest.
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** `Retry-After` (RFC 9110, 10.2.3): seconds, which some providers write with a fraction, or a date. */

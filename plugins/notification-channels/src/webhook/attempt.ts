@@ -13,8 +13,9 @@ import { answerOf, boundedWait, hintOfFailure, isRefused } from './answers.ts'
 import { type CommonAttributes, sensitiveValues } from './attributes.ts'
 import type { WebhookAnswer, WebhookHint, WebhookRequest, WebhookVerdict } from './contract.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
+import { hintKey } from './hints.ts'
 import { maskPatterns, secretParts } from './masking.ts'
-import { bodyText, buildRequest } from './requests.ts'
+import { buildRequest, sentText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
 
 export interface AttemptSettings extends RoutingSettings {
@@ -24,7 +25,6 @@ export interface AttemptSettings extends RoutingSettings {
 }
 
 export interface AttemptParts {
-  readonly settings: () => AttemptSettings
   readonly directory: ProviderDirectory
   readonly limits: EndpointLimits
   readonly http: OutgoingHttp
@@ -32,8 +32,6 @@ export interface AttemptParts {
   readonly log: Logger
   /** Masks what the configuration knows as secrets, and more values. */
   readonly redact: (text: string, more: Iterable<unknown>) => string
-  /** The text of a hint in the language of the operators. */
-  readonly hintText: (hint: WebhookHint | 'truncated') => string
 }
 
 /** Characters of what a provider says. */
@@ -54,22 +52,31 @@ export class Attempt {
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
 
-  constructor(parts: AttemptParts, message: NotificationMessage, asked: CommonAttributes) {
+  constructor(parts: AttemptParts, settings: AttemptSettings, message: NotificationMessage, asked: CommonAttributes) {
     this.#parts = parts
+    this.#settings = settings
     this.#message = message
     this.#asked = asked
-    this.#settings = parts.settings()
   }
 
-  /** Sends. Never throws. */
+  /** Sends, and logs when that fails. Never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
+    let outcome: DeliveryOutcome
     try {
       const configured = this.#parts.directory.require(name)
       this.#route = routeOf(name, configured, this.#asked, this.#message.attributes, this.#settings)
-      return await this.#send(this.#route, signal)
+      outcome = await this.#send(this.#route, signal)
     } catch (error) {
-      return this.#refusal(name, error)
+      outcome = this.#refusal(name, error)
     }
+    if (outcome.outcome !== 'accepted') this.#logFailure(outcome)
+    return outcome
+  }
+
+  #logFailure({ outcome, provider, errorCode, errorMessage, providerCode, providerMessage }: Failure): void {
+    const messageId = this.#message.id
+    const line = { provider, messageId, outcome, errorCode, errorMessage, providerCode, providerMessage }
+    this.#parts.log.warn(line, 'webhook not delivered')
   }
 
   async #send(route: Route, signal: AbortSignal): Promise<DeliveryOutcome> {
@@ -97,7 +104,7 @@ export class Attempt {
       outcome: 'accepted',
       provider: route.name,
       ...(messageId === verdict.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
-      ...(hint === undefined ? {} : { hint: this.#parts.hintText(hint) }),
+      ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
   }
 
@@ -115,7 +122,8 @@ export class Attempt {
     this.#request = { url, headers }
     this.#sent = false
     const { deadlineMs } = this.#settings
-    const response = await http.request({ url, headers, body: bodyText({ body }), deadlineMs, signal })
+    const text = sentText({ body }, this.#asked.payload === undefined ? 'content' : 'webhook.payload')
+    const response = await http.request({ url, headers, body: text, deadlineMs, signal })
     this.#sent = true
     const answer = answerOf(response, clock.now())
     return [answer, provider.judge(answer)]
@@ -158,7 +166,7 @@ export class Attempt {
       ...{ errorCode, errorMessage: this.#masked(errorMessage), provider: name },
       ...(providerCode === undefined ? {} : { providerCode }),
       ...(providerMessage === undefined ? {} : { providerMessage }),
-      ...(hint === undefined ? {} : { hint: this.#parts.hintText(hint) }),
+      ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
     if (outcome !== 'deferred' || retryAfterMs === undefined) return { outcome, ...failure }
     return { outcome, ...failure, retryAfterMs: boundedWait(retryAfterMs) }

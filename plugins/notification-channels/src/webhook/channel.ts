@@ -1,7 +1,14 @@
-import type { DeliveryOutcome, NotificationChannel, NotificationMessage, SendContext } from '@plinth/kernel'
+import type {
+  ChannelProvider,
+  DeliveryOutcome,
+  NotificationChannel,
+  NotificationMessage,
+  SendContext,
+} from '@plinth/kernel'
 import type { ProviderChoice, ProviderStrategy } from '../provider-choice.ts'
 import { Attempt, type AttemptParts, type AttemptSettings } from './attempt.ts'
 import { type CommonAttributes, commonAttributes } from './attributes.ts'
+import type { WebhookProvider } from './contract.ts'
 
 /** Read at every send, so that a live change counts at once. */
 export interface WebhookSettings extends AttemptSettings {
@@ -31,34 +38,52 @@ export class WebhookChannel implements NotificationChannel {
     return this.#parts.settings().enabled
   }
 
-  async send(message: NotificationMessage, { signal }: SendContext): Promise<DeliveryOutcome> {
-    if (signal.aborted) return { outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' }
+  /** Each code and alias, because a message may name each, and attributes go by the name. */
+  providers(): readonly ChannelProvider[] {
+    const { directory } = this.#parts
+    return directory.names.map((name) => providerOf(name, directory.require(name).provider))
+  }
+
+  send(message: NotificationMessage, { signal }: SendContext): Promise<DeliveryOutcome> {
+    const refused = (failure: DeliveryOutcome) => Promise.resolve(failure)
+    if (signal.aborted) {
+      return refused({ outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' })
+    }
     let asked: CommonAttributes
     try {
       asked = commonAttributes(message.attributes)
     } catch (error) {
       const errorMessage = error instanceof Error ? error.message : 'An attribute cannot be read'
-      return { outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage }
+      return refused({ outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage })
     }
-    const { names, strategy } = this.#candidates(asked)
-    return this.#parts.choice.run(names, strategy, signal, async (name) => {
-      const outcome = await new Attempt(this.#parts, message, asked).through(name, signal)
-      if (outcome.outcome !== 'accepted') this.#logFailure(message, outcome)
-      return outcome
-    })
+    const settings = this.#parts.settings()
+    const { names, strategy } = candidates(settings, asked)
+    return this.#parts.choice.run(names, strategy, signal, (name) =>
+      new Attempt(this.#parts, settings, message, asked).through(name, signal),
+    )
   }
+}
 
-  /** An address belongs to one provider, so a message that names one, or the address, leaves no choice. */
-  #candidates({ provider, endpoint }: CommonAttributes): { names: readonly string[]; strategy: ProviderStrategy } {
-    const { defaultProvider, strategy, order } = this.#parts.settings()
-    const isFixed =
-      [provider, endpoint].some((given) => given !== undefined) || strategy === 'single' || order.length === 0
-    return isFixed ? { names: [provider ?? defaultProvider], strategy: 'single' } : { names: order, strategy }
-  }
+const providerOf = (
+  code: string,
+  { displayName, messageTypes, attributes = {} }: WebhookProvider,
+): ChannelProvider => ({
+  code,
+  displayName,
+  messageTypes: Object.keys(messageTypes),
+  attributes: Object.entries(attributes).map(([name, { title, type = 'text', values, minimum, maximum, ...rule }]) => ({
+    ...{ name: `webhook.${code}.${name}`, title, type, sensitive: rule.sensitive === true },
+    ...(values === undefined ? {} : { values }),
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(maximum === undefined ? {} : { maximum }),
+  })),
+})
 
-  #logFailure({ id }: NotificationMessage, failure: Exclude<DeliveryOutcome, { outcome: 'accepted' }>): void {
-    const { outcome, provider, errorCode, errorMessage, providerCode, providerMessage } = failure
-    const line = { provider, messageId: id, outcome, errorCode, errorMessage, providerCode, providerMessage }
-    this.#parts.log.warn(line, 'webhook not delivered')
-  }
+/** An address belongs to one provider, so a message that names one, or the address, leaves no choice. */
+function candidates(
+  { defaultProvider, strategy, order }: WebhookSettings,
+  { provider, endpoint }: CommonAttributes,
+): { readonly names: readonly string[]; readonly strategy: ProviderStrategy } {
+  const isFixed = provider !== undefined || endpoint !== undefined || strategy === 'single' || order.length === 0
+  return isFixed ? { names: [provider ?? defaultProvider], strategy: 'single' } : { names: order, strategy }
 }

@@ -74,7 +74,8 @@ export interface WebhookMessageType {
 }
 
 export interface WebhookRequest {
-  readonly url: URL
+  /** May be shared with other messages: whoever changes it takes a copy, as `withQuery` does. */
+  readonly url: Readonly<URL>
   readonly headers: Readonly<Record<string, string>>
   /** A text is sent as it is, everything else as JSON. */
   readonly body: JsonValue | object
@@ -156,11 +157,11 @@ export interface WebhookProvider {
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
   /**
-   * The address to send to, made of the endpoint; the endpoint itself when absent.
+   * The address to send to, made of the endpoint, and headers; the endpoint itself where it, or its `url`, is absent.
    *
    * @throws WebhookInputError
    */
-  address?(message: WebhookMessage): Omit<WebhookRequest, 'body'>
+  address?(message: WebhookMessage): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
   /** @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
   /** Whether an answer means success. Never throws. */
@@ -195,7 +196,7 @@ export interface WebhookProviderSettings {
 /** A provider with what the operator configured for it. Made by `webhookProviderPlugin`. */
 export interface ConfiguredWebhookProvider {
   readonly provider: WebhookProvider
-  /** @param name the code or an alias of it */
+  /** The same object as long as nothing has changed. @param name the code or an alias of it */
   settings(name: string): WebhookProviderSettings
 }
 

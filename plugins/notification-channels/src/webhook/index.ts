@@ -1,13 +1,6 @@
+export { isMembers, type Members, memberAt } from '@plinth/outgoing-http'
 export * from './contract.ts'
-export {
-  type CodeMeaning,
-  isMembers,
-  type JudgementRules,
-  judgement,
-  type Members,
-  memberAt,
-  memberIs,
-} from './judgement.ts'
+export { type CodeMeaning, type JudgementRules, judgement, memberIs } from './judgement.ts'
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'

@@ -1,3 +1,4 @@
+import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookAnswer, WebhookHint, WebhookVerdict } from './contract.ts'
 
 /** What a code of a provider means. */
@@ -42,20 +43,6 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   // A gateway that got no answer does not know whether the service behind it took the message.
   502: { outcome: 'unknown', hint: 'provider-busy' },
   504: { outcome: 'unknown', hint: 'timeout' },
-}
-
-/** Members of a JSON object. */
-export type Members = { readonly [name: string]: unknown }
-
-/** Whether a value is an object with members, and no list. */
-export const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Member of a JSON value by its path, such as `error.message`; `undefined` where there is none. */
-export function memberAt(value: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((part, name) => {
-    return typeof part === 'object' && part !== null && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined
-  }, value)
 }
 
 /** Whether a member is this number, written as a number or as text. */

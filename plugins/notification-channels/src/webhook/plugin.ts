@@ -1,4 +1,3 @@
-import { i18n } from '@plinth/i18n'
 import { type DeliveryOutcome, definePlugin, notificationChannel, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { rateLimiter } from '@plinth/rate-limit'
@@ -7,7 +6,7 @@ import { WebhookChannel } from './channel.ts'
 import { keys } from './config.ts'
 import { webhookProvider } from './contract.ts'
 import { EndpointLimits } from './endpoint-limits.ts'
-import { hintTexts, messages } from './hints.ts'
+import { messages } from './hints.ts'
 import { ProviderDirectory } from './routing.ts'
 
 /** Failures of a robot whatever the message. */
@@ -22,7 +21,7 @@ export default definePlugin({
   id: 'notification-channels.webhook',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { outgoingHttp, rateLimiter: optional(rateLimiter), i18n: optional(i18n) },
+  requires: { outgoingHttp, rateLimiter: optional(rateLimiter) },
   extensionPoints: [webhookProvider],
   contributes: [notificationChannel],
   config: keys,
@@ -30,7 +29,7 @@ export default definePlugin({
   setup({ services, config, clock, log, redact, contribute, contributions }) {
     const directory = new ProviderDirectory(contributions(webhookProvider).values())
     const key = 'platform.notification.channels.webhook'
-    const settings = () => ({
+    const settings = config.derived(() => ({
       enabled: config.get(`${key}.enabled`),
       defaultProvider: config.get(`${key}.default-provider`),
       messageType: config.get(`${key}.message-type`),
@@ -40,7 +39,7 @@ export default definePlugin({
       endpointAttribute: config.get(`${key}.endpoint-attribute`),
       limited: config.get(`${key}.rate-limit-enabled`),
       deadlineMs: config.get(`${key}.deadline`),
-    })
+    }))
     config.onVerify(`${key}.default-provider`, (name) => void directory.require(name))
     config.onVerify(`${key}.providers-order`, (names) => {
       for (const name of names) directory.require(name)
@@ -51,7 +50,6 @@ export default definePlugin({
       choice: new ProviderChoice({ clock, restMs, isFaulty }),
       limits: new EndpointLimits(services.rateLimiter, log),
       http: services.outgoingHttp,
-      hintText: hintTexts(services.i18n),
     })
     contribute(notificationChannel, 'webhook', channel)
   },

@@ -77,19 +77,21 @@ export function webhookProviderPlugin(
           enabled: typeof enabled === 'boolean' ? enabled : undefined,
         }
       }
+      const settingsOf = (name: string): WebhookProviderSettings => {
+        const [settings, general] = [own(name), own(provider.code)]
+        // An address of the alias comes with its own secret: that of the code belongs to another robot.
+        const robot = settings.endpoint === undefined ? general : settings
+        return {
+          endpoint: robot.endpoint,
+          secret: settings.secret ?? robot.secret,
+          messageType: settings.messageType ?? general.messageType,
+          enabled: settings.enabled ?? general.enabled,
+        }
+      }
+      const byName = new Map(names.map((name) => [name, config.derived(() => settingsOf(name))]))
       contribute(webhookProvider, provider.code, {
         provider,
-        settings(name) {
-          const [settings, general] = [own(name), own(provider.code)]
-          // An address of the alias comes with its own secret: that of the code belongs to another robot.
-          const robot = settings.endpoint === undefined ? general : settings
-          return {
-            endpoint: robot.endpoint,
-            secret: settings.secret ?? robot.secret,
-            messageType: settings.messageType ?? general.messageType,
-            enabled: settings.enabled ?? general.enabled,
-          }
-        },
+        settings: (name) => byName.get(name)?.() ?? settingsOf(name),
       })
     },
   })

@@ -10,6 +10,19 @@ const largestRequest = 262_144
 export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
+/**
+ * What is sent, as text, when it is not too large.
+ *
+ * @param what names it in the error
+ * @throws WebhookInputError
+ */
+export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
+  const text = bodyText(request)
+  // Three bytes are the most that a UTF-16 unit takes.
+  if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text
+  throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
+}
+
 /** Adds a parameter and leaves the others as they are written: some are signed, or compared letter by letter. */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
   const added = new URL(url)
@@ -46,6 +59,42 @@ function membersOf({ provider, attributes }: Route, token: string | undefined): 
   return { ...member, ...Object.fromEntries(own) }
 }
 
+/** A class: an object literal with an accessor has a shape of its own each time, and is made and read slowly. */
+class ShownMessage implements WebhookMessage {
+  readonly id: string
+  readonly subject: string
+  readonly content: string
+  readonly locale: string | undefined
+  readonly attributes: WebhookMessage['attributes']
+  readonly context: WebhookMessage['context']
+  readonly token: string | undefined
+  readonly nowMs: number
+  readonly #endpoint: URL
+
+  constructor(
+    { id, locale, context, nowMs }: Pick<WebhookMessage, 'id' | 'locale' | 'context' | 'nowMs'>,
+    { attributes, endpoint }: Route,
+    token: string | undefined,
+    subject: string,
+    content: string,
+  ) {
+    this.id = id
+    this.subject = subject
+    this.content = content
+    this.locale = locale
+    this.attributes = attributes
+    this.context = context
+    this.token = token
+    this.nowMs = nowMs
+    this.#endpoint = endpoint
+  }
+
+  /** Few providers look at it. */
+  get endpoint(): URL {
+    return new URL(this.#endpoint)
+  }
+}
+
 /**
  * Builds the request of a message, not signed yet.
  *
@@ -62,30 +111,21 @@ export function buildRequest(
   const type = provider.messageTypes[route.messageType]
   if (type === undefined) throw new WebhookInputError('webhook.message-type', 'be a type of the provider')
   const token = provider.secret.use === 'token' ? secret : undefined
-  const own = { attributes: route.attributes, context: attributes, token, nowMs }
-  const messageWith = (texts: Pick<WebhookMessage, 'subject' | 'content'>): WebhookMessage => ({
-    ...{ id, locale, endpoint: new URL(endpoint) },
-    ...own,
-    ...texts,
-  })
-  const message = messageWith({ subject, content })
-  const address = provider.address?.(message) ?? { url: message.endpoint, headers: {} }
-  const { url, headers } = withToken(address, provider.secret, token)
+  const messageWith = (shortSubject: string, shortContent: string) =>
+    new ShownMessage({ id, locale, context: attributes, nowMs }, route, token, shortSubject, shortContent)
+  const message = messageWith(subject, content)
+  const { url: own = endpoint, headers: ownHeaders } = provider.address?.(message) ?? { headers: {} }
+  const { url, headers } = withToken({ url: own, headers: ownHeaders }, provider.secret, token)
   const members = membersOf(route, token)
-  const build = (shortSubject: string, shortContent: string): object => ({
-    ...type.body(messageWith({ subject: shortSubject, content: shortContent })),
-    ...members,
-  })
+  const build = (shortSubject: string, shortContent: string): object => {
+    const isWhole = shortSubject === subject && shortContent === content
+    const shown = isWhole ? message : messageWith(shortSubject, shortContent)
+    return { ...type.body(shown), ...members }
+  }
   const { body, truncated } =
     payload === undefined
       ? fitted(build, { subject, content }, type.limit, provider.subjectLimit)
       : { body: payload, truncated: false }
   const request = { url, headers: { 'content-type': 'application/json; charset=utf-8', ...headers }, body }
-  if (Buffer.byteLength(bodyText(request)) > largestRequest) {
-    throw new WebhookInputError(
-      payload === undefined ? 'content' : 'webhook.payload',
-      `be at most ${largestRequest} bytes`,
-    )
-  }
   return { request, truncated }
 }

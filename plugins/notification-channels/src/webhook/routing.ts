@@ -13,6 +13,7 @@ export interface Route {
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
+  /** Shared between messages: whoever changes it takes a copy. */
   readonly endpoint: URL
   /** Absent too when the configured one belongs to another server than the message names. */
   readonly secret: string | undefined
@@ -83,7 +84,7 @@ export function routeOf(
   if (configured.enabled === false) {
     throw new WebhookRouteError('provider-disabled', `The webhook provider "${name}" is switched off`)
   }
-  const own = URL.parse(configured.endpoint ?? provider.endpoint ?? '')
+  const own = configuredEndpoint(configured, provider)
   const named = asked.endpoint === undefined ? null : namedEndpoint(asked.endpoint, provider, endpointAttribute)
   const endpoint = named ?? own
   if (endpoint === null) {
@@ -100,6 +101,17 @@ export function routeOf(
     secret: isUsed ? secret : undefined,
     attributes: ownAttributes(provider, name, attributes),
   }
+}
+
+/** Read once for each configuration. */
+const endpoints = new WeakMap<WebhookProviderSettings, URL | null>()
+
+function configuredEndpoint(configured: WebhookProviderSettings, { endpoint }: WebhookProvider): URL | null {
+  const known = endpoints.get(configured)
+  if (known !== undefined) return known
+  const url = URL.parse(configured.endpoint ?? endpoint ?? '')
+  endpoints.set(configured, url)
+  return url
 }
 
 function messageTypeOf(

@@ -1,5 +1,5 @@
+import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookTextLimit } from './contract.ts'
-import { memberAt } from './judgement.ts'
 
 type Unit = WebhookTextLimit['unit']
 

@@ -1,5 +1,6 @@
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import { type MessageState, NotificationRow } from '../entities.ts'
+import { refusal } from '../failures.ts'
 
 export interface MessageFilter {
   readonly state?: MessageState | undefined
@@ -21,5 +22,12 @@ export class MessageList {
     const options = { exclude: ['payload', 'idempotencyHash'] as const }
     const found = await findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
     return { ...found, items: found.items as readonly ListedMessage[] }
+  }
+
+  /** @throws BusinessError `404` `notification.message-not-found` */
+  async find(id: number): Promise<ListedMessage> {
+    const row = await this.#db.fork().findOne(NotificationRow, { id }, { exclude: ['payload', 'idempotencyHash'] })
+    if (row === null) throw refusal('message-not-found', { params: { id }, data: { id } })
+    return row as ListedMessage
   }
 }

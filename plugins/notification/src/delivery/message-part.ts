@@ -32,9 +32,26 @@ export const messagePart = event(
     channel: Type.String(),
     /** Unique in the message: `channel:number`, with the moment of a delay behind it. */
     part: Type.String(),
-    recipients: Type.Array(recipient),
+    /** Users alone are written as their ids, which is a quarter of the text. */
+    userIds: Type.Optional(Type.Array(Type.Integer())),
+    recipients: Type.Optional(Type.Array(recipient)),
   }),
 )
+
+interface CarriedRecipients {
+  readonly userIds?: number[]
+  readonly recipients?: Recipient[]
+}
+
+/** Recipients as the event of a part carries them. */
+export function carried(recipients: readonly Recipient[]): CarriedRecipients {
+  const userIds = recipients.flatMap((one) => (one.kind === 'user' ? [one.userId] : []))
+  return userIds.length === recipients.length ? { userIds } : { recipients: [...recipients] }
+}
+
+/** The recipients that an event of a part carries. */
+export const carriedBy = ({ userIds = [], recipients }: CarriedRecipients): readonly Recipient[] =>
+  recipients ?? userIds.map((userId) => ({ kind: 'user', userId }))
 
 /** A row of the send log is to be sent again by itself. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))

@@ -8,7 +8,7 @@ import type { Outgoing } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
-import { largestPart, largestPartOfEach, messagePart } from './message-part.ts'
+import { carried, largestPart, largestPartOfEach, messagePart } from './message-part.ts'
 
 /** Who sends a message. */
 export interface Sender {
@@ -20,6 +20,7 @@ export interface QueueParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'> | undefined
   readonly outgoing: Pick<Outgoing, 'requireChannel'>
+  readonly subjectOf: (message: NotificationMessage) => string
   readonly redact: (text: string, more?: Iterable<unknown>) => string
   readonly clock: Pick<Clock, 'now'>
 }
@@ -53,7 +54,7 @@ export class MessageQueue {
     options: EnqueueOptions,
     sender?: Sender,
   ): Promise<EnqueuedMessage> {
-    const { db, events, clock, outgoing, redact } = this.#parts
+    const { db, events, clock, outgoing, redact, subjectOf } = this.#parts
     if (events === undefined) throw new Error('The product has no events')
     checkOptions(options, clock.now())
     const { idempotencyKey, notBefore, priority = 'normal' } = options
@@ -62,7 +63,11 @@ export class MessageQueue {
     const plans = channels.flatMap((code) => partsOf(code, outgoing.requireChannel(code), message))
     const hash = idempotencyKey === undefined ? null : createHash('sha256').update(idempotencyKey).digest('hex')
     const moment = notBefore === undefined ? {} : { notBefore }
-    const row = { ...rowOf(message, channels, sender, redact, new Date(clock.now())), priority, payload }
+    const row = {
+      ...rowOf({ ...message, subject: subjectOf(message) }, channels, sender, redact, new Date(clock.now())),
+      priority,
+      payload,
+    }
     const values = {
       ...row,
       ...{ idempotencyHash: hash, state: 'queued' as const, parts: plans.length },
@@ -75,7 +80,7 @@ export class MessageQueue {
         if (kept !== null && kept.id !== id) return { messageId: kept.messageId }
       }
       for (const [number, { channel, recipients }] of plans.entries()) {
-        const part = { notificationId: id, channel, part: `${channel}:${number}`, recipients: [...recipients] }
+        const part = { notificationId: id, channel, part: `${channel}:${number}`, ...carried(recipients) }
         await events.publish(messagePart, part, moment)
       }
       return { messageId: message.id }
@@ -84,8 +89,8 @@ export class MessageQueue {
 
   /** Puts a message into the list that is sent at once. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
-    const { db, clock, redact } = this.#parts
-    const row = rowOf(message, channels, sender, redact, new Date(clock.now()))
+    const { db, clock, redact, subjectOf } = this.#parts
+    const row = rowOf({ ...message, subject: subjectOf(message) }, channels, sender, redact, new Date(clock.now()))
     return db.transactional(() =>
       insert(db, {
         ...row,

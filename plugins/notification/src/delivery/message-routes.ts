@@ -2,6 +2,7 @@ import {
   answerList,
   count,
   id,
+  idParams,
   instant,
   listPage,
   listQuery,
@@ -27,7 +28,9 @@ const sort = sortQuery({ id: 'id' }, '-id')
 const messageView = Type.Object({
   id,
   messageId: text,
-  subject: Type.String({ description: 'As it was written: a key of the catalogue stays one.' }),
+  subject: Type.String({
+    description: 'In the language of the message where it was written as a key of the catalogue.',
+  }),
   template: textOrNull,
   channels: Type.Array(text),
   recipientCount: count,
@@ -94,6 +97,18 @@ export const messageRoutes = [
         const found = await list.list(query, window)
         return { ...found, items: found.items.map(viewOf) }
       })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/notifications/:id',
+    summary: 'One message that was enqueued or sent by an administrator',
+    access: { permission: own.messageView },
+    request: { params: idParams },
+    response: messageView,
+    async handler({ params }, { recorder, list }) {
+      await recorder.written()
+      return viewOf(await list.find(params.id))
     },
   }),
 ]

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { NotificationPart, NotificationRow, SendLog } from '../entities.ts'
+import { SendLog } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
 import type { NotificationPreferences } from '../inbox/contract.ts'
 import type { SendEntry } from '../send-log/entries.ts'
@@ -10,7 +10,7 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 import { markUnknown } from '../send-log/retries.ts'
 import type { Sending } from '../send-log/row.ts'
 import { restored } from '../send-log/snapshot.ts'
-import { messagePart, sentTogether } from './message-part.ts'
+import { carried, messagePart, sentTogether } from './message-part.ts'
 
 export interface PartDeliveryParts {
   readonly db: Database
@@ -33,6 +33,31 @@ export interface Part {
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 const minuteMs = 60_000
 
+/** What the tables know of a part. */
+interface PartState {
+  readonly payload: string | null
+  readonly priority: string
+  readonly state: string
+  /** Absent before the first try. */
+  readonly leftOut: readonly number[] | undefined
+}
+
+interface FirstTry {
+  readonly leftOut: readonly number[]
+  /** Absent when all are left out. */
+  readonly prepared: Prepared | undefined
+  /** Notes that the part is begun: in the transaction of the first row of the send log, or of the end. */
+  readonly begin: () => Promise<void>
+}
+
+interface Sent {
+  /** The last sends, of which the send log does not know yet what became. */
+  readonly finished: readonly SendEntry[]
+  readonly isBegun: boolean
+}
+
+type KnownRow = Pick<SendLog, 'id' | 'status'>
+
 /** One send of a part. */
 interface Delivery {
   readonly key: string
@@ -53,53 +78,66 @@ export class PartDelivery {
 
   /** @throws what the database throws, and the reason of the signal: the part goes on where it was when its event comes again */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
-    const { db, outgoing } = this.#parts
-    const row = await db.fork().findOne(NotificationRow, { id: part.notificationId })
+    const { outgoing } = this.#parts
+    const state = await this.#stateOf(part)
     // Removed, because it is past its retention.
-    if (row?.payload == null) return
-    const { message: stored } = restored(row.payload)
-    const whole = { ...stored, recipients: part.recipients }
-    const leftOut = new Set(await this.#begin(row, part, whole))
+    if (state?.payload == null) return
+    const whole = { ...restored(state.payload).message, recipients: part.recipients }
+    const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
+    const leftOut = new Set(first?.leftOut ?? state.leftOut)
     const recipients = part.recipients.filter((_, index) => !leftOut.has(index))
-    let finished: readonly SendEntry[] = []
+    let sent: Sent = { finished: [], isBegun: false }
     if (recipients.length > 0 || part.recipients.length === 0) {
       const message = { ...whole, recipients }
-      const prepared = await outgoing.prepare(part.channel, { message })
-      finished = await this.#sendAll(prepared, deliveriesOf(prepared, part, message), signal)
+      const prepared = first?.prepared ?? (await outgoing.prepare(part.channel, { message }))
+      sent = await this.#sendAll(prepared, deliveriesOf(prepared, part, message), signal, first?.begin)
     }
-    await this.#end(part, finished, signal)
+    await this.#end(part, sent.finished, signal, sent.isBegun ? undefined : first?.begin)
   }
 
-  /** Answers the places of recipients to leave out. The first try decides, and puts those aside who have quiet hours. */
-  async #begin(row: NotificationRow, part: Part, message: NotificationMessage): Promise<readonly number[]> {
+  async #stateOf({ notificationId, part }: Part): Promise<PartState | undefined> {
+    const [row] = await this.#parts.db.query<Omit<PartState, 'leftOut'> & { readonly left_out: unknown }>(
+      `select m.payload, m.priority, m.state, p.left_out from notification_message m
+       left join notification_message_part p on p.notification_id = m.id and p.part = ? where m.id = ?`,
+      [part, notificationId],
+    )
+    if (row === undefined) return undefined
+    const { left_out: written, ...message } = row
+    // Drivers answer JSON as text or as what it says.
+    const leftOut = typeof written === 'string' ? JSON.parse(written) : (written ?? undefined)
+    return { ...message, leftOut }
+  }
+
+  /** The first try decides who is left out, and puts those aside who have quiet hours. */
+  async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
-    const known = await db.fork().findOne(NotificationPart, { notificationId, part: part.part })
-    if (known !== null) return known.leftOut
-    const quiet = row.priority === 'critical' ? new Map<number, readonly number[]>() : await this.#quiet(part)
-    const aside = new Set([...quiet.values()].flat())
+    const quiet = priority === 'critical' ? new Map<number, readonly number[]>() : await this.#quiet(part)
+    const leftOut = [...quiet.values()].flat()
+    const aside = new Set(leftOut)
     const recipients = message.recipients.filter((_, index) => !aside.has(index))
     const isAny = recipients.length > 0 || message.recipients.length === 0
     const prepared = isAny ? await outgoing.prepare(channel, { message: { ...message, recipients } }) : undefined
     const skipped = prepared === undefined ? 0 : skippedOf(prepared, recipients.length)
     const [base = part.part] = part.part.split('@')
-    await db.transactional(async () => {
+    const begin = async () => {
       await db.execute(
         'insert into notification_message_part (id, notification_id, part, left_out) values (?, ?, ?, ?)',
-        [...[db.newId(), notificationId, part.part, JSON.stringify([...aside])]],
+        [...[db.newId(), notificationId, part.part, JSON.stringify(leftOut)]],
       )
       for (const [until, places] of quiet) {
         const later = places.flatMap((place) => part.recipients[place] ?? [])
-        const waiting = { notificationId, channel, part: `${base}@${until}`, recipients: later }
+        const waiting = { notificationId, channel, part: `${base}@${until}`, ...carried(later) }
         await events.publish(messagePart, waiting, { notBefore: until })
       }
+      if (state === 'sending' && skipped === 0 && quiet.size === 0) return
       await db.execute(
         `update notification_message set state = 'sending', skipped = skipped + ?, parts = parts + ?
          where id = ? and state <> 'finished'`,
         [skipped, quiet.size, notificationId],
       )
-    })
-    return [...aside]
+    }
+    return { leftOut, prepared, begin }
   }
 
   /** Places of users in quiet hours by the minute in which these end. */
@@ -119,35 +157,45 @@ export class PartDelivery {
     return byEnd
   }
 
-  /** Answers the last sends, of which the send log does not know yet what became. */
+  /** @param begin of a first try: of one before it, the send log may know deliveries */
   async #sendAll(
     prepared: Prepared,
     deliveries: readonly Delivery[],
     signal: AbortSignal,
-  ): Promise<readonly SendEntry[]> {
-    const { db, outgoing } = this.#parts
-    const keys = deliveries.map(({ key }) => key)
-    const where = { deliveryKey: { $in: keys } }
-    const rows =
-      keys.length === 0 ? [] : await db.fork().find(SendLog, where, { fields: ['id', 'status', 'deliveryKey'] })
-    const known = new Map(rows.map((row) => [row.deliveryKey, row]))
+    begin: (() => Promise<void>) | undefined,
+  ): Promise<Sent> {
+    const { outgoing } = this.#parts
+    const known = begin === undefined ? await this.#knownOf(prepared, deliveries) : new Map<string, KnownRow>()
     const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
-    const lost = rows.filter(({ status }) => status === 'sending' && !isIdempotent)
-    if (lost.length > 0) await markUnknown(db, { id: { $in: lost.map(({ id }) => id) } })
     const open = deliveries.filter(({ key }) => {
       const row = known.get(key)
       return row === undefined || (row.status === 'sending' && isIdempotent)
     })
-    let finished: readonly SendEntry[] = []
+    let sent: Sent = { finished: [], isBegun: false }
     for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
       // What became of the last ones and what leaves now are one write.
-      await this.#write(finished, [...finished, ...begun.filter(({ tried }) => !tried)])
+      const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
+      await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
-      finished = begun
+      sent = { finished: begun, isBegun: true }
     }
-    return finished
+    return sent
+  }
+
+  /** Rows of the send log from a try before; those that were under way on a channel that is not idempotent become `unknown`. */
+  async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
+    const { db } = this.#parts
+    const keys = deliveries.map(({ key }) => key)
+    if (keys.length === 0) return new Map()
+    const rows = await db
+      .fork()
+      .find(SendLog, { deliveryKey: { $in: keys } }, { fields: ['id', 'status', 'deliveryKey'] })
+    const isIdempotent = 'channel' in prepared && prepared.channel.traits.idempotent
+    const lost = rows.filter(({ status }) => status === 'sending' && !isIdempotent)
+    if (lost.length > 0) await markUnknown(db, { id: { $in: lost.map(({ id }) => id) } })
+    return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
   }
 
   /** @param finished what must not be forgotten when it cannot be written now */
@@ -192,19 +240,29 @@ export class PartDelivery {
   }
 
   /** Writes what became of the last sends, and that the part is done unless it was given up. */
-  async #end({ notificationId, part }: Part, finished: readonly SendEntry[], signal: AbortSignal): Promise<void> {
+  async #end(
+    { notificationId, part }: Part,
+    finished: readonly SendEntry[],
+    signal: AbortSignal,
+    begin: (() => Promise<void>) | undefined,
+  ): Promise<void> {
     const { db, clock } = this.#parts
     const now = new Date(clock.now())
     await this.#write(finished, finished, async () => {
       if (signal.aborted) return
+      await begin?.()
       const ended = await db.execute(
         'update notification_message_part set done_at = ? where notification_id = ? and part = ? and done_at is null',
         [now, notificationId, part],
       )
       if (ended === 0) return
-      await db.execute('update notification_message set parts_done = parts_done + 1 where id = ?', [notificationId])
+      // MySQL sets one column after the other, so the one that the others ask about comes last.
       await db.execute(
-        `update notification_message set state = 'finished', finished_at = ? where id = ? and parts_done >= parts`,
+        `update notification_message set
+           state = case when parts_done + 1 >= parts then 'finished' else state end,
+           finished_at = case when parts_done + 1 >= parts then ? else finished_at end,
+           parts_done = parts_done + 1
+         where id = ?`,
         [now, notificationId],
       )
     })

@@ -108,6 +108,7 @@ export class ChannelNotification implements Notification {
         enabled: channel.enabled?.() ?? true,
         isDefault: code === settings.defaultChannel,
         recipientKinds: channel.recipientKinds,
+        providers: channel.providers?.() ?? [],
       }))
   }
 
@@ -119,20 +120,25 @@ export class ChannelNotification implements Notification {
       if (result.skipped !== true) recorder?.record(code, sending, shown, result)
       return result
     }
-    const single = sendingsOf(prepared.channel, { ...sending, message: prepared.source })
+    const { source } = prepared
+    const single = sendingsOf(prepared.channel, source === sending.message ? sending : { ...sending, message: source })
+    const [first] = single
+    if (single.length === 1 && first !== undefined) return this.#sendOne(prepared, first, signal)
     const results: SendResult[] = []
     for (let from = 0; from < single.length; from += atATime) {
       const together = single.slice(from, from + atATime)
       results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, signal)))))
     }
-    return single.length === 1 ? (results[0] as SendResult) : resultOfAll(sending.message.id, results)
+    return resultOfAll(sending.message.id, results)
   }
 
   async #sendOne(prepared: Ready, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
     const { outgoing, recorder } = this.#parts
-    const message = { ...prepared.message, recipients: sending.message.recipients }
-    const entry = await recorder?.begin(prepared.code, sending, prepared.shown)
-    const result = await outgoing.call({ ...prepared, message }, sending, signal)
+    const { recipients } = sending.message
+    const isForAll = recipients === prepared.message.recipients
+    const ready = isForAll ? prepared : { ...prepared, message: { ...prepared.message, recipients } }
+    const entry = recorder && (await recorder.begin(prepared.code, sending, prepared.shown))
+    const result = await outgoing.call(ready, sending, signal)
     if (entry !== undefined) recorder?.finish(entry, result)
     return result
   }

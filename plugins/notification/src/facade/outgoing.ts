@@ -10,14 +10,15 @@ import {
   reasonOf,
   redact,
   secretsOf,
-  withinDeadline,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
 import type { NotificationPreferences } from '../inbox/contract.ts'
+import { moduleOf } from '../inbox/items/jump-target.ts'
 import { categoryOf } from '../inbox/preferences/categories.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
+import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
 
 /** Read at every send, so that a live change counts at once. */
@@ -53,6 +54,8 @@ export interface OutgoingParts {
   readonly render: Renderer
   /** A hint in the language of the site, whose operators read it. */
   readonly hintText: (hint: string) => string
+  /** What operators see of a message, also of one whose channel translates it for each reader. */
+  readonly subjectOf: (message: NotificationMessage) => string
   readonly meter: SendMeter | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -77,11 +80,12 @@ export type Prepared = Ready | Refused
 /** The way of a message to a channel: whether it may go, in which form, under which deadline, and what became of it. */
 export class Outgoing {
   readonly #parts: OutgoingParts
-  readonly #stopping = new AbortController()
+  readonly #calls: ChannelCalls
   readonly #inFlight = new Set<Promise<unknown>>()
 
   constructor(parts: OutgoingParts) {
     this.#parts = parts
+    this.#calls = new ChannelCalls(parts.clock)
   }
 
   has(code: string): boolean {
@@ -121,12 +125,12 @@ export class Outgoing {
 
   /** What the channel gets, or why it gets nothing. */
   async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
-    const { settings, render, channels } = this.#parts
+    const { settings, render, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
     const refused = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
       const result = failure(code, message, errorCode, text, more)
       this.#logFailure(result, message)
-      return { result, shown: message }
+      return { result, shown: { subject: subjectOf(message) } }
     }
     const skipped = (errorCode: string, text: string) =>
       refused(errorCode, text, { outcome: 'deferred', skipped: true })
@@ -144,7 +148,7 @@ export class Outgoing {
       }
       const source = recipients.length === message.recipients.length ? message : { ...message, recipients }
       const rendered = await render(source, code, channel.traits)
-      return { code, channel, message: rendered, source, shown: rendered }
+      return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const { reason } = error as { readonly reason?: unknown }
       if (typeof reason === 'string') return refused(reason, redact(reasonOf(error), secretsOf(message)))
@@ -159,7 +163,7 @@ export class Outgoing {
     const { preferences } = this.#parts
     const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
     if (preferences === undefined || userIds.length === 0) return recipients
-    const wanted = await preferences.wanted(userIds, { channel, category: categoryOf(attributes['module']) })
+    const wanted = await preferences.wanted(userIds, { channel, category: categoryOf(moduleOf(attributes)) })
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
@@ -169,26 +173,23 @@ export class Outgoing {
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
     signal?: AbortSignal,
   ): Promise<SendResult> {
-    const { settings, clock, meter, hintText } = this.#parts
+    const { settings, meter, hintText, preferences } = this.#parts
+    const { sendDeadlineMs } = settings
     const secrets = secretsOf(message)
-    const overdue = new Error(`No answer within ${settings.sendDeadlineMs} ms`)
     const end = meter?.begin(code)
     let result: SendResult
     try {
-      const work = (deadline: AbortSignal) => {
-        const signals = [deadline, this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
-        return channel.send(message, { signal: AbortSignal.any(signals), idempotencyKey, attempt })
-      }
-      const outcome = await withinDeadline(clock, settings.sendDeadlineMs, work, () => overdue)
-      result = withoutSecrets(resultOf(code, message, outcome, hintText), secrets)
+      const outcome = await this.#calls.run(sendDeadlineMs, signal, (given) =>
+        channel.send(message, { signal: given, idempotencyKey, attempt, isWanted: preferences !== undefined }),
+      )
+      if (outcome === late) {
+        const text = `No answer within ${sendDeadlineMs} ms`
+        result = failure(code, message, 'notification.deadline-exceeded', text, { outcome: 'unknown' })
+      } else result = withoutSecrets(resultOf(code, message, outcome, hintText), secrets)
     } catch (error) {
-      const unknown = { outcome: 'unknown' } as const
-      if (error === overdue) result = failure(code, message, 'notification.deadline-exceeded', overdue.message, unknown)
-      else {
-        this.#logThrown(code, message, error)
-        const text = 'The channel failed; the log says why'
-        result = failure(code, message, 'notification.channel-failed', text, unknown)
-      }
+      this.#logThrown(code, message, error)
+      const text = 'The channel failed; the log says why'
+      result = failure(code, message, 'notification.channel-failed', text, { outcome: 'unknown' })
     }
     end?.(result.outcome)
     this.#logFailure(result, message)
@@ -202,12 +203,16 @@ export class Outgoing {
 
   /** Makes channels that still send give up. */
   stop(): void {
-    this.#stopping.abort(new Error('The product stops'))
+    this.#calls.giveUp()
   }
 
   tracked<T>(work: Promise<T>): Promise<T> {
     this.#inFlight.add(work)
-    return work.finally(() => this.#inFlight.delete(work))
+    const end = () => {
+      this.#inFlight.delete(work)
+    }
+    work.then(end, end)
+    return work
   }
 
   #logFailure({ success, skipped, channel, errorCode }: SendResult, { id }: NotificationMessage): void {

@@ -19,11 +19,13 @@ export function resultOf(
   delivery: DeliveryOutcome,
   hintText: (hint: string) => string,
 ): SendResult {
-  const { outcome, provider, providerCode, providerMessage } = delivery
-  const hint = delivery.hint === undefined ? undefined : hintText(delivery.hint)
-  const said = Object.fromEntries(
-    Object.entries({ provider, providerCode, providerMessage, hint }).filter(([, value]) => value !== undefined),
-  )
+  const { outcome, provider, providerCode, providerMessage, hint } = delivery
+  const said = {
+    ...(provider === undefined ? {} : { provider }),
+    ...(providerCode === undefined ? {} : { providerCode }),
+    ...(providerMessage === undefined ? {} : { providerMessage }),
+    ...(hint === undefined ? {} : { hint: hintText(hint) }),
+  }
   if (outcome === 'accepted') {
     const messageId = delivery.messageId ?? message.id
     return { channel, success: true, outcome, messageId, errorCode: null, errorMessage: null, ...said }
@@ -35,6 +37,7 @@ export function resultOf(
 
 /** A provider may repeat what it was to send. Ids and codes are left as they are: they hold a short secret by chance only. */
 export function withoutSecrets(result: SendResult, secrets: readonly string[]): SendResult {
+  if (secrets.length === 0) return result
   const texts = ['errorMessage', 'providerMessage', 'hint']
   const masked = Object.entries(result).map(([name, value]) => [
     name,

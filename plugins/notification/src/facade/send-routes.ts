@@ -1,7 +1,7 @@
-import { described, id, instant, rateLimited, routesWith, Type, text } from '@plinth/http'
+import { described, id, instant, nullable, rateLimited, routesWith, Type, text } from '@plinth/http'
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { localize } from '@plinth/kernel'
+import { type ChannelProvider, localize } from '@plinth/kernel'
 import type { MessageDraft, SendResult } from '../contract.ts'
 import { priorities } from '../entities.ts'
 import { own } from '../permissions.ts'
@@ -56,6 +56,18 @@ const sendBody = Type.Object({
   ),
 })
 
+const providerAttribute = Type.Object({
+  name: text,
+  displayName: text,
+  type: Type.Enum(['text', 'integer', 'boolean', 'list', 'object', 'objects'], {
+    description: 'A list is given as `a,b`; `object` and `objects` (a list of objects) as JSON.',
+  }),
+  values: nullable(Type.Array(text, { description: 'The only values that are allowed' })),
+  minimum: nullable(Type.Number({ description: 'Least value of an integer, least number of items of a list' })),
+  maximum: nullable(Type.Number({ description: 'Greatest value of an integer, greatest number of items of a list' })),
+  sensitive: Type.Boolean({ description: 'It comes from configuration only; a message sent here may not have it.' }),
+})
+
 const sendMetadata = Type.Object({
   channels: Type.Array(
     Type.Object({
@@ -64,6 +76,15 @@ const sendMetadata = Type.Object({
       enabled: Type.Boolean(),
       isDefault: Type.Boolean(),
       recipientKinds: Type.Array(text),
+      providers: Type.Array(
+        Type.Object({
+          code: text,
+          displayName: text,
+          messageTypes: Type.Array(text),
+          attributes: Type.Array(providerAttribute),
+        }),
+        { description: 'Services behind the channel, for its attribute `<channel>.provider`.' },
+      ),
     }),
   ),
   socialMessageTypes: Type.Array(Type.Object({ code: text, displayName: text })),
@@ -94,6 +115,19 @@ const queuedOn = (messageId: string) => (channel: string) => ({
   queued: true,
 })
 
+const providerView = ({ code, displayName, messageTypes, attributes }: ChannelProvider, locale: string) => ({
+  code,
+  displayName: localize(displayName, locale),
+  messageTypes: [...messageTypes],
+  attributes: attributes.map(({ title, values, minimum = null, maximum = null, ...attribute }) => ({
+    ...attribute,
+    displayName: localize(title, locale),
+    values: values === undefined ? null : [...values],
+    minimum,
+    maximum,
+  })),
+})
+
 /** Throws for what is a failure of the whole: the one channel failed, or nothing is sent at all (decision B43). */
 function requireAnything(results: readonly SendResult[]): void {
   const [first] = results
@@ -118,7 +152,7 @@ export const sendRoutes = [
     async handler(request, { notification, identity }) {
       const { body, traceId, principal } = request
       const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
-      requireSentAttributes(attributes)
+      requireSentAttributes(attributes, () => notification.channels())
       const userIds = [...new Set(recipientUserIds)]
       await identity?.assertInScope(requirePrincipal(request), userIds)
       const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
@@ -142,10 +176,11 @@ export const sendRoutes = [
     access: { permission: own.messageSend },
     response: sendMetadata,
     handler: ({ locale }, { notification }) => ({
-      channels: notification.channels().map(({ displayName, recipientKinds, ...channel }) => ({
+      channels: notification.channels().map(({ displayName, recipientKinds, providers, ...channel }) => ({
         ...channel,
         displayName: localize(displayName, locale),
         recipientKinds: [...recipientKinds],
+        providers: providers.map((provider) => providerView(provider, locale)),
       })),
       socialMessageTypes: socialMessageTypes.map(({ code, displayName }) => ({
         code,
@@ -157,7 +192,7 @@ export const sendRoutes = [
         requiredFor: [...field.requiredFor],
         messageTypes: [...field.messageTypes],
       })),
-      attributes: [...sentAttributes],
+      attributes: [...sentAttributes(notification.channels())],
     }),
   }),
 ]

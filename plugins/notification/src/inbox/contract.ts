@@ -162,6 +162,12 @@ export interface AddedItems {
   readonly skipped: number
 }
 
+export interface AddOptions {
+  readonly signal?: AbortSignal
+  /** True: the preferences of all of the users were asked just now, for the channel `database`, and they want the message. */
+  readonly isWanted?: boolean
+}
+
 /** The inboxes of users. Every writer goes through `add`, which asks the preferences. */
 export interface Inbox {
   /**
@@ -171,7 +177,7 @@ export interface Inbox {
    * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the signal when it
    *   aborts between two chunks
    */
-  add(message: InboxMessage, options?: { readonly signal?: AbortSignal }): Promise<AddedItems>
+  add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
   /** A content for readers of a language: texts translated, URLs of attachments resolved by the present configuration. */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
   /** Unread items of a user, counted up to 1,000. */

@@ -1,10 +1,11 @@
 import { database, purgeOldRows } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics } from '@plinth/http'
+import { adminPages, http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
+import { inboxPages } from '../admin-pages.ts'
 import { config } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { messages } from './failures.ts'
@@ -42,13 +43,14 @@ export default definePlugin({
     metrics: optional(metrics),
   },
   provides: [inbox, notificationPreferences],
+  contributes: [optional(adminPages)],
   config,
   permissions,
   messages,
   migrations: [createInbox, createPreference],
   entities: [ContentRow, ItemRow, AttachmentRow, PreferenceRow],
   scheduledTasks: [purge],
-  setup({ services, clock, log, provide, onStop }) {
+  setup({ services, clock, log, provide, contribute, onStop }) {
     const { database: db, events, http, identity, i18n: translator, storage } = services
     const counters = inboxMetrics(services.metrics)
     onStop(counters.stop)
@@ -60,10 +62,11 @@ export default definePlugin({
 
     provide(notificationPreferences, preferences)
     provide(inbox, {
-      add: (message, options) => writer.add(message, options?.signal),
+      add: (message, options) => writer.add(message, options),
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
+    for (const page of inboxPages) contribute(adminPages, page.id, page)
     http.addRoutes(inboxRoutes, { reader, state })
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })

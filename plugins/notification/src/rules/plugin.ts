@@ -1,10 +1,11 @@
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { http, metrics } from '@plinth/http'
+import { adminPages, attention, http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { rulePages, rulesNeedAttention } from '../admin-pages.ts'
 import { notification } from '../contract.ts'
 import { AlertSender } from './alert-sender.ts'
 import { AlertStates } from './alert-states.ts'
@@ -33,13 +34,14 @@ export default definePlugin({
     ...{ i18n: optional(i18n), metrics: optional(metrics) },
   },
   provides: [notificationRules],
+  contributes: [optional(adminPages), optional(attention)],
   config,
   permissions,
   migrations: [createRules],
   entities: [StoredRule, StoredAlert],
   scheduledTasks: [purge],
   messages,
-  setup({ services, config, clock, log, provide, onStop }) {
+  setup({ services, config, clock, log, provide, contribute, onStop }) {
     const { kernel, database: db, http, identity, notification, asyncTasks: tasks, i18n, metrics } = services
     const cache = new RuleCache((code) => rules.findByCode(code), clock)
     const rules = new Rules({ db, clock, identity, notification, kernel, changed: () => cache.clear() })
@@ -54,6 +56,8 @@ export default definePlugin({
     })
     provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, i18n))
+    for (const page of rulePages) contribute(adminPages, page.id, page)
+    for (const one of rulesNeedAttention) contribute(attention, one.id, one)
     http.addRoutes(ruleRoutes, { rules, tasks, i18n })
   },
 })

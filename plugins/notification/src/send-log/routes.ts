@@ -149,6 +149,18 @@ export const sendLogRoutes = [
     },
   }),
   route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'What became of one message on one channel',
+    access: { permission: own.sendLogView },
+    request: { params: idParams },
+    response: sendLogView,
+    async handler({ params }, { recorder, reader }) {
+      await recorder.written()
+      return viewOf(await reader.find(params.id))
+    },
+  }),
+  route({
     method: 'POST',
     path: `${path}/:id/retry`,
     summary: 'Send a message again that failed, or whose outcome is unknown',

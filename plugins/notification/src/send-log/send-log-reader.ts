@@ -1,6 +1,7 @@
 import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { SendLog, type SendLogState } from '../entities.ts'
+import { refusal } from '../failures.ts'
 import { readCounts } from './counts.ts'
 
 export interface SendLogFilter {
@@ -59,6 +60,13 @@ export class SendLogReader {
     }
     const found = await findPage<SendLog>(this.#db.fork(), SendLog, where, window, { exclude: ['payload'] })
     return { ...found, items: found.items as readonly Omit<SendLog, 'payload'>[] }
+  }
+
+  /** @throws BusinessError `404` `notification.send-log-not-found` */
+  async find(id: number): Promise<ListedSendLog> {
+    const row = await this.#db.fork().findOne(SendLog, { id }, { exclude: ['payload'] })
+    if (row === null) throw refusal('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
+    return row as ListedSendLog
   }
 
   /** With `retryableOnly` all numbers are of those rows (D.51). */

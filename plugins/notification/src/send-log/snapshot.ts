@@ -1,5 +1,5 @@
 import type { NotificationMessage, Recipient } from '@plinth/kernel'
-import { withoutSecretAttributes } from '../masking.ts'
+import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
 /** What sends a message again as it was sent: the same message under the same idempotency key. */
 export interface Snapshot {
@@ -75,8 +75,12 @@ export function restored(text: string, stored?: string | null): Snapshot {
   return { message: { ...message, recipients: kept.recipients }, idempotencyKey: kept.idempotencyKey }
 }
 
-/** Also what lies too deep to be looked at counts. */
-const holdsSecrets = (attributes: unknown) => exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
+/** Also what lies too deep to be looked at counts, and a whole payload, written as text, that names a secret. */
+function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
+  const payload = attributes['webhook.payload']
+  if (typeof payload === 'string' && mayHoldSecret(payload)) return true
+  return exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
+}
 
 /** JSON that reads back as the same value; `undefined` when there is none, as for dates, maps and cycles. */
 function exactJson(value: unknown): string | undefined {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { aliyunHeaders, aliyunQuery } from './aliyun-signature.ts'
-import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
 import { type DriverParts, post } from './call.ts'
 
 /** Codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
@@ -66,11 +67,11 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
 }
 
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const { Code, Message, BizId } = objectOf(body) ?? {}
-  const said = textOf(Code)
+  const answer = jsonOf(body)
+  const said = textAt(answer, 'Code')
   if (said === undefined) return withoutCode(code, status)
-  const message = textOf(Message) ?? ''
+  const message = textAt(answer, 'Message') ?? ''
   if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
-  const messageId = textOf(BizId)
+  const messageId = textAt(answer, 'BizId')
   return { outcome: 'accepted', provider: code, providerCode: said, ...(messageId === undefined ? {} : { messageId }) }
 }

@@ -1,4 +1,5 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { memberAt } from '@plinth/outgoing-http'
 
 /** What a company's code means for the operator: the outcome, and a hint by its name in `messages.sms.hints`. */
 export interface CodeMeaning {
@@ -66,15 +67,8 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
   }
 }
 
-/** The object of a JSON text; `undefined` for anything else. */
-export function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? { ...value } : undefined
-  } catch {
-    return undefined
-  }
+/** A member of a company's answer that is a text or a number, as text. */
+export function textAt(answer: unknown, path: string): string | undefined {
+  const value = memberAt(answer, path)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
-
-export const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined

@@ -1,6 +1,7 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
-import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
 import { type DriverParts, post } from './call.ts'
 import { tencentAuthorization, tencentContentType } from './tencent-signature.ts'
 
@@ -67,14 +68,14 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
 
 /** One number was asked for, so there is one status; a failed call has none. */
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const response = member(objectOf(body), 'Response')
-  const failure = member(response, 'Error')
-  const [first] = Array.isArray(response?.['SendStatusSet']) ? response['SendStatusSet'] : []
-  const answer = failure ?? (typeof first === 'object' && first !== null ? { ...first } : undefined)
-  const said = textOf(answer?.['Code'])
+  const response = memberAt(jsonOf(body), 'Response')
+  const failure = memberAt(response, 'Error')
+  const hasFailed = isMembers(failure)
+  const answer = hasFailed ? failure : memberAt(response, 'SendStatusSet.0')
+  const said = textAt(answer, 'Code')
   if (said === undefined) return withoutCode(code, status)
-  if (said === 'Ok' && failure === undefined) {
-    const messageId = textOf(answer?.['SerialNo'])
+  if (said === 'Ok' && !hasFailed) {
+    const messageId = textAt(answer, 'SerialNo')
     return {
       outcome: 'accepted',
       provider: code,
@@ -84,10 +85,5 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
   }
   // An internal error may come after the message has gone.
   if (said.startsWith('InternalError')) return withoutCode(code, 500)
-  return refused(code, { status, code: said, message: textOf(answer?.['Message']) ?? '' }, meanings[said])
-}
-
-function member(value: Readonly<Record<string, unknown>> | undefined, name: string) {
-  const found = value?.[name]
-  return typeof found === 'object' && found !== null ? ({ ...found } as Readonly<Record<string, unknown>>) : undefined
+  return refused(code, { status, code: said, message: textAt(answer, 'Message') ?? '' }, meanings[said])
 }

@@ -1,6 +1,7 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
-import { type CodeMeaning, deferred, objectOf, refused, rejected, textOf, withoutCode } from './answers.ts'
+import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
 import { type DriverParts, post } from './call.ts'
 
 /** Twilio, "Error and warning dictionary". */
@@ -61,11 +62,11 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
 export const receiptPath = '/api/v1/sms/receipts/twilio'
 
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const answer = objectOf(body)
-  const messageId = textOf(answer?.['sid'])
+  const answer = jsonOf(body)
+  const messageId = textAt(answer, 'sid')
   if (status >= 200 && status < 300 && messageId !== undefined)
     return { outcome: 'accepted', provider: code, messageId }
-  const said = textOf(answer?.['code'])
+  const said = textAt(answer, 'code')
   if (said === undefined || status < 400) return withoutCode(code, status)
-  return refused(code, { status, code: said, message: textOf(answer?.['message']) ?? '' }, meanings[said])
+  return refused(code, { status, code: said, message: textAt(answer, 'message') ?? '' }, meanings[said])
 }

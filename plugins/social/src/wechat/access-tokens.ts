@@ -1,5 +1,5 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
-import type { OutgoingHttp } from '@plinth/outgoing-http'
+import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
@@ -115,10 +115,7 @@ const purpose = 'social.access-token'
 const keyOf = ({ appId }: Pick<SocialAccount, 'appId'>) => `${purpose}:${appId}`
 
 function issuedToken(body: string): { readonly token: string; readonly expiresIn: number } | undefined {
-  try {
-    const { access_token: token, expires_in: expiresIn } = JSON.parse(body)
-    return typeof token === 'string' && token !== '' && typeof expiresIn === 'number' ? { token, expiresIn } : undefined
-  } catch {
-    return undefined
-  }
+  const answer = jsonOf(body)
+  const [token, expiresIn] = [memberAt(answer, 'access_token'), memberAt(answer, 'expires_in')]
+  return typeof token === 'string' && token !== '' && typeof expiresIn === 'number' ? { token, expiresIn } : undefined
 }

@@ -1,4 +1,5 @@
 import type { DeliveryOutcome } from '@plinth/kernel'
+import { jsonOf, memberAt } from '@plinth/outgoing-http'
 
 export type SocialHint =
   | 'account-refused'
@@ -55,16 +56,11 @@ export interface WechatAnswer {
 
 /** `undefined` for what is no answer of WeChat. The id of a message is read as text: it exceeds 2^53 at times. */
 export function readAnswer(body: string): WechatAnswer | undefined {
-  try {
-    const answer: unknown = JSON.parse(body)
-    if (typeof answer !== 'object' || answer === null || !('errcode' in answer)) return undefined
-    const { errcode } = answer
-    if (typeof errcode !== 'number') return undefined
-    const errmsg = 'errmsg' in answer && typeof answer.errmsg === 'string' ? answer.errmsg : ''
-    return { errcode, errmsg, messageId: /"msgid"\s*:\s*"?(\d{1,32})/.exec(body)?.[1] }
-  } catch {
-    return undefined
-  }
+  const answer = jsonOf(body)
+  const [errcode, errmsg] = [memberAt(answer, 'errcode'), memberAt(answer, 'errmsg')]
+  if (typeof errcode !== 'number') return undefined
+  const messageId = /"msgid"\s*:\s*"?(\d{1,32})/.exec(body)?.[1]
+  return { errcode, errmsg: typeof errmsg === 'string' ? errmsg : '', messageId }
 }
 
 export const provider = 'wechat'

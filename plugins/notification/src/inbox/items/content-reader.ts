@@ -44,7 +44,8 @@ export class ContentReader {
 
   async attachments(where: object, window: PageWindow) {
     const found = await findPage<AttachmentRow>(this.#parts.db.fork(), AttachmentRow, where, window)
-    return { ...found, items: await this.#resolved(found.items.map(attachmentOf)) }
+    const views = await this.#resolved(found.items.map(attachmentOf))
+    return { ...found, items: found.items.map(({ id }, at) => ({ id, ...(views[at] as AttachmentView) })) }
   }
 
   /** See `Inbox.present`. */

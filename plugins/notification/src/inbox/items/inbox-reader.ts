@@ -59,7 +59,8 @@ export class InboxReader {
     }
     const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, window)
     const contents = await this.#contents.load(found.items.map((item) => item.contentId))
-    const items = found.items.map(({ contentId, userId, readAt }) => ({
+    const items = found.items.map(({ id, contentId, userId, readAt }) => ({
+      id,
       messageId: contents.get(contentId)?.messageId ?? '',
       userId,
       readAt: readAt?.toISOString() ?? null,

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import { type Database, insertMissing, insertNew } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock, Logger } from '@plinth/kernel'
 import {
   type AddedItems,
+  type AddOptions,
   type InboxMessage,
   largestCreatedEvent,
   type NotificationPreferences,
@@ -42,7 +43,7 @@ export class ItemWriter {
   }
 
   /** See `Inbox.add`. */
-  async add(message: InboxMessage, signal?: AbortSignal): Promise<AddedItems> {
+  async add(message: InboxMessage, { signal, isWanted = false }: AddOptions = {}): Promise<AddedItems> {
     const { db } = this.#parts
     const checked = checkMessage(message)
     const { userIds } = checked
@@ -52,7 +53,7 @@ export class ItemWriter {
       if (from > 0) await nextTurn()
       signal?.throwIfAborted()
       const chunk = userIds.slice(from, from + largestCreatedEvent)
-      const work = () => this.#addChunk(checked, chunk)
+      const work = () => this.#addChunk(checked, chunk, isWanted)
       const { added, skipped } = await db.transactional(work, signal === undefined ? {} : { signal })
       sum.added += added
       sum.skipped += skipped
@@ -60,7 +61,8 @@ export class ItemWriter {
     return sum
   }
 
-  async #addChunk(checked: CheckedMessage, userIds: readonly number[]): Promise<AddedItems> {
+  async #addChunk(checked: CheckedMessage, userIds: readonly number[], isWanted: boolean): Promise<AddedItems> {
+    if (isWanted) return { added: await this.#write(checked, userIds), skipped: 0 }
     const category = categoryOf(checked.jump.module)
     const wanted = await this.#parts.preferences.wanted(userIds, { channel: 'database', category })
     const unwanted = userIds.filter((userId) => !wanted.has(userId))
@@ -82,13 +84,12 @@ export class ItemWriter {
   async #write(checked: CheckedMessage, userIds: readonly number[]): Promise<number> {
     const { db, events, metrics, contents } = this.#parts
     const known = await contents.find(checked.messageId)
-    const { contentId, content, isNew } =
-      known === undefined ? await this.#content(checked) : { ...known, isNew: false }
+    const { contentId, content } = known ?? (await this.#content(checked))
     const rows = userIds.map((userId) => [db.newId(), contentId, userId, userId, content.module, true] as const)
     const target = { table: 'notification_inbox_item', columns: itemColumns, unique: ['content_id', 'user_id'] }
-    await insertMissing(db, target, rows)
+    const added = await insertNew(db, target, rows)
     const items = rows.map(([itemId, , userId]) => ({ itemId, userId }))
-    const written = isNew ? items : await this.#written(items, contentId)
+    const written = added === rows.length ? items : await this.#written(items, contentId)
     if (written.length === 0) return 0
     db.afterCommit(() => metrics.added(written.length))
     events.emit(notificationCreated, {
@@ -105,18 +106,13 @@ export class ItemWriter {
     const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
     // The sum keeps SQLite from walking all items of the content.
     const where = 'id between ? and ? and content_id + 0 = ?'
-    const [row] = await db.query<{ total: unknown }>(
-      `select count(*) as total from notification_inbox_item where ${where}`,
-      own,
-    )
-    if (exactInteger(row?.total) === rows.length) return rows
     const found = await db.query<{ id: unknown }>(`select id from notification_inbox_item where ${where}`, own)
     const ids = new Set(found.map(({ id }) => Number(id)))
     return rows.filter(({ itemId }) => ids.has(itemId))
   }
 
   /** Stores the content, unless another call was faster: the first that came stands. */
-  async #content(checked: CheckedMessage): Promise<StoredContent & { readonly isNew: boolean }> {
+  async #content(checked: CheckedMessage): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked
     const contentId = db.newId()
@@ -129,7 +125,7 @@ export class ItemWriter {
     ])
     const stored = await contents.find(messageId)
     if (stored === undefined) throw new Error('The content of a message is gone while it was written')
-    if (stored.contentId !== contentId) return { ...stored, isNew: false }
+    if (stored.contentId !== contentId) return stored
     const attachments = checked.attachments.map(
       ({ disk = null, path = null, url = null, name, contentType, size }) => ({
         ...{ messageId, disk, path, name, contentType, size, url },
@@ -140,6 +136,6 @@ export class ItemWriter {
       { table: 'notification_inbox_attachment', columns: attachmentColumns, unique: 'id' },
       attachments.map((one) => [db.newId(), contentId, ...Object.values(one)]),
     )
-    return { contentId, content: { ...stored.content, attachments }, isNew: true }
+    return { contentId, content: { ...stored.content, attachments } }
   }
 }

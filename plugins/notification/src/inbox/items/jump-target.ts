@@ -73,7 +73,7 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
   const targetId = firstOf(rule?.ids ?? ['targetId'], attributes)
   const targetRoute = routeOf(attributes['targetRoute'])
   return {
-    module: (named('module', 64) ?? rule?.module ?? 'system').toLowerCase(),
+    module: moduleOf(attributes),
     event,
     eventType: event,
     sourceType: named('sourceType', 64),
@@ -88,6 +88,13 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
     messagePreview: named('messagePreview', longestPreview),
     sender: senderOf(attributes['sender']),
   }
+}
+
+/** The module that a message is about: what the sender names, else that of its event, in lower case. */
+export function moduleOf(attributes: Attributes): string {
+  const named = textOf(attributes['module'], 64)
+  const event = named === null ? (textOf(attributes['event'], 128) ?? textOf(attributes['eventType'], 128)) : null
+  return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
 /** `reply.created` of the module `forum` is `forum.reply.created`. */

@@ -42,7 +42,7 @@ export const recordRoutes = [
       'message that went to somebody within it.',
     access: { permission: own.attachmentView },
     request: { query },
-    response: listPage(attachmentView),
+    response: listPage(Type.Object({ id, ...attachmentView.properties })),
     async handler(request, { reader, contents }) {
       const principal = requirePrincipal(request)
       const { messageId } = request.query
@@ -62,7 +62,7 @@ export const recordRoutes = [
     description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
     access: { permission: own.receiptView },
     request: { query },
-    response: listPage(Type.Object({ messageId: text, userId: id, readAt: nullable(instant) })),
+    response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),
     handler(request, { reader }) {
       const { messageId } = request.query
       return answerList(request.query, messageId === undefined ? newestFirst : byUser, (window) =>

@@ -1,0 +1,86 @@
+import { type DeliveryOutcome, key } from '@plinth/kernel'
+import {
+  ProviderChoice,
+  type ProviderChoiceParts,
+  type ProviderStrategy,
+  providerStrategies,
+} from './provider-choice.ts'
+
+/** Keys of a channel that can send through several drivers of its facility. */
+export const driverKeys = {
+  strategy: key.enum({
+    title: { en: 'Choice of the driver', 'zh-CN': '驱动选择策略' },
+    description: {
+      en: 'single: the driver of the facility. failover: the drivers of the order, the next one when one fails. round-robin: in turn, with failover.',
+      'zh-CN':
+        'single：使用该设施配置的驱动；failover：按顺序尝试，前一个发生故障时使用下一个；round-robin：轮流使用，故障时切换。',
+    },
+    values: providerStrategies,
+    default: 'single',
+    reload: 'live',
+  }),
+  order: key.stringList({
+    title: { en: 'Order of the drivers', 'zh-CN': '驱动顺序' },
+    description: {
+      en: 'For failover and round-robin; those that are not filled in are left out. Empty: the driver of the facility alone.',
+      'zh-CN': '用于 failover 和 round-robin，未填写完整的驱动会被跳过；留空时只使用该设施配置的驱动。',
+    },
+    default: [],
+    items: { pattern: '^[a-z][a-z0-9-]{0,63}$' },
+    maxItems: 32,
+    uniqueItems: true,
+    reload: 'live',
+  }),
+  rest: key.duration({
+    title: { en: 'Rest of a driver that failed', 'zh-CN': '故障驱动的暂缓时间' },
+    description: {
+      en: 'For so long it is asked after the others, unless it says itself when to come again.',
+      'zh-CN': '在此期间排在其他驱动之后；驱动自行告知重试时间时以其为准。',
+    },
+    default: '1m',
+    minimum: '0s',
+    maximum: '1d',
+    reload: 'live',
+  }),
+}
+
+type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
+
+export interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
+  readonly strategy: () => ProviderStrategy
+  readonly order: () => readonly string[]
+  /** Codes of the drivers that can send. */
+  readonly ready: () => readonly string[]
+  /** Whether a failure is the driver's own, and not the recipient's or the message's. */
+  readonly isFaulty: (failure: Failure) => boolean
+}
+
+/** Chooses between the drivers of a facility: SMS, mail. */
+export class DriverChoice {
+  readonly #parts: DriverChoiceParts
+  readonly #choice: ProviderChoice
+
+  constructor(parts: DriverChoiceParts) {
+    this.#parts = parts
+    const isFaulty = (failure: DeliveryOutcome) => failure.outcome !== 'accepted' && parts.isFaulty(failure)
+    this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn: isFaulty })
+  }
+
+  /** Whether the order holds a driver that can send. */
+  get isReady(): boolean {
+    return this.#candidates().length > 0
+  }
+
+  /** @param send through a driver; that of the facility when it has no code. Must not throw */
+  run(signal: AbortSignal, send: (driver: string | undefined) => Promise<DeliveryOutcome>): Promise<DeliveryOutcome> {
+    const drivers = this.#candidates()
+    return drivers.length === 0 ? send(undefined) : this.#choice.run(drivers, this.#parts.strategy(), signal, send)
+  }
+
+  #candidates(): readonly string[] {
+    const { strategy, order, ready } = this.#parts
+    if (strategy() === 'single') return []
+    const able = ready()
+    return order().filter((code) => able.includes(code))
+  }
+}

@@ -1,0 +1,87 @@
+/** Open websockets and the process that holds them. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createDatabase } from '@plinth/database/testing'
+import t, { type Test } from 'tap'
+import { connectTo, key } from './fixtures/websocket-product.ts'
+
+const fixture = new URL('fixtures/websocket-process.ts', import.meta.url)
+
+async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) {
+  const at = await createDatabase('sqlite')
+  const all = {
+    ...at.config,
+    'platform.http.port': 0,
+    'platform.notification.default-channel': 'log',
+    [`${key}.guests.enabled`]: true,
+    ...config,
+  }
+  const child = fork(fixture, [JSON.stringify(all)], {
+    execArgv: [...process.execArgv, '--expose-gc'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await at.drop()
+  })
+  const [url] = (await once(child, 'message')) as [string]
+  return { child, url }
+}
+
+t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
+  const deadlineMs = 3_000
+  const { child, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
+  const clients = await Promise.all(Array.from({ length: 50 }, () => connectTo(url)))
+  const stuck = await connectTo(url)
+  t.teardown(() => stuck.ws.terminate())
+  stuck.ws.pause()
+  const begunAt = performance.now()
+  child.kill('SIGTERM')
+  for (const { closed } of clients) t.same(await closed, [1001, 'going-away'])
+  t.ok(performance.now() - begunAt < deadlineMs, 'those who listen are not waited for')
+  const [code, signal] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode, child.signalCode]
+  t.same([code, signal], [0, null], 'it ends by itself')
+  // What comes after the drain: plugins stop, on however slow a machine.
+  t.ok(performance.now() - begunAt < deadlineMs + 10_000, 'although one client never said goodbye')
+  await t.rejects(connectTo(url), { code: 'ECONNREFUSED' })
+})
+
+/** A masked frame that says goodbye (RFC 6455, 5.5.1): code 1000 under a mask of zeros. */
+const goodbye = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8])
+
+/** Opens a socket, reads the greeting and closes it, without more of a client than that. */
+async function visit(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(
+    'GET /api/v1/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  )
+  let received = ''
+  for await (const chunk of socket) {
+    const wasGreeted = received.includes('"connected"')
+    received += String(chunk)
+    if (!wasGreeted && received.includes('"connected"')) socket.write(goodbye)
+  }
+  if (!received.includes('"connected"')) throw new Error(received.slice(0, 200))
+}
+
+async function memoryOf(child: ChildProcess): Promise<{ readonly heap: number; readonly sockets: number }> {
+  child.send('memory')
+  const [answer] = await once(child, 'message')
+  return answer
+}
+
+t.test('200 times 100 sockets come and go, and the heap is as large as before', { timeout: 300_000 }, async (t) => {
+  const { child, url } = await startProcess(t, {})
+  const port = Number(new URL(url).port)
+  const cycles = async (count: number) => {
+    for (let cycle = 0; cycle < count; cycle++) await Promise.all(Array.from({ length: 100 }, () => visit(port)))
+    return memoryOf(child)
+  }
+  const early = await cycles(50)
+  const late = await cycles(150)
+  t.same([early.sockets, late.sockets], [0, 0])
+  const perSocket = (late.heap - early.heap) / 15_000
+  t.ok(perSocket < 200, `${perSocket.toFixed(0)} bytes stay for each socket that came and went`)
+})

@@ -1,0 +1,76 @@
+/** The database falls silent under an inbox and its websockets, with every connection open, as after a lost host. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
+import t from 'tap'
+import { key, startWebsocket } from './fixtures/websocket-product.ts'
+
+const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
+/** Milliseconds: a few statements of a second each, one after the other, on a machine that may be busy. */
+const deadlineMs = 20_000
+
+onEachDatabase(
+  t,
+  '[N-007] a fan-out whose database falls silent fails in time, and goes on afterwards',
+  async (t, at) => {
+    // SQLite has no network.
+    if (at.dialect === 'sqlite') return
+    const proxy = await startHalfOpenProxy({ port: ports[at.dialect] })
+    t.teardown(() => proxy.close())
+    const { user, connect, inbox, facade, clock, presence, settled } = await startWebsocket(t, at, {
+      config: {
+        'platform.database.port': proxy.port,
+        'platform.database.connect-timeout': '1s',
+        'platform.database.query-timeout': '1s',
+        [`${key}.heartbeat`]: '10m',
+        [`${key}.session-check`]: '10m',
+      },
+    })
+    const ada = await user('ada')
+    const clients = await Promise.all(Array.from({ length: 5 }, () => connect({ token: ada.token })))
+    const told = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
+    /** What the work comes to, before the deadline: statements end by the time of the machine, the rest by the clock. */
+    const inTime = async <T>(work: Promise<T>): Promise<T> => {
+      let isOver = false
+      const end = () => {
+        isOver = true
+      }
+      work.then(end, end)
+      const endsAt = performance.now() + deadlineMs
+      for (; !isOver && performance.now() < endsAt; await pause(10)) await clock.advance(10)
+      t.ok(isOver, 'it ends within the deadline')
+      return work
+    }
+    const add = (content: string) => inbox.add({ messageId: content, subject: 'Hi', content, userIds: [ada.id] })
+    await add('before')
+    await settled()
+    for (const client of clients) t.match(await client.next(), { data: { content: 'before' } })
+
+    proxy.fallSilent()
+    await t.rejects(inTime(add('lost')), { code: /^PLINTH_DATABASE_/, unavailable: true })
+    const recipients = [{ kind: 'user', userId: ada.id } as const]
+    const results = await inTime(
+      facade.send({ subject: 'Hi', content: 'dark', recipients }, { channels: ['database', 'websocket'] }),
+    )
+    t.equal(results.length, 2)
+    for (const { channel, success, outcome } of results) {
+      t.notOk(success, channel)
+      t.ok(['deferred', 'unknown'].includes(outcome), `${channel}: ${outcome} is no refusal for good`)
+    }
+    t.match(await inTime(ada.call('GET', 'notifications/inbox')), { code: '503' })
+    await Promise.all(clients.map(({ settled }) => settled()))
+    t.match(presence, { sockets: 5 }, 'open sockets are no part of it')
+    t.same(told(), Array(5).fill(['before']))
+
+    proxy.recover()
+    // A connection from before stays silent, and is given up when it is next used.
+    for (let isBack = false; !isBack; )
+      isBack = await inTime(add('after')).then(
+        () => true,
+        () => false,
+      )
+    await inTime(settled())
+    await Promise.all(clients.map(({ settled }) => settled()))
+    for (const contents of told()) t.ok(contents.includes('after'), 'what comes afterwards is told')
+    t.notOk(told().flat().includes('lost'), 'what failed was not told')
+  },
+)

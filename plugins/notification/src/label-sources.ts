@@ -1,0 +1,45 @@
+import { type Database, findPage } from '@plinth/database'
+import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
+import { localize } from '@plinth/kernel'
+import { NotificationRow, SendLog } from './entities.ts'
+import type { ChannelNotification } from './facade/channel-notification.ts'
+import { own } from './permissions.ts'
+
+const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: mostLabels, offset: 0, count: 'none' } as const
+const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
+
+/** Channels by their codes. */
+export const channelLabels = (notification: Pick<ChannelNotification, 'channels'>): LabelSource =>
+  listedLabels(
+    (locale) =>
+      notification.channels().map(({ code, displayName }) => ({ id: code, name: localize(displayName, locale) })),
+    own.sendLogView,
+  )
+
+const messageLabel = ({ id, subject, messageId }: Pick<NotificationRow, 'id' | 'subject' | 'messageId'>): Label => ({
+  id,
+  name: subject === '' ? messageId : subject,
+})
+const sendLabel = ({ id, channel, subject }: Pick<SendLog, 'id' | 'channel' | 'subject'>): Label => ({
+  id,
+  name: `${channel}: ${subject === '' ? id : subject}`,
+})
+
+/** Messages of the list and rows of the send log; both are found by their ids alone, as no index has their texts. */
+export function messageLabels(db: Database): Readonly<Record<string, LabelSource>> {
+  return {
+    'notification.message': {
+      permission: own.messageView,
+      byIds: async (ids) => (await db.fork().find(NotificationRow, { id: { $in: numbers(ids) } })).map(messageLabel),
+      search: async (text) =>
+        (await findPage<NotificationRow>(db.fork(), NotificationRow, byId(text), window)).items.map(messageLabel),
+    },
+    'notification.send-log': {
+      permission: own.sendLogView,
+      byIds: async (ids) => (await db.fork().find(SendLog, { id: { $in: numbers(ids) } })).map(sendLabel),
+      search: async (text) => (await findPage<SendLog>(db.fork(), SendLog, byId(text), window)).items.map(sendLabel),
+    },
+  }
+}
+
+const byId = (text: string) => (/^\d{1,15}$/.test(text) ? { id: Number(text) } : {})

@@ -1,0 +1,62 @@
+/** Many sends at a time on a real database: none is missing in the send log. No time decides; the rate is told. */
+import { onEachDatabase } from '@plinth/database/testing'
+import t from 'tap'
+import { startSendLog } from './fixtures/send-log-product.ts'
+
+const number = (rows: readonly { readonly n: unknown }[]) => Number(rows[0]?.n)
+
+onEachDatabase(t, '10,000 sends, 2,000 at a time, are all in the send log', async (t, at) => {
+  const { facade, db, running } = await startSendLog(t, at)
+  const [seconds, each] = [5, at.dialect === 'postgresql' ? 2_000 : 400]
+  const start = performance.now()
+  for (let second = 0; second < seconds; second++) {
+    const results = await Promise.all(
+      Array.from({ length: each }, (_, index) =>
+        facade.send({ content: `${second}.${index}` }, { channels: ['pager'] }),
+      ),
+    )
+    t.ok(
+      results.every(([result]) => result?.success),
+      'every send has its result',
+    )
+  }
+  const rate = (1_000 * seconds * each) / (performance.now() - start)
+  t.comment(`${rate.toFixed(0)} sends a second`)
+  await running.stop('everything is written')
+  const again = await startSendLog(t, at)
+  const rows = `select count(*) as n from notification_send_log where status = 'success'`
+  t.equal(number(await again.db.query(rows)), seconds * each)
+  t.equal(
+    number(await again.db.query('select count(distinct message_id) as n from notification_send_log')),
+    seconds * each,
+  )
+  t.not(db, again.db)
+})
+
+onEachDatabase(t, 'a table that stands still for 20 s holds up no send, and loses none', async (t, at) => {
+  if (at.dialect !== 'postgresql') {
+    t.pass('PostgreSQL locks a table for as long as a test likes')
+    return
+  }
+  const { facade, db, clock, summary } = await startSendLog(t, at)
+  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const standing = db.transactional(async () => {
+    await db.execute('lock table notification_send_log in access exclusive mode')
+    held.resolve()
+    await free.promise
+  })
+  await held.promise
+  const [seconds, each] = [20, 100]
+  for (let second = 0; second < seconds; second++) {
+    const sent = Promise.all(Array.from({ length: each }, () => facade.send({ content: 'x' }, { channels: ['pager'] })))
+    await clock.advance(1_000)
+    t.ok((await sent).every(([result]) => result?.success))
+  }
+  free.resolve()
+  await standing
+  const endsBy = performance.now() + 120_000
+  const rows = `select count(*) as n from notification_send_log where status = 'success'`
+  while (number(await db.query(rows)) < seconds * each && performance.now() < endsBy) await clock.advance(1_000)
+  t.equal(number(await db.query(rows)), seconds * each)
+  t.match(await summary(), { total: seconds * each, success: seconds * each })
+})
