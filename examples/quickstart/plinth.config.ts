@@ -1,5 +1,7 @@
+import approval from '@plinth/approval'
 import asyncTask from '@plinth/async-task'
 import consolePages from '@plinth/console'
+import consoleAdmin from '@plinth/console/admin'
 import database from '@plinth/database'
 import events from '@plinth/events'
 import http from '@plinth/http'
@@ -10,6 +12,9 @@ import idempotency from '@plinth/idempotency'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import mail from '@plinth/mail'
+import memberPoints from '@plinth/member-points'
+import money from '@plinth/money'
+import payments from '@plinth/money/payments'
 import notification from '@plinth/notification'
 import inbox from '@plinth/notification/inbox'
 import notificationRules from '@plinth/notification/rules'
@@ -38,6 +43,9 @@ import storage from '@plinth/storage'
 import systemConfig from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import template from '@plinth/template'
+import walletLogin from '@plinth/wallet-login'
+import web3 from '@plinth/web3'
+import web3Settlement from '@plinth/web3-settlement'
 import bark from '@plinth/webhook-providers/bark'
 import dingtalk from '@plinth/webhook-providers/dingtalk'
 import discord from '@plinth/webhook-providers/discord'
@@ -54,12 +62,15 @@ import slack from '@plinth/webhook-providers/slack'
 import teams from '@plinth/webhook-providers/teams'
 import telegram from '@plinth/webhook-providers/telegram'
 import wecom from '@plinth/webhook-providers/wecom'
+import mall from '@plinth-example/mall'
 
 export default defineProduct({
   name: 'quickstart',
   plugins: [
+    approval,
     asyncTask,
     consolePages,
+    consoleAdmin,
     database,
     events,
     http,
@@ -68,6 +79,10 @@ export default defineProduct({
     idempotency,
     install,
     mail,
+    mall,
+    memberPoints,
+    money,
+    payments,
     notification,
     inbox,
     notificationRules,
@@ -96,6 +111,9 @@ export default defineProduct({
     systemConfig,
     systemConfigAdmin,
     template,
+    walletLogin,
+    web3,
+    web3Settlement,
     verificationCodes,
     ...[
       bark,

@@ -13,6 +13,12 @@ import { builtHash, noncePlaceholder, pagePlaces, sourceHash } from '../src/page
 const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 
+/**
+ * What is built: an HTML file each, by itself. Built together they would share scripts, and what one of them comes to load
+ * would split those that the other loads.
+ */
+const pages = ['install', 'admin']
+
 const draftPrefix = 'plinth-pages-'
 const abandonedMs = 60 * 60_000
 
@@ -36,7 +42,7 @@ async function buildPages(hash: string): Promise<void> {
   try {
     // Temporary directories are private; the pages are for whoever runs the product.
     await chmod(draft, 0o755)
-    await bundle(draft)
+    for (const page of pages) await bundle(draft, page)
     await compress(join(draft, 'assets'))
     await writeFile(join(draft, basename(places.record)), hash)
     await publish(draft, hash)
@@ -58,7 +64,7 @@ async function sweep(): Promise<void> {
   }
 }
 
-async function bundle(outDir: string): Promise<void> {
+async function bundle(outDir: string, page: string): Promise<void> {
   await build({
     configFile: false,
     root: places.sources,
@@ -72,12 +78,14 @@ async function bundle(outDir: string): Promise<void> {
     resolve: { dedupe: ['react', 'react-dom'] },
     build: {
       outDir,
-      emptyOutDir: true,
+      emptyOutDir: false,
       target: 'es2022',
       // Every asset is a file of ours: the policy of the page needs no exception for data addresses.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      rolldownOptions: { input: [join(places.sources, 'install.html')] },
+      rolldownOptions: {
+        input: join(places.sources, `${page}.html`),
+      },
     },
   })
 }
@@ -117,21 +125,26 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** One line with what the browser loads before it shows anything, and in all; compressed as any browser can read it. */
+/** A line for each page with what the browser loads before it shows anything, and in all; compressed as any browser can read it. */
 async function report(durationMs: number): Promise<void> {
   const directory = join(places.output, 'assets')
-  const html = await readFile(join(places.output, 'install.html'), 'utf8')
-  const first = { js: 0, css: 0 }
   const whole = { js: 0, css: 0 }
+  const sizeOf = new Map<string, { readonly kind: 'js' | 'css'; readonly size: number }>()
   for (const packed of await readdir(directory)) {
     const [, name, kind] = /^(.+\.(js|css))\.gz$/.exec(packed) ?? []
     if (name === undefined || (kind !== 'js' && kind !== 'css')) continue
     const { size } = await stat(join(directory, packed))
     whole[kind] += size
-    if (html.includes(name)) first[kind] += size
+    sizeOf.set(name, { kind, size })
   }
   const kilobytes = (bytes: number) => (bytes / 1024).toFixed(1)
   const sizes = ({ js, css }: typeof whole) => `scripts ${kilobytes(js)} KB and styles ${kilobytes(css)} KB`
+  for (const page of pages) {
+    const html = await readFile(join(places.output, `${page}.html`), 'utf8')
+    const first = { js: 0, css: 0 }
+    for (const [name, { kind, size }] of sizeOf) if (html.includes(name)) first[kind] += size
+    console.log(`${page}: first view ${sizes(first)}`)
+  }
   const seconds = (durationMs / 1000).toFixed(1)
-  console.log(`Built in ${seconds} s: first view ${sizes(first)}, in all ${sizes(whole)}, compressed with gzip`)
+  console.log(`Built in ${seconds} s: in all ${sizes(whole)}, compressed with gzip`)
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import type { PageAsset } from '@plinth/http'
 import { codeOf } from '@plinth/kernel'
-import type { PageAsset } from './contract.ts'
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',

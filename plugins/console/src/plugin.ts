@@ -1,20 +1,22 @@
 import { join } from 'node:path'
 import { definePlugin } from '@plinth/kernel'
-import { builtInstallPage } from './built-install-page.ts'
-import { installPage } from './contract.ts'
+import { builtPage } from './built-page.ts'
+import { builtPages, installPage } from './contract.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePlaces } from './page-source.ts'
 
-/** The pages of the product in the browser: the install wizard. They speak HTTP and use nothing else of the server. */
+/** The pages of the product in the browser. They speak HTTP and use nothing else of the server. */
 export default definePlugin({
   id: 'console',
   version: '1.0.0',
   kernel: '^1.0.0',
-  provides: [installPage],
+  provides: [installPage, builtPages],
   setup({ clock, log, roles, provide, onReady, onStop }) {
     const places = pagePlaces(join(import.meta.dirname, '..'))
     const build = new PageBuild(places, { clock, log })
-    provide(installPage, builtInstallPage(places.output, build))
+    const page = (name: string) => builtPage(places.output, build, name)
+    provide(installPage, page('install'))
+    provide(builtPages, { page })
     // Not before everything else is up: it takes seconds, and nobody has to wait for it.
     onReady(() => {
       if (roles.has('web')) build.start()

@@ -1,5 +1,4 @@
-import type { PageRequest } from './contract.ts'
-import { escaped } from './page-brand.ts'
+import { htmlText, type PageRequest } from '@plinth/http'
 
 const texts = {
   en: { title: 'One moment', message: 'The page is being prepared for its first use. It opens by itself.' },
@@ -16,7 +15,7 @@ export function waitingPage({ nonce, locale, siteTitle = '' }: PageRequest): str
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta http-equiv="refresh" content="2">
-    <title>${siteTitle === '' ? title : `${title} · ${escaped(siteTitle)}`}</title>
+    <title>${siteTitle === '' ? title : `${title} · ${htmlText(siteTitle)}`}</title>
     <!-- None, so that the browser asks for none. -->
     <link rel="icon" href="data:,">
     <style nonce="${nonce}">

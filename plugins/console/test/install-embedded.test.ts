@@ -1,5 +1,5 @@
 import t from 'tap'
-import { barriers, leftovers, nothingLeft, openPage, picture, skip } from './fixtures/browser.ts'
+import { barriers, leftovers, onlySession, openPage, picture, skip } from './fixtures/browser.ts'
 import { signsIn, startProduct } from './fixtures/product.ts'
 import { administrator, leastForm, Wizard } from './fixtures/wizard.ts'
 
@@ -106,9 +106,9 @@ t.test(
     await lookAt('done', 'The product is installed', '产品安装完成')
     const links = await page.getByRole('main').getByRole('link').all()
     const targets = await Promise.all(links.map((link) => link.getAttribute('href')))
-    t.same(targets, ['../docs/', '/'], 'to what there is, and nowhere else')
+    t.same(targets, ['../admin/', '../docs/', '/admin/'], 'to what there is, and nowhere else')
 
-    t.same(await leftovers(page), nothingLeft)
+    t.match(await leftovers(page), onlySession)
     t.same(complaints, [], 'no error, no warning, no violation of the policy')
     t.same(elsewhere, [], 'nothing is fetched from elsewhere')
     t.equal(page.url(), `${product.url}/install/`)
@@ -122,5 +122,12 @@ t.test(
     t.equal(over.status, 302)
     t.notMatch(product.output(), administrator.password)
     t.notMatch(product.output(), token)
+
+    await wizard.signedIn.click()
+    await page.getByRole('complementary').getByText(administrator.username, { exact: true }).waitFor()
+    t.equal(page.url(), `${product.url}/admin/`, 'the administrator is in the back office without a second sign-in')
+    t.same(complaints, [])
+    await page.goto(`${product.url}/`)
+    t.equal(page.url(), `${product.url}/admin/`, 'the root path leads there too')
   },
 )

@@ -72,7 +72,7 @@ t.test(
       addresses.filter((path) => !path.startsWith('/ctx/')),
       [],
     )
-    t.equal(await page.getByRole('link').last().getAttribute('href'), '/ctx/')
+    t.equal(await page.getByRole('link').last().getAttribute('href'), '/ctx/admin/')
     t.equal(await signsIn(product.url, administrator), '200')
   },
 )

@@ -3,12 +3,12 @@ import { cp, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:f
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import type { InstallPage as ServedPage } from '@plinth/install'
+import type { BrowserPage as ServedPage } from '@plinth/http'
 import type { Logger } from '@plinth/kernel'
 import { systemClock } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
-import { builtInstallPage } from '../src/built-install-page.ts'
+import { builtPage } from '../src/built-page.ts'
 import { installPage } from '../src/contract.ts'
 import { PageBuild } from '../src/page-build.ts'
 import { builtHash, pagePlaces, sourceHash } from '../src/page-source.ts'
@@ -61,11 +61,11 @@ t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and se
   await build.settled(120_000)
   t.match(
     lines.join('\n'),
-    /building the pages[\s\S]*Built in [\d.]+ s: first view scripts [\d.]+ KB and styles [\d.]+ KB/,
+    /building the pages[\s\S]*admin: first view scripts [\d.]+ KB and styles [\d.]+ KB[\s\S]*Built in [\d.]+ s: in all scripts/,
   )
   t.equal(await builtHash(places), await sourceHash(places))
 
-  const page = builtInstallPage(places.output, build)
+  const page = builtPage(places.output, build, 'install')
   const html = (await page.html({ nonce: 'n0nce', locale: 'en' })) ?? ''
   t.notMatch(html, '__CSP_NONCE__')
   t.match(html, '<meta property="csp-nonce" nonce="n0nce"')
@@ -122,7 +122,7 @@ t.test('I-203 P44 pages that cannot be built: the product works without them and
   build.start()
   await build.settled(120_000)
   t.match(lines.join('\n'), /could not be built[\s\S]*main\.tsx/)
-  const page = builtInstallPage(places.output, build)
+  const page = builtPage(places.output, build, 'install')
   t.equal(await page.html({ nonce: 'n', locale: 'en' }), undefined, 'the fallback page is served')
   t.equal(await page.asset('assets/install.js', []), undefined)
   t.same(await readdir(places.workplace), [], 'nothing half done is left')
@@ -139,7 +139,7 @@ t.test(
       const build = new PageBuild(places, { clock: systemClock, log })
       build.start()
       await build.settled(60_000)
-      return builtInstallPage(places.output, build)
+      return builtPage(places.output, build, 'install')
     }
     t.equal(await (await run()).html({ nonce: 'x', locale: 'en' }), '<p nonce="x">quick</p>')
     await run()
@@ -156,7 +156,7 @@ t.test(
     const clock = manualClock()
     const build = new PageBuild(places, { clock, log })
     build.start()
-    const page = builtInstallPage(places.output, build)
+    const page = builtPage(places.output, build, 'install')
     const waiting = page.html({ nonce: 'w', locale: 'zh-CN' })
     while (clock.sleepers < 2) await new Promise(setImmediate)
     await clock.advance(5_000)
@@ -193,7 +193,7 @@ t.test(
     await Promise.all([1, 2].map(() => run(process.execPath, [places.program], { env: environment })))
     t.equal(await builtHash(places), await sourceHash(places))
     t.same(await readdir(places.workplace), ['plinth-pages-new'], 'nothing of theirs is left')
-    const page = builtInstallPage(places.output, new PageBuild(places, { clock: systemClock, log: listener().log }))
+    const page = builtPage(places.output, new PageBuild(places, { clock: systemClock, log: listener().log }), 'install')
     const html = (await page.html({ nonce: 'n', locale: 'en' })) ?? ''
     for (const [, path = ''] of html.matchAll(/="\.\/(assets\/[^"]+)"/g)) t.ok(await page.asset(path, []), path)
   },
@@ -209,13 +209,14 @@ t.test('I-197 a published package has its pages and builds nothing', async (t) =
   build.start()
   await build.settled(10_000)
   t.same(lines, [])
-  t.equal(await builtInstallPage(places.output, build).html({ nonce: '', locale: 'en' }), '<p>published</p>')
+  t.equal(await builtPage(places.output, build, 'install').html({ nonce: '', locale: 'en' }), '<p>published</p>')
 })
 
 t.test('I-004 the page fits the service that the installation asks for, by the id alone', async (t) => {
-  const page: ServedPage = builtInstallPage(
+  const page: ServedPage = builtPage(
     '/nowhere',
     new PageBuild(pagePlaces('/nowhere'), { clock: systemClock, log: listener().log }),
+    'install',
   )
   t.type(page.html, 'function')
   const { installPage: wanted } = await import('@plinth/install')

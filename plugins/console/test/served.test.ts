@@ -1,5 +1,5 @@
-import { readdir } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join, sep } from 'node:path'
 import database from '@plinth/database'
 import events from '@plinth/events'
 import httpPlugin, { http } from '@plinth/http'
@@ -8,6 +8,7 @@ import iam from '@plinth/iam'
 import install from '@plinth/install'
 import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import { signatureHeaders } from '@plinth/open-platform'
 import sharedStore from '@plinth/shared-store'
 import systemConfig from '@plinth/system-config'
 import t from 'tap'
@@ -20,7 +21,7 @@ const product = defineProduct({
 })
 
 t.test(
-  'I-197 P04 P05 P27 P28 P29 P30 P31 P45 P46 what the product answers below /install/',
+  'C-053 W-032 I-197 P04 P05 P27 P28 P29 P30 P31 P45 P46 what the product answers below /install/',
   { timeout: 180_000 },
   async (t) => {
     const running = await startForTest(product, {
@@ -96,9 +97,22 @@ t.test(
     }
     const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
     const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
+    // No page of the product signs for an application: its secret stays on the caller's server.
+    for (const name of all) {
+      const script = await readFile(join(pagePlaces(join(import.meta.dirname, '..')).output, name), 'utf8')
+      for (const header of Object.values(signatureHeaders))
+        t.notOk(script.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
+      t.notMatch(script, /createHmac|crypto\.subtle|subtle\.(?:sign|importKey)|plinth_open_/, name)
+    }
+    // The wizard is what its own files name; others of the build belong to other pages.
+    const whole = new Set(assets)
+    for (const path of whole) {
+      const { body } = await get(`/install/${path}`)
+      for (const name of all) if (body.includes(basename(name))) whole.add(name)
+    }
     const views = [
       { name: 'first view, gzip', weights: await weigh(assets, 'gzip') },
-      { name: 'whole wizard, brotli', weights: await weigh(all, 'br') },
+      { name: 'whole wizard, brotli', weights: await weigh([...whole], 'br') },
     ]
     for (const { name, weights } of views) {
       t.comment(`${name}: scripts ${weights['js']} bytes, styles ${weights['css']} bytes`)

@@ -4,6 +4,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type * as served from '@plinth/install'
 import t from 'tap'
+import centreEn from '../web/admin/own/config-centre/text/en.json' with { type: 'json' }
+import centreZhCN from '../web/admin/own/config-centre/text/zh-CN.json' with { type: 'json' }
+import pluginsEn from '../web/admin/own/product-plugins/text/en.json' with { type: 'json' }
+import pluginsZhCN from '../web/admin/own/product-plugins/text/zh-CN.json' with { type: 'json' }
+import rolesEn from '../web/admin/own/role-matrix/text/en.json' with { type: 'json' }
+import rolesZhCN from '../web/admin/own/role-matrix/text/zh-CN.json' with { type: 'json' }
+import adminEn from '../web/admin/text/en.json' with { type: 'json' }
+import adminZhCN from '../web/admin/text/zh-CN.json' with { type: 'json' }
 import type * as used from '../web/install/wire.ts'
 import en from '../web/text/en.json' with { type: 'json' }
 import zhCN from '../web/text/zh-CN.json' with { type: 'json' }
@@ -18,8 +26,8 @@ const flat = (tree: Tree, prefix = ''): [string, string][] =>
 const placeholders = (text: string) => (text.match(/\{\{\w+\}\}/g) ?? []).sort()
 
 t.test('I-201 both languages have every text, with the same placeholders', async (t) => {
-  const english = new Map(flat(en))
-  const chinese = new Map(flat(zhCN))
+  const english = new Map([en, adminEn, centreEn, pluginsEn, rolesEn].flatMap((texts) => flat(texts)))
+  const chinese = new Map([zhCN, adminZhCN, centreZhCN, pluginsZhCN, rolesZhCN].flatMap((texts) => flat(texts)))
   t.same([...chinese.keys()], [...english.keys()])
   for (const [key, text] of english) {
     t.not(text, '', key)

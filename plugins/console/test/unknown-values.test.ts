@@ -1,10 +1,10 @@
 /** A newer server says more than these pages know. */
 import t from 'tap'
+import { known } from '../web/app/answer.ts'
 import { brokenRule } from '../web/field/field-rules.ts'
 import { formOf, groupsOf, hintOf, initialValues } from '../web/install/install-form.ts'
 import { progressOf } from '../web/install/step-progress.ts'
 import { type FormSchema, outcomeOf, outcomes } from '../web/install/wire.ts'
-import { known } from '../web/known.ts'
 
 t.test('C-034 a value of an enum that is not known becomes the fallback', async (t) => {
   t.equal(known(['on', 'off'], 'off', 'on'), 'off')

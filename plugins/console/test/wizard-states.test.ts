@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { systemClock } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { builtInstallPage } from '../src/built-install-page.ts'
+import { builtPage } from '../src/built-page.ts'
 import { PageBuild } from '../src/page-build.ts'
 import { pagePlaces } from '../src/page-source.ts'
 import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from './fixtures/browser.ts'
@@ -14,7 +14,7 @@ const places = pagePlaces(join(import.meta.dirname, '..'))
 const build = new PageBuild(places, { clock: systemClock, log: pino({ level: 'silent' }) })
 build.start()
 await build.settled(120_000)
-const install = builtInstallPage(places.output, build)
+const install = builtPage(places.output, build, 'install')
 
 const data = (content: object): Answer => ({ data: content })
 const field = (name: string, given: object = {}) => ({

@@ -35,11 +35,17 @@ export const cssVariablesResolver: CSSVariablesResolver = () => ({
     '--mantine-color-dimmed': gray[7],
     '--mantine-color-error': '#c92a2a',
     '--mantine-color-placeholder': gray[7],
+    '--mantine-color-red-outline': '#c92a2a',
+    '--mantine-color-red-text': '#c92a2a',
+    '--mantine-color-red-filled': '#c92a2a',
   },
   dark: {
     '--mantine-color-text': '#eceef4',
     '--mantine-color-dimmed': dark[0],
     '--mantine-color-error': '#ff8787',
     '--mantine-color-placeholder': dark[1],
+    '--mantine-color-red-outline': '#ff8787',
+    '--mantine-color-red-text': '#ff8787',
+    '--mantine-color-red-filled': '#c92a2a',
   },
 })

@@ -1,11 +1,12 @@
 import { NativeSelect, PasswordInput, Switch, TextInput } from '@mantine/core'
 import { useId } from 'react'
+import { known } from '../app/answer.ts'
 import { useSpeech } from '../app/app.tsx'
-import { known } from '../known.ts'
 import { ChoiceCards } from './choice-cards.tsx'
 import classes from './schema-field.module.css'
 
-const inputs = ['text', 'password', 'email', 'tel', 'url', 'number', 'switch', 'select', 'combobox'] as const
+/** Inputs of one line that differ for the browser alone; a newer server may name others. */
+const textTypes = ['text', 'email', 'tel', 'url'] as const
 
 /** What a field looks like, whatever it belongs to: one key, one schema, one field. */
 export interface FieldLook {
@@ -19,11 +20,20 @@ export interface FieldLook {
   readonly autocomplete?: string | undefined
 }
 
+interface Beside {
+  readonly label?: undefined
+  readonly description?: undefined
+  readonly 'aria-label': string
+  readonly 'aria-describedby': string | undefined
+}
+
 interface SchemaFieldProps extends FieldLook {
   /** Element that takes the focus when the field is to be corrected. */
   readonly id: string
   readonly value: string | boolean
   readonly error: string | undefined
+  /** Where label and description stand beside the field already: what names and describes it in their place. */
+  readonly beside?: Beside
   onChange(value: string | boolean): void
   onLeave(): void
 }
@@ -32,17 +42,17 @@ interface SchemaFieldProps extends FieldLook {
 const shownChoices = 4
 
 /** A field for a value, by what its schema says about it. */
-export function SchemaField({ id, value, error, onChange, onLeave, ...look }: SchemaFieldProps) {
+export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
   const { say } = useSpeech()
   const listId = useId()
   const { label, description, isRequired, candidates, placeholder, autocomplete } = look
-  const input = known(inputs, look.input, 'text')
   if (input === 'switch') {
     return (
       <Switch
         id={id}
         label={label}
         description={description}
+        {...beside}
         error={error}
         classNames={{ track: classes.track }}
         checked={value === true}
@@ -51,11 +61,12 @@ export function SchemaField({ id, value, error, onChange, onLeave, ...look }: Sc
     )
   }
   const text = String(value)
-  if (input === 'select' && candidates.length <= shownChoices) {
+  if (input === 'select' && candidates.length <= shownChoices && !beside) {
     return <ChoiceCards {...{ id, label, description, candidates, error, onChange }} value={text} />
   }
   const shared = {
     ...{ id, label, description, error, value: text, placeholder, onBlur: onLeave },
+    ...beside,
     classNames: { error: classes.error },
     withAsterisk: isRequired,
     'aria-required': isRequired,
@@ -76,12 +87,11 @@ export function SchemaField({ id, value, error, onChange, onLeave, ...look }: Sc
       />
     )
   }
-  const kind = input === 'number' || input === 'combobox' ? 'text' : input
   return (
     <>
       <TextInput
         {...shared}
-        type={kind}
+        type={known(textTypes, input, 'text')}
         inputMode={input === 'number' ? 'numeric' : undefined}
         list={input === 'combobox' ? listId : undefined}
         spellCheck={false}

@@ -30,8 +30,15 @@ const knownEntries = [
 /** Steps whose warnings were shown before the installation began. */
 const seenBefore = new Set(['environment-preflight', 'config-validation'])
 
+interface DoneStepProps {
+  readonly api: InstallApi
+  readonly installation: Installation
+  /** Whether this browser is signed in as the administrator. */
+  readonly isSignedIn: boolean
+}
+
 /** Step 4: installed; where to go from here. */
-export function DoneStep({ api, installation }: { readonly api: InstallApi; readonly installation: Installation }) {
+export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { say } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
@@ -52,7 +59,7 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
           href={withinContext(status?.productPath ?? '/')}
           rightSection={<IconArrowRight size={18} aria-hidden />}
         >
-          {say('done.open')}
+          {say(isSignedIn ? 'done.open-signed-in' : 'done.open')}
         </Button>
       }
     >
@@ -78,7 +85,9 @@ export function DoneStep({ api, installation }: { readonly api: InstallApi; read
               </span>
               <span>
                 <span className={classes.name}>{say(`done.entry.${name}.name`)}</span>
-                <span className={classes.text}>{say(`done.entry.${name}.text`)}</span>
+                <span className={classes.text}>
+                  {say(name === 'admin' && isSignedIn ? 'done.entry.admin.signed-in' : `done.entry.${name}.text`)}
+                </span>
               </span>
             </a>
           </li>

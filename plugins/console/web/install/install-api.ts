@@ -1,3 +1,4 @@
+import { envelopeOf } from '../app/answer.ts'
 import type {
   CheckResult,
   EntryCheck,
@@ -106,6 +107,16 @@ export class InstallApi {
     return this.#call(`sessions/${encodeURIComponent(sessionId)}/retry`, { method: 'POST', body: form })
   }
 
+  /** Signs the new administrator in, by a cookie that no script can read. False where the product does not let it. */
+  async signIn(account: { readonly username: unknown; readonly password: unknown }): Promise<boolean> {
+    const { username, password } = account
+    const body = { username, password, session: 'cookie' }
+    return this.#call('../auth/login', { method: 'POST', body }).then(
+      () => true,
+      () => false,
+    )
+  }
+
   /** Recent records, in the order of the server. */
   async records(): Promise<readonly ExecutionRecord[]> {
     const { records } = await this.#call<{ records: readonly ExecutionRecord[] }>(`execution-logs?limit=${recordLimit}`)
@@ -140,22 +151,6 @@ export class InstallApi {
     } catch {
       throw new ApiFailure('unreachable', '')
     }
-  }
-}
-
-interface Envelope {
-  readonly code: string
-  readonly message: string
-  readonly data: unknown
-}
-
-async function envelopeOf(response: Response): Promise<Envelope | undefined> {
-  try {
-    const body: unknown = await response.json()
-    const isEnvelope = typeof body === 'object' && body !== null && 'code' in body && typeof body.code === 'string'
-    return isEnvelope ? (body as Envelope) : undefined
-  } catch {
-    return undefined
   }
 }
 

@@ -2,7 +2,7 @@
  * The wire format of the install endpoints, as far as the wizard uses it (document 3, "Install entry"). What the server
  * takes from a list is text here: a newer server may have more, so every reader has a fallback.
  */
-import { known } from '../known.ts'
+import { known } from '../app/answer.ts'
 
 export interface InstallStatus {
   readonly installed: boolean

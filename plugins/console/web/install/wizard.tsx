@@ -37,6 +37,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   const [values, setValues] = useState<Values | undefined>(undefined)
   const [form, setForm] = useState<InstallForm>({})
   const [found, setFound] = useState<Found | undefined>(undefined)
+  const [isSignedIn, setSignedIn] = useState(false)
   const { data: later, error } = useLoaded(loadLaterSteps)
   const installation = useMemo(() => later && new later.Installation(api, pageClock), [later, api])
 
@@ -113,7 +114,9 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
             onRefused()
           }}
           onFinished={() => {
-            // Nothing needs the secrets any more.
+            const { username, password } = form['administrator'] ?? {}
+            if (username && password) void api.signIn({ username, password }).then(setSignedIn)
+            // Nothing else needs the secrets any more.
             setForm({})
             setValues(undefined)
             api.rememberToken('')
@@ -122,7 +125,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
         />
       )
     case 'done':
-      return <later.DoneStep api={api} installation={installation} />
+      return <later.DoneStep api={api} installation={installation} isSignedIn={isSignedIn} />
   }
 }
 

@@ -1,5 +1,9 @@
+import type configCentreTexts from '../admin/own/config-centre/text/en.json'
+import type pluginTexts from '../admin/own/product-plugins/text/en.json'
+import type roleTexts from '../admin/own/role-matrix/text/en.json'
+import type adminTexts from '../admin/text/en.json'
 import en from './en.json' with { type: 'json' }
-import type { Language } from './language.ts'
+import { type Language, languages } from './language.ts'
 import zhCN from './zh-CN.json' with { type: 'json' }
 
 /** Dotted keys of a catalogue; the forms of a plural, `x_one` and `x_other`, are the one key `x`. */
@@ -11,7 +15,13 @@ type KeyOf<Tree> = {
     : `${Name}.${KeyOf<Tree[Name]>}`
 }[keyof Tree & string]
 
-export type TextKey = KeyOf<typeof en>
+/** Of all pages; each loads its own with `addTexts`. */
+export type TextKey =
+  | KeyOf<typeof en>
+  | KeyOf<typeof adminTexts>
+  | KeyOf<typeof configCentreTexts>
+  | KeyOf<typeof pluginTexts>
+  | KeyOf<typeof roleTexts>
 export type TextParams = Readonly<Record<string, string | number | undefined>>
 
 /**
@@ -21,15 +31,24 @@ export type TextParams = Readonly<Record<string, string | number | undefined>>
 export type Say = (key: TextKey, params?: TextParams) => string
 
 /** English is the pattern: a text that another language lacks is a type error here. */
-const catalogues: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
+const shared: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
+const catalogues: Readonly<Record<Language, Map<string, string>>> = {
+  en: flat(shared.en),
+  'zh-CN': flat(shared['zh-CN']),
+}
 
 const voices = new Map<Language, Say>()
+
+/** Adds the texts of one page, before it says anything. English is the pattern here too. */
+export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): void {
+  for (const language of languages) flat(texts[language], '', catalogues[language])
+}
 
 /** The same function for the same language. */
 export function sayIn(language: Language): Say {
   const known = voices.get(language)
   if (known !== undefined) return known
-  const texts = flat(catalogues[language])
+  const texts = catalogues[language]
   const plural = new Intl.PluralRules(language)
   const say: Say = (key, params = {}) => {
     const form = texts.has(key) ? key : `${key}_${plural.select(Number(params['count']))}`
@@ -43,7 +62,7 @@ interface Tree {
   readonly [name: string]: string | Tree
 }
 
-function flat(tree: Tree, prefix = '', texts = new Map<string, string>()): ReadonlyMap<string, string> {
+function flat(tree: Tree, prefix = '', texts = new Map<string, string>()): Map<string, string> {
   for (const [name, value] of Object.entries(tree)) {
     if (typeof value === 'string') texts.set(prefix + name, value)
     else flat(value, `${prefix}${name}.`, texts)

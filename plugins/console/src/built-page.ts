@@ -1,4 +1,4 @@
-import type { InstallPage } from './contract.ts'
+import type { BrowserPage } from '@plinth/http'
 import { branded } from './page-brand.ts'
 import type { PageBuild } from './page-build.ts'
 import { PageFiles } from './page-files.ts'
@@ -8,7 +8,8 @@ import { waitingPage } from './waiting-page.ts'
 /** How long a browser waits for pages that are being built before it is shown that they are. */
 const patienceMs = 5_000
 
-export function builtInstallPage(directory: string, build: PageBuild): InstallPage {
+/** @param name of the page among those that are built: `install`, `admin` */
+export function builtPage(directory: string, build: PageBuild, name: string): BrowserPage {
   let files: PageFiles | undefined
   const current = async () => {
     if (files === undefined && !build.isRunning) files = await PageFiles.read(directory)
@@ -18,7 +19,7 @@ export function builtInstallPage(directory: string, build: PageBuild): InstallPa
     async html({ nonce, locale, siteTitle = '' }) {
       await build.settled(patienceMs)
       if (build.isRunning) return waitingPage({ nonce, locale, siteTitle })
-      const page = (await current())?.html('install')?.replaceAll(noncePlaceholder, nonce)
+      const page = (await current())?.html(name)?.replaceAll(noncePlaceholder, nonce)
       return page === undefined || siteTitle === '' ? page : branded(page, siteTitle)
     },
     async asset(path, encodings) {

@@ -1,0 +1,36 @@
+import { adminDetail, adminForm, adminList } from '@plinth/http'
+
+const tones = { open: 'good', closed: 'quiet' } as const
+const labels = { open: { en: 'Open', 'zh-CN': '营业' }, closed: { en: 'Closed', 'zh-CN': '停业' } }
+
+const depots = adminList('getAdminAcmeDepots', (row) => ({
+  id: 'acme.depots',
+  title: { en: 'Depots', 'zh-CN': '仓库' },
+  place: { group: 'product', order: 900 },
+  key: 'id',
+  detail: 'acme.depot',
+  columns: [row.text('name', { link: true }), row.text('city'), row.status('state', tones, { labels })],
+  create: adminForm('postAdminAcmeDepots', {
+    title: { en: 'New depot', 'zh-CN': '新建仓库' },
+    fields: ['name', 'city'],
+  }),
+  actions: [
+    row.action('putAdminAcmeDepotsByIdState', {
+      label: { en: 'Close', 'zh-CN': '停业' },
+      params: { id: 'id' },
+      body: { state: { value: 'closed' } },
+      when: { state: 'open' },
+      confirm: { en: '{name} takes no more parcels.', 'zh-CN': '{name} 将不再接收包裹。' },
+    }),
+  ],
+}))
+
+const depot = adminDetail('getAdminAcmeDepotsById', (it) => ({
+  id: 'acme.depot',
+  title: { en: 'Depot', 'zh-CN': '仓库' },
+  name: 'name',
+  param: 'id',
+  sections: [{ columns: [it.text('name'), it.text('city'), it.status('state', tones, { labels })] }],
+}))
+
+export const pages = [depots, depot]

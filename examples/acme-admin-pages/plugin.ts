@@ -1,0 +1,25 @@
+import { database } from '@plinth/database'
+import { adminPages, http } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
+import { pages } from './admin-pages.ts'
+import { createDepot, Depot } from './depot.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+import { editDepots, routes } from './routes.ts'
+
+/** Depots of ACME, with their pages in the back office: a list, what is known of one, a form and an action. */
+export default definePlugin({
+  id: 'acme.depots',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database, http },
+  contributes: [optional(adminPages)],
+  entities: [Depot],
+  migrations: [createDepot],
+  messages: { en, 'zh-CN': zhCN },
+  permissions: [{ code: editDepots, displayName: { en: 'Edit depots', 'zh-CN': '编辑仓库' } }],
+  setup({ services, contribute }) {
+    services.http.addRoutes(routes, { db: services.database })
+    for (const page of pages) contribute(adminPages, page.id, page)
+  },
+})

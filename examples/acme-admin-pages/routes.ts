@@ -1,0 +1,57 @@
+import { type Database, findPage } from '@plinth/database'
+import { answerList, id, idParams, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { Depot, depotUnknown, states } from './depot.ts'
+
+export const editDepots = 'acme:depot:edit'
+
+const path = '/api/v1/admin/acme/depots'
+const access = { permission: editDepots }
+const facts = { name: line(80, { minLength: 1 }), city: line(80, { minLength: 1 }) }
+const state = Type.Enum(states)
+const depot = Type.Object({ id, ...facts, state })
+
+const { route } = routesWith<{ readonly db: Database }>()
+
+export const routes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Depots, the newest first',
+    access,
+    request: { query: listQuery },
+    response: listPage(depot),
+    handler: ({ query }, { db }) => answerList(query, newestFirst, (window) => findPage(db.fork(), Depot, {}, window)),
+  }),
+  route({
+    method: 'POST',
+    path,
+    summary: 'Add a depot',
+    access,
+    request: { body: Type.Object(facts) },
+    response: Type.Object({ id }),
+    handler: async ({ body }, { db }) => ({
+      id: await db.fork().insert(Depot, { id: db.newId(), ...body, state: 'open' }),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:id`,
+    summary: 'One depot',
+    access,
+    request: { params: idParams },
+    response: depot,
+    handler: async ({ params: { id } }, { db }) => (await db.fork().findOne(Depot, { id })) ?? depotUnknown(id),
+  }),
+  route({
+    method: 'PUT',
+    path: `${path}/:id/state`,
+    summary: 'Open or close a depot',
+    access,
+    request: { params: idParams, body: Type.Object({ state }) },
+    response: Type.Object({ id }),
+    async handler({ params: { id }, body }, { db }) {
+      const changed = await db.fork().nativeUpdate(Depot, { id }, { state: body.state })
+      return changed === 1 ? { id } : depotUnknown(id)
+    },
+  }),
+]

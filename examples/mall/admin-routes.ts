@@ -1,0 +1,120 @@
+import type { Database } from '@plinth/database'
+import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
+import { type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
+import type { Mall } from './contract.ts'
+import { orderStatuses, refundStatuses } from './entities.ts'
+import { refusal } from './failures.ts'
+import { own } from './permissions.ts'
+import { orderView, refundView, viewOfOrder, viewOfRefund } from './views.ts'
+
+interface AdminParts extends Mall {
+  readonly db: Database
+  readonly identity: Pick<Identity, 'rowsInScope' | 'isInScope'>
+  readonly kernel: Pick<Kernel, 'contributions'>
+}
+
+const root = '/api/v1/admin/mall'
+
+/** What is given, within the users whose data the operator may see (decision A5). */
+const inScope = (given: object, { identity }: AdminParts, principal: Principal) => ({
+  $and: [given, identity.rowsInScope(principal, 'user_id')],
+})
+
+const withoutAbsent = (members: object) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+
+const { route } = routesWith<AdminParts>()
+
+/** What operators do. What lies outside their data scope is answered as if it did not exist (decision B34). */
+export const adminRoutes = [
+  route({
+    method: 'GET',
+    path: `${root}/orders`,
+    summary: 'Orders, the newest first',
+    access: { permission: own.orderView },
+    request: {
+      query: Type.Object({
+        ...listQuery.properties,
+        status: Type.Optional(Type.Enum(orderStatuses)),
+        userId: Type.Optional(id),
+      }),
+    },
+    response: listPage(orderView),
+    handler(request, parts) {
+      const { status, userId } = request.query
+      const where = inScope(withoutAbsent({ status, userId }), parts, requirePrincipal(request))
+      return answerList(request.query, newestFirst, async (window) => {
+        const found = await parts.orders.list(where, window)
+        return { ...found, items: found.items.map(viewOfOrder) }
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders/:orderNo/ship`,
+    summary: 'The parcels of a paid order are on their way',
+    access: { permission: own.orderShip },
+    request: { params: Type.Object({ orderNo: line(64, { minLength: 1 }) }) },
+    response: orderView,
+    async handler(request, parts) {
+      const { orderNo } = request.params
+      const { order } = await parts.orders.get(orderNo)
+      if (!(await parts.identity.isInScope(requirePrincipal(request), order.userId))) throw refusal('order-unknown')
+      await parts.db.transactional(async () => {
+        await parts.orders.ship(orderNo)
+        await record(parts, request, 'mall-order.ship', orderNo, {})
+      })
+      return viewOfOrder(await parts.orders.get(orderNo))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/refunds`,
+    summary: 'Refunds, the newest first',
+    access: { permission: own.refundView },
+    request: {
+      query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(refundStatuses)) }),
+    },
+    response: listPage(refundView),
+    handler(request, parts) {
+      const { status } = request.query
+      const where = inScope(withoutAbsent({ status }), parts, requirePrincipal(request))
+      return answerList(request.query, newestFirst, async (window) => {
+        const found = await parts.refunds.list(where, window)
+        return { ...found, items: found.items.map(viewOfRefund) }
+      })
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/refunds/:refundNo/decision`,
+    summary: 'Pay money back, or refuse to',
+    access: { permission: own.refundDecide },
+    request: {
+      params: Type.Object({ refundNo: line(64, { minLength: 1 }) }),
+      body: Type.Object({ approve: Type.Boolean() }),
+    },
+    response: refundView,
+    async handler(request, parts) {
+      const principal = requirePrincipal(request)
+      const { refundNo } = request.params
+      const { approve } = request.body
+      const { userId } = await parts.refunds.get(refundNo)
+      if (!(await parts.identity.isInScope(principal, userId))) throw refusal('refund-unknown')
+      return parts.db.transactional(async () => {
+        const refund = await parts.refunds.decide(refundNo, approve, principal.username)
+        await record(parts, request, 'mall-refund.decide', refundNo, { approve, amount: refund.amount })
+        return viewOfRefund(refund)
+      })
+    },
+  }),
+]
+
+const record = (
+  { kernel }: AdminParts,
+  request: AuditedRequest,
+  action: string,
+  subject: string,
+  summary: Readonly<Record<string, string | number | boolean>>,
+) => audit(kernel, { ...auditCaller(request), action, subject, summary })

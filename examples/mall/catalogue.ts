@@ -1,0 +1,117 @@
+import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import { type EventRef, type Events, virtualStockLow, virtualStockOut } from '@plinth/events'
+import type { Clock } from '@plinth/kernel'
+import { Coupon, CouponUse, Goods } from './entities.ts'
+import { refusal } from './failures.ts'
+
+/** What a customer wants of one kind of goods. */
+export interface Wish {
+  readonly goodsId: number
+  /** 1 or more. */
+  readonly quantity: number
+}
+
+export interface CatalogueParts {
+  readonly db: Database
+  readonly events: Pick<Events, 'publish'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/**
+ * Goods and coupons with how many of them are left. What is taken and given back is taken in one conditional update each, in
+ * the order of the ids, inside the transaction of the order: no piece is sold twice, and no two orders wait for each other.
+ */
+export class Catalogue {
+  readonly #parts: CatalogueParts
+
+  constructor(parts: CatalogueParts) {
+    this.#parts = parts
+  }
+
+  /** What is on sale. */
+  list(window: PageWindow) {
+    return findPage(this.#parts.db.fork(), Goods, { onSale: true }, window)
+  }
+
+  add(goods: Omit<Goods, 'id' | 'demo' | 'onSale'>): Promise<number> {
+    const { db } = this.#parts
+    return db.fork().insert(Goods, { id: db.newId(), ...goods, onSale: true, demo: false })
+  }
+
+  /**
+   * Takes goods off the stock. Publishes when virtual goods run short, because nobody packs them who would notice.
+   *
+   * @returns the goods, in the order of the wishes by id
+   * @throws BusinessError "404" `mall.goods-unknown`, "409" `mall.stock-short`, "400" `mall.goods-repeated`
+   */
+  async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
+    const { db } = this.#parts
+    if (new Set(wishes.map(({ goodsId }) => goodsId)).size < wishes.length) throw refusal('goods-repeated')
+    const taken: (Goods & { quantity: number })[] = []
+    for (const { goodsId, quantity } of [...wishes].sort((a, b) => a.goodsId - b.goodsId)) {
+      const found = await db.execute(
+        'update mall_goods set stock = stock - ? where id = ? and on_sale = ? and stock >= ?',
+        [quantity, goodsId, true, quantity],
+      )
+      const goods = await db.fork().findOne(Goods, { id: goodsId })
+      if (goods === null || !goods.onSale) throw refusal('goods-unknown', { data: { goodsId } })
+      if (found === 0) {
+        const { name, stock } = goods
+        throw refusal('stock-short', { params: { name, stock }, data: { goodsId, stock } })
+      }
+      await this.#tellShortage(goods, quantity)
+      taken.push({ ...goods, quantity })
+    }
+    return taken
+  }
+
+  async putBack(lines: readonly Wish[]): Promise<void> {
+    for (const { goodsId, quantity } of [...lines].sort((a, b) => a.goodsId - b.goodsId)) {
+      await this.#parts.db.execute('update mall_goods set stock = stock + ? where id = ?', [quantity, goodsId])
+    }
+  }
+
+  /**
+   * Takes one of the coupons for an order.
+   *
+   * @param amount what the goods of the order cost
+   * @returns by how much it reduces the order, at most to nothing
+   * @throws BusinessError "409" `mall.coupon-unusable`, `mall.coupon-used`
+   */
+  async takeCoupon(code: string, order: { id: number; userId: number; amount: number }): Promise<number> {
+    const { db, clock } = this.#parts
+    const found = await db.execute(
+      `update mall_coupon set remaining = remaining - 1
+       where code = ? and remaining > 0 and min_amount <= ? and valid_until > ?`,
+      [code, order.amount, new Date(clock.now())],
+    )
+    if (found === 0) throw refusal('coupon-unusable')
+    const coupon = await db.fork().findOneOrFail(Coupon, { code })
+    const into = {
+      table: 'mall_coupon_use',
+      columns: ['id', 'coupon_id', 'user_id', 'order_id'],
+      unique: ['coupon_id', 'user_id'],
+    }
+    await insertMissing(db, into, [[db.newId(), coupon.id, order.userId, order.id]])
+    const use = await db.fork().findOneOrFail(CouponUse, { couponId: coupon.id, userId: order.userId })
+    if (use.orderId !== order.id) throw refusal('coupon-used')
+    return Math.min(coupon.amount, order.amount)
+  }
+
+  /** The coupon of an order that is cancelled can be used again. */
+  async putCouponBack(orderId: number): Promise<void> {
+    const { db } = this.#parts
+    const use = await db.fork().findOne(CouponUse, { orderId })
+    if (use === null) return
+    await db.execute('update mall_coupon set remaining = remaining + 1 where id = ?', [use.couponId])
+    await db.execute('delete from mall_coupon_use where id = ?', [use.id])
+  }
+
+  async #tellShortage({ sku, name, stock, lowStock, delivery }: Goods, taken: number): Promise<void> {
+    if (delivery !== 'virtual') return
+    const fact = { sku, name, stock }
+    const publish = (ref: EventRef<typeof fact>) => this.#parts.events.publish(ref, fact, { key: `mall.goods:${sku}` })
+    if (stock === 0) await publish(virtualStockOut)
+    else if (stock <= lowStock && stock + taken > lowStock) await publish(virtualStockLow)
+  }
+}

@@ -1,0 +1,60 @@
+import { key } from '@plinth/kernel'
+
+export const keys = {
+  'platform.example.mall.currency': key.string({
+    title: { en: 'Currency of the mall', 'zh-CN': '商城币种' },
+    description: {
+      en: 'Of all prices; counts for new orders. Prices are minor units of it.',
+      'zh-CN': '所有价格的币种，对新订单生效；价格以其最小单位计。',
+    },
+    default: 'CNY',
+    pattern: '^[A-Z]{3,8}$',
+    reload: 'live',
+  }),
+  'platform.example.mall.test-payments': key.boolean({
+    title: { en: 'Payments of the mall for tests', 'zh-CN': '商城测试支付' },
+    description: {
+      en: 'Lets customers pay with the provider "test", by which no money flows. Off where goods have a worth.',
+      'zh-CN': '允许使用不产生真实资金流动的 test 渠道支付；商品有价值的环境应关闭。',
+    },
+    default: false,
+    reload: 'live',
+  }),
+  'platform.example.mall.credit-asset': key.string({
+    title: { en: 'Credit that orders can be paid with', 'zh-CN': '可抵扣的资产' },
+    description: {
+      en: 'Asset of the ledger of which customers can pay a part of an order, one unit for one minor unit of the currency. Empty: none.',
+      'zh-CN': '客户可用于抵扣订单的账本资产，一个单位抵扣币种的一个最小单位；留空则不支持抵扣。',
+    },
+    default: '',
+    maxLength: 64,
+    pattern: '^([a-z0-9][a-z0-9:.-]*)?$',
+    reload: 'live',
+  }),
+  'platform.example.mall.payment-timeout': key.duration({
+    title: { en: 'Time to pay an order', 'zh-CN': '订单支付时限' },
+    description: {
+      en: 'Orders that are unpaid for so long are cancelled; their goods can be bought again.',
+      'zh-CN': '超过该时限未支付的订单会被取消，库存随之释放。',
+    },
+    default: '30m',
+    minimum: '1m',
+    maximum: '30d',
+    reload: 'live',
+  }),
+  'platform.example.mall.close-unpaid.fixed-delay': key.duration({
+    title: { en: 'Interval of cancelling unpaid orders', 'zh-CN': '未付订单取消间隔' },
+    description: {
+      en: 'How long after a run the next one begins.',
+      'zh-CN': '一次执行结束到下一次开始的间隔。',
+    },
+    default: '1m',
+    minimum: '1s',
+    reload: 'live',
+  }),
+  'platform.example.mall.close-unpaid.auto-startup': key.boolean({
+    title: { en: 'Cancel unpaid orders by itself', 'zh-CN': '自动取消未付订单' },
+    default: true,
+    reload: 'live',
+  }),
+}

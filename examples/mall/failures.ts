@@ -1,0 +1,24 @@
+import { businessFailures } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/** Orders of others are answered as if they did not exist. */
+export const refusal = businessFailures('mall', en.mall, {
+  'goods-unknown': '404',
+  'goods-repeated': '400',
+  'stock-short': '409',
+  'credit-off': '409',
+  'credit-exceeds-price': '409',
+  'coupon-unusable': '409',
+  'coupon-used': '409',
+  'order-unknown': '404',
+  'order-not-unpaid': '409',
+  'order-not-paid': '409',
+  'test-payments-off': '403',
+  'refund-unknown': '404',
+  'refund-exceeds-paid': '409',
+  'refund-decided': '409',
+  'line-unknown': '404',
+})

@@ -1,0 +1,154 @@
+import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import type { Mall } from './contract.ts'
+import { orderStatuses } from './entities.ts'
+import {
+  goodsView,
+  orderView,
+  refundView,
+  reviewView,
+  viewOfGoods,
+  viewOfOrder,
+  viewOfRefund,
+  viewOfReview,
+} from './views.ts'
+
+const root = '/api/v1/mall'
+const orderNo = line(64, { minLength: 1 })
+const params = Type.Object({ orderNo })
+const basket = Type.Object({
+  lines: Type.Array(Type.Object({ goodsId: id, quantity: Type.Integer({ minimum: 1, maximum: 99 }) }), {
+    minItems: 1,
+    maxItems: 20,
+  }),
+  couponCode: Type.Optional(line(32, { minLength: 1 })),
+  credit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Units of credit that pay a part of it, one for each minor unit.',
+    }),
+  ),
+})
+
+const { route } = routesWith<Mall>()
+
+/** What customers do; each sees the own orders alone. */
+export const memberRoutes = [
+  route({
+    method: 'GET',
+    path: `${root}/goods`,
+    summary: 'Goods on sale, the newest first',
+    access: 'user',
+    request: { query: listQuery },
+    response: listPage(goodsView),
+    handler: ({ query }, { catalogue }) =>
+      answerList(query, newestFirst, async (window) => {
+        const found = await catalogue.list(window)
+        return { ...found, items: found.items.map(viewOfGoods) }
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders`,
+    summary: 'Order goods; they are reserved until the time to pay has passed',
+    access: 'user',
+    annotations: [idempotent],
+    request: { body: basket },
+    response: orderView,
+    async handler(request, { orders }) {
+      const { userId } = requirePrincipal(request)
+      return viewOfOrder(await orders.get(await orders.create(userId, request.body)))
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/orders`,
+    summary: 'Own orders, the newest first',
+    access: 'user',
+    request: { query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(orderStatuses)) }) },
+    response: listPage(orderView),
+    handler(request, { orders }) {
+      const { userId } = requirePrincipal(request)
+      const { status } = request.query
+      return answerList(request.query, newestFirst, async (window) => {
+        const found = await orders.list({ userId, ...(status === undefined ? {} : { status }) }, window)
+        return { ...found, items: found.items.map(viewOfOrder) }
+      })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/orders/:orderNo`,
+    summary: 'One own order',
+    access: 'user',
+    request: { params },
+    response: orderView,
+    handler: async (request, { orders }) =>
+      viewOfOrder(await orders.get(request.params.orderNo, requirePrincipal(request).userId)),
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders/:orderNo/payments`,
+    summary: 'Pay an own order',
+    access: 'user',
+    request: {
+      params,
+      body: Type.Object({
+        provider: Type.Enum(['test'], { description: '`test`: no money flows; only where the product lets it.' }),
+      }),
+    },
+    response: orderView,
+    async handler(request, { orders }) {
+      const { orderNo } = request.params
+      await orders.payForTest(requirePrincipal(request).userId, orderNo)
+      return viewOfOrder(await orders.get(orderNo))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders/:orderNo/cancel`,
+    summary: 'Cancel an own order that is not paid',
+    access: 'user',
+    request: { params },
+    response: orderView,
+    async handler(request, { orders }) {
+      const { orderNo } = request.params
+      await orders.cancel(requirePrincipal(request).userId, orderNo)
+      return viewOfOrder(await orders.get(orderNo))
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/orders/:orderNo/refunds`,
+    summary: 'Ask for money of an own order back',
+    access: 'user',
+    annotations: [idempotent],
+    request: {
+      params,
+      body: Type.Object({
+        amount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Minor units.' }),
+        reason: line(200, { minLength: 1 }),
+      }),
+    },
+    response: refundView,
+    handler: async (request, { refunds }) =>
+      viewOfRefund(await refunds.request(requirePrincipal(request).userId, request.params.orderNo, request.body)),
+  }),
+  route({
+    method: 'PUT',
+    path: `${root}/orders/:orderNo/lines/:lineId/review`,
+    summary: 'Review what was bought, or write the review anew',
+    access: 'user',
+    request: {
+      params: Type.Object({ orderNo, lineId: id }),
+      body: Type.Object({ rating: Type.Integer({ minimum: 1, maximum: 5 }), body: line(500) }),
+    },
+    response: reviewView,
+    async handler(request, { reviews }) {
+      const { orderNo, lineId } = request.params
+      return viewOfReview(await reviews.save(requirePrincipal(request).userId, orderNo, lineId, request.body))
+    },
+  }),
+]

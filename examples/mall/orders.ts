@@ -1,0 +1,269 @@
+import { type Database, findPage, insertMissing, type PageWindow } from '@plinth/database'
+import {
+  type EventRef,
+  type Events,
+  firstOrder,
+  orderPaid,
+  orderPendingFulfilment,
+  orderStatusChanged,
+} from '@plinth/events'
+import type { Site } from '@plinth/http'
+import { type Clock, isBusinessError } from '@plinth/kernel'
+import type { PaymentOrder, Payments } from '@plinth/money/payments'
+import type { Catalogue, Wish } from './catalogue.ts'
+import type { Credit } from './credit.ts'
+import { FirstOrder, Order, OrderLine } from './entities.ts'
+import { refusal } from './failures.ts'
+
+export interface OrderParts {
+  readonly db: Database
+  readonly events: Pick<Events, 'publish'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly site: Pick<Site, 'dayOf'>
+  readonly catalogue: Catalogue
+  readonly credit: Credit
+  readonly payments: Pick<Payments, 'create' | 'settle' | 'find' | 'close'>
+  readonly settings: () => { readonly currency: string; readonly testPayments: boolean }
+}
+
+/** What a customer wants. */
+export interface Basket {
+  readonly lines: readonly Wish[]
+  readonly couponCode?: string
+  /** Units of credit that pay a part of it. */
+  readonly credit?: number
+}
+
+export interface OrderWithLines {
+  readonly order: Order
+  readonly lines: readonly OrderLine[]
+}
+
+/** By whom and under which number an order was paid. */
+interface Payment {
+  readonly provider: string
+  readonly paymentNo: string
+}
+
+/** Orders that are looked up at once to be cancelled. */
+const together = 100
+
+/** Scene of the mall's payment orders. */
+export const paymentScene = 'mall.order'
+
+/**
+ * Orders from their creation to the parcel. Every move is one conditional update, so of two callers one makes it, and what it
+ * means is published in its transaction. Events of an order are published under its key, one after the other.
+ */
+export class Orders {
+  readonly #parts: OrderParts
+
+  constructor(parts: OrderParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Reserves the goods and the coupon. An order that costs no money is paid at once.
+   *
+   * @throws BusinessError as `Catalogue.take` and `Catalogue.takeCoupon` do
+   */
+  create(userId: number, { lines: wishes, couponCode, credit: units = 0 }: Basket): Promise<string> {
+    const { db, clock, site, catalogue, credit, settings } = this.#parts
+    return db.transactional(async (em) => {
+      const goods = await catalogue.take(wishes)
+      const id = db.newId()
+      const goodsAmount = goods.reduce((sum, { price, quantity }) => sum + price * quantity, 0)
+      const couponAmount =
+        couponCode === undefined ? 0 : await catalogue.takeCoupon(couponCode, { id, userId, amount: goodsAmount })
+      const now = new Date(clock.now())
+      const orderNo = `M${site.dayOf(now).replaceAll('-', '')}${id.toString(36).toUpperCase()}`
+      const paid = await credit.hold({ orderNo, userId }, units, goodsAmount - couponAmount)
+      const order = {
+        ...{ id, orderNo, userId },
+        status: 'unpaid' as const,
+        currency: settings().currency,
+        goodsAmount,
+        couponAmount,
+        ...paid,
+        cashAmount: goodsAmount - couponAmount - paid.creditAmount,
+        refundedAmount: 0,
+        refundOpen: 0,
+        paymentProvider: null,
+        paymentNo: null,
+        createdAt: now,
+        paidAt: null,
+      }
+      await em.insert(Order, order)
+      const lines = goods.map(({ id: goodsId, sku, name, delivery, price, quantity }) => ({
+        ...{ id: db.newId(), orderId: id, goodsId, sku, name, delivery, price, quantity },
+        amount: price * quantity,
+      }))
+      await em.insertMany(OrderLine, lines)
+      await this.#publish(orderStatusChanged, { orderNo: order.orderNo, userId, status: 'unpaid' }, order.orderNo)
+      if (order.cashAmount === 0) await this.#paid(order.orderNo, { provider: 'none', paymentNo: order.orderNo })
+      return order.orderNo
+    })
+  }
+
+  /**
+   * Pays an order of the user by the provider for tests, by which no money flows.
+   *
+   * @throws BusinessError "403" `mall.test-payments-off`, "404" `mall.order-unknown`, "409" `mall.order-not-unpaid`
+   */
+  async payForTest(userId: number, orderNo: string): Promise<void> {
+    const { db, payments, settings } = this.#parts
+    if (!settings().testPayments) throw refusal('test-payments-off')
+    const { order } = await this.get(orderNo, userId)
+    const { status, cashAmount: amount } = order
+    if (status !== 'unpaid') throw refusal('order-not-unpaid', { params: { status }, data: { status } })
+    const terms = { outTradeNo: orderNo, scene: paymentScene, userId, asset: order.currency.toLowerCase(), amount }
+    await payments.create({ ...terms, provider: 'test' })
+    const transactionHash = `T${db.newId()}`
+    const { outcome } = await payments.settle({ outTradeNo: orderNo, type: 'test', transactionHash })
+    if (outcome === 'skipped') {
+      const { status } = (await this.get(orderNo)).order
+      throw refusal('order-not-unpaid', { params: { status }, data: { status } })
+    }
+  }
+
+  /** Finishes a payment order of the mall, in the transaction that settles it. @throws BusinessError "409" `mall.order-not-unpaid` */
+  async paid({ outTradeNo, provider, transactionHash }: PaymentOrder): Promise<void> {
+    await this.#paid(outTradeNo, { provider, paymentNo: transactionHash ?? outTradeNo })
+  }
+
+  /** @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-unpaid` */
+  async cancel(userId: number, orderNo: string): Promise<void> {
+    await this.get(orderNo, userId)
+    await this.#parts.db.transactional(() => this.#cancel(orderNo))
+  }
+
+  /** The parcels of a paid order are on their way. @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-paid` */
+  ship(orderNo: string): Promise<void> {
+    const { db } = this.#parts
+    return db.transactional(async () => {
+      const { order } = await this.#moved(
+        orderNo,
+        () => db.execute("update mall_order set status = 'shipped' where order_no = ? and status = 'paid'", [orderNo]),
+        'order-not-paid',
+      )
+      await this.#publish(orderStatusChanged, { orderNo, userId: order.userId, status: 'shipped' }, orderNo)
+    })
+  }
+
+  /**
+   * Cancels what was created before a moment and is not paid.
+   *
+   * @returns orders cancelled
+   */
+  async cancelUnpaid(before: Date, signal: AbortSignal): Promise<number> {
+    const { db } = this.#parts
+    let cancelled = 0
+    while (!signal.aborted) {
+      const old = await db
+        .fork()
+        .find(
+          Order,
+          { status: 'unpaid', createdAt: { $lt: before } },
+          { orderBy: { createdAt: 'asc' }, limit: together },
+        )
+      for (const { orderNo } of old) {
+        if (signal.aborted) return cancelled
+        // Refused when it is paid just now.
+        const work = db.transactional(() => this.#cancelIfUnpaid(orderNo))
+        cancelled += await work.catch((error: unknown) => {
+          if (isBusinessError(error)) return 0
+          throw error
+        })
+      }
+      if (old.length < together) break
+    }
+    return cancelled
+  }
+
+  /** @param userId whose order it has to be; absent: anybody's. @throws BusinessError "404" `mall.order-unknown` */
+  async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
+    const em = this.#parts.db.fork()
+    const order = await em.findOne(Order, { orderNo, ...(userId === undefined ? {} : { userId }) })
+    if (order === null) throw refusal('order-unknown')
+    return { order, lines: await em.find(OrderLine, { orderId: order.id }, { orderBy: { id: 'asc' } }) }
+  }
+
+  /** @param where conditions of the entity manager */
+  async list(where: object, window: PageWindow) {
+    const em = this.#parts.db.fork()
+    const found = await findPage(em, Order, where, window)
+    const ids = found.items.map(({ id }) => id)
+    const lines = await em.find(OrderLine, { orderId: { $in: ids } }, { orderBy: { orderId: 'asc', id: 'asc' } })
+    const linesOf = Map.groupBy(lines, ({ orderId }) => orderId)
+    return { ...found, items: found.items.map((order) => ({ order, lines: linesOf.get(order.id) ?? [] })) }
+  }
+
+  async #paid(orderNo: string, { provider, paymentNo }: Payment): Promise<void> {
+    const { db, clock } = this.#parts
+    const paidAt = clock.now()
+    const { order, lines } = await this.#moved(
+      orderNo,
+      () =>
+        db.execute(
+          `update mall_order set status = 'paid', paid_at = ?, payment_provider = ?, payment_no = ?
+           where order_no = ? and status = 'unpaid'`,
+          [new Date(paidAt), provider, paymentNo, orderNo],
+        ),
+      'order-not-unpaid',
+    )
+    await this.#parts.credit.take(order)
+    const { userId, cashAmount, currency } = order
+    await this.#publish(orderPaid, { orderNo, userId, cashAmount, currency, paidAt }, orderNo)
+    await this.#publish(orderStatusChanged, { orderNo, userId, status: 'paid' }, orderNo)
+    if (lines.some(({ delivery }) => delivery === 'parcel')) {
+      await this.#publish(orderPendingFulfilment, { orderNo }, orderNo)
+    }
+    if (await this.#isFirst(order)) await this.#publish(firstOrder, { userId, orderNo }, orderNo)
+  }
+
+  /** Of two orders that are paid at the same time one is the first. */
+  async #isFirst({ userId, orderNo }: Order): Promise<boolean> {
+    const { db } = this.#parts
+    const into = { table: 'mall_first_order', columns: ['id', 'user_id', 'order_no'], unique: 'user_id' }
+    await insertMissing(db, into, [[db.newId(), userId, orderNo]])
+    return (await db.fork().findOneOrFail(FirstOrder, { userId })).orderNo === orderNo
+  }
+
+  async #cancel(orderNo: string): Promise<void> {
+    await this.#moved(orderNo, () => this.#cancelIfUnpaid(orderNo), 'order-not-unpaid')
+  }
+
+  async #cancelIfUnpaid(orderNo: string): Promise<number> {
+    const { db, catalogue, credit, payments } = this.#parts
+    // As whoever settles it does: the payment order first, then the order.
+    if ((await payments.find(orderNo))?.status === 'pending') await payments.close(orderNo)
+    const moved = await db.execute(
+      "update mall_order set status = 'cancelled' where order_no = ? and status = 'unpaid'",
+      [orderNo],
+    )
+    if (moved === 0) return 0
+    const { order, lines } = await this.get(orderNo)
+    await catalogue.putBack(lines)
+    await catalogue.putCouponBack(order.id)
+    await credit.release(order)
+    await this.#publish(orderStatusChanged, { orderNo, userId: order.userId, status: 'cancelled' }, orderNo)
+    return moved
+  }
+
+  /** The order after a move, which a conditional update makes; refused with its status when that found nothing. */
+  async #moved(
+    orderNo: string,
+    move: () => Promise<number>,
+    otherwise: 'order-not-unpaid' | 'order-not-paid',
+  ): Promise<OrderWithLines> {
+    const moved = await move()
+    const found = await this.get(orderNo)
+    const { status } = found.order
+    if (moved === 0) throw refusal(otherwise, { params: { status }, data: { status } })
+    return found
+  }
+
+  async #publish<Fact>(ref: EventRef<Fact>, fact: Fact, orderNo: string): Promise<void> {
+    await this.#parts.events.publish(ref, fact, { key: `order:${orderNo}` })
+  }
+}

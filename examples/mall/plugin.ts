@@ -1,0 +1,86 @@
+import { database } from '@plinth/database'
+import { events } from '@plinth/events'
+import { adminPages, attention, http, site } from '@plinth/http'
+import { identity } from '@plinth/iam'
+import { definePlugin, kernel, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import { ledger } from '@plinth/money'
+import { paymentSuccess, payments } from '@plinth/money/payments'
+import { needsAttention, pages } from './admin-pages.ts'
+import { adminRoutes } from './admin-routes.ts'
+import { Catalogue } from './catalogue.ts'
+import { keys } from './config.ts'
+import { type Mall, mall } from './contract.ts'
+import { Credit } from './credit.ts'
+import { demoCleanup, seedDemo } from './demo.ts'
+import { entities } from './entities.ts'
+import { messages } from './failures.ts'
+import { memberRoutes } from './member-routes.ts'
+import { createMall, payWithCredit } from './migrations.ts'
+import { Orders, paymentScene } from './orders.ts'
+import { permissions } from './permissions.ts'
+import { Refunds } from './refunds.ts'
+import { Reviews } from './reviews.ts'
+
+export { type Mall, mall } from './contract.ts'
+
+const requires = { kernel, database, events, http, site, identity, ledger, payments }
+
+const closeUnpaid: ScheduledTask<{ provides: readonly [typeof mall]; config: typeof keys }> = {
+  name: 'example.mall.close-unpaid',
+  displayName: { en: 'Cancel unpaid orders of the mall', 'zh-CN': '取消商城未付订单' },
+  fixedDelay: 'platform.example.mall.close-unpaid.fixed-delay',
+  autoStartup: 'platform.example.mall.close-unpaid.auto-startup',
+  async run({ own, config, clock, signal, log }) {
+    const before = new Date(clock.now() - config.get('platform.example.mall.payment-timeout'))
+    const cancelled = await own(mall).orders.cancelUnpaid(before, signal)
+    if (cancelled > 0) log.info({ cancelled }, 'unpaid orders were cancelled')
+  },
+}
+
+/** A small mall. It publishes what happens in it and knows nothing of who listens. */
+export default definePlugin({
+  id: 'example.mall',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires,
+  provides: [mall],
+  contributes: [quickstartCleanup, paymentSuccess, optional(adminPages), optional(attention)],
+  config: keys,
+  permissions,
+  entities,
+  migrations: [createMall, payWithCredit],
+  messages,
+  scheduledTasks: [closeUnpaid],
+  commands: [
+    {
+      name: 'mall seed-demo',
+      summary: 'Add demo goods and a demo coupon to the mall',
+      async run({ own }, { output }) {
+        const goods = await own(mall).seedDemo()
+        output.result({ goods }, goods === 0 ? 'There are demo goods already.' : `Added ${goods} demo goods.`)
+      },
+    },
+  ],
+  setup({ services, config, clock, provide, contribute }) {
+    const { kernel, database: db, events, http, site, identity, ledger, payments } = services
+    const catalogue = new Catalogue({ db, events, clock })
+    const settings = () => ({
+      currency: config.get('platform.example.mall.currency'),
+      testPayments: config.get('platform.example.mall.test-payments'),
+    })
+    const credit = new Credit({ ledger, asset: () => config.get('platform.example.mall.credit-asset') })
+    const orders = new Orders({ db, events, clock, site, catalogue, credit, payments, settings })
+    const sale = { db, events, clock, orders, credit, payments }
+    const own: Mall = {
+      ...{ catalogue, orders, refunds: new Refunds(sale), reviews: new Reviews(sale) },
+      seedDemo: () => seedDemo(db, clock),
+    }
+    provide(mall, own)
+    contribute(paymentSuccess, paymentScene, { paid: (order) => orders.paid(order) })
+    contribute(quickstartCleanup, 'mall', demoCleanup(db))
+    http.addRoutes(memberRoutes, own)
+    http.addRoutes(adminRoutes, { ...own, db, identity, kernel })
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
+  },
+})

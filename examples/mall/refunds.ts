@@ -1,0 +1,134 @@
+import { type Database, findPage, type PageWindow } from '@plinth/database'
+import {
+  afterSalesPendingReview,
+  afterSalesStatusChanged,
+  type EventRef,
+  type Events,
+  orderRefunded,
+  orderStatusChanged,
+} from '@plinth/events'
+import type { Clock } from '@plinth/kernel'
+import type { Payments } from '@plinth/money/payments'
+import type { Credit } from './credit.ts'
+import { Refund } from './entities.ts'
+import { refusal } from './failures.ts'
+import type { Orders } from './orders.ts'
+
+export interface RefundParts {
+  readonly db: Database
+  readonly events: Pick<Events, 'publish'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly orders: Orders
+  readonly credit: Credit
+  readonly payments: Pick<Payments, 'refund'>
+}
+
+/**
+ * Money that customers ask back: requested by them, decided by whoever may. Open requests and what was paid back together are
+ * never more than what the order had cost in money, whoever asks at the same time.
+ */
+export class Refunds {
+  readonly #parts: RefundParts
+
+  constructor(parts: RefundParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * @param amount minor units of the order's currency, 1 or more
+   * @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-paid`, `mall.refund-exceeds-paid`
+   */
+  request(userId: number, orderNo: string, asked: { amount: number; reason: string }): Promise<Refund> {
+    const { db, clock, orders } = this.#parts
+    const { amount, reason } = asked
+    return db.transactional(async (em) => {
+      const reserved = await db.execute(
+        `update mall_order set refund_open = refund_open + ?
+         where order_no = ? and user_id = ? and status in ('paid', 'shipped')
+           and refunded_amount + refund_open + ? <= cash_amount`,
+        [amount, orderNo, userId, amount],
+      )
+      const { order } = await orders.get(orderNo, userId)
+      if (reserved === 0) throw refusedRequest(order)
+      const id = db.newId()
+      const refundNo = `R${id.toString(36).toUpperCase()}`
+      const refund = {
+        ...{ id, refundNo, orderId: order.id, orderNo, userId, amount, reason },
+        status: 'pending' as const,
+        createdAt: new Date(clock.now()),
+        decidedAt: null,
+        decidedBy: null,
+      }
+      await em.insert(Refund, refund)
+      await this.#tellStatus(refund)
+      await this.#publish(afterSalesPendingReview, { afterSalesNo: refundNo, orderNo }, orderNo)
+      return refund
+    })
+  }
+
+  /**
+   * Pays the money back, or not. Once all of it is paid back the order is `refunded`, and the credit comes back too.
+   *
+   * @param decidedBy name of who decides
+   * @throws BusinessError "404" `mall.refund-unknown`, "409" `mall.refund-decided`
+   */
+  decide(refundNo: string, approve: boolean, decidedBy: string): Promise<Refund> {
+    const { db, clock, orders, credit, payments } = this.#parts
+    return db.transactional(async () => {
+      const decided = await db.execute(
+        `update mall_refund set status = ?, decided_at = ?, decided_by = ? where refund_no = ? and status = 'pending'`,
+        [approve ? 'refunded' : 'rejected', new Date(clock.now()), decidedBy, refundNo],
+      )
+      const refund = await this.get(refundNo)
+      const { amount, orderNo, userId, status } = refund
+      if (decided === 0) throw refusal('refund-decided', { params: { status }, data: { status } })
+      const paidBack = approve ? amount : 0
+      if (approve) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
+      // The status comes first: MariaDB and MySQL see in each assignment what those before it have written.
+      await db.execute(
+        `update mall_order set status = case when refunded_amount + ? = cash_amount then 'refunded' else status end,
+           refund_open = refund_open - ?, refunded_amount = refunded_amount + ? where id = ?`,
+        [paidBack, amount, paidBack, refund.orderId],
+      )
+      await this.#tellStatus(refund)
+      if (!approve) return refund
+      const { order } = await orders.get(orderNo)
+      const fact = { refundNo, orderNo, userId, refundAmount: amount, orderCashAmount: order.cashAmount }
+      await this.#publish(orderRefunded, fact, orderNo)
+      if (order.status === 'refunded') {
+        await credit.giveBack(order)
+        await this.#publish(orderStatusChanged, { orderNo, userId, status: 'refunded' }, orderNo)
+      }
+      return refund
+    })
+  }
+
+  /** @throws BusinessError "404" `mall.refund-unknown` */
+  async get(refundNo: string): Promise<Refund> {
+    const refund = await this.#parts.db.fork().findOne(Refund, { refundNo })
+    if (refund === null) throw refusal('refund-unknown')
+    return refund
+  }
+
+  /** @param where conditions of the entity manager */
+  list(where: object, window: PageWindow) {
+    return findPage(this.#parts.db.fork(), Refund, where, window)
+  }
+
+  async #tellStatus({ refundNo: afterSalesNo, orderNo, userId, status }: Refund): Promise<void> {
+    await this.#publish(afterSalesStatusChanged, { afterSalesNo, orderNo, userId, status }, orderNo)
+  }
+
+  async #publish<Fact>(ref: EventRef<Fact>, fact: Fact, orderNo: string): Promise<void> {
+    await this.#parts.events.publish(ref, fact, { key: `order:${orderNo}` })
+  }
+}
+
+function refusedRequest(order: { status: string; cashAmount: number; refundedAmount: number; refundOpen: number }) {
+  const { status, cashAmount, refundedAmount, refundOpen } = order
+  if (status !== 'paid' && status !== 'shipped') {
+    return refusal('order-not-paid', { params: { status }, data: { status } })
+  }
+  const refundable = cashAmount - refundedAmount - refundOpen
+  return refusal('refund-exceeds-paid', { params: { refundable }, data: { refundable } })
+}

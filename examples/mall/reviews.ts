@@ -1,0 +1,78 @@
+import { type Database, insertMissing } from '@plinth/database'
+import { type Events, reviewReward } from '@plinth/events'
+import type { Clock } from '@plinth/kernel'
+import { Review } from './entities.ts'
+import { refusal } from './failures.ts'
+import type { Orders } from './orders.ts'
+
+/** What a customer says of the goods of a line. */
+export interface Opinion {
+  /** 1 to 5. */
+  readonly rating: number
+  /** 500 characters at most. */
+  readonly body: string
+}
+
+export interface ReviewParts {
+  readonly db: Database
+  readonly events: Pick<Events, 'publish'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly orders: Orders
+}
+
+/** A review says something from this many characters on; a shorter one deserves nothing. */
+const shortestRewarded = 10
+
+/** Reviews by those who bought the goods: one for each line of a paid order, which may be rewritten. */
+export class Reviews {
+  readonly #parts: ReviewParts
+
+  constructor(parts: ReviewParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Writes the review of a line, or writes it anew. `review-reward` is published once, when it first says something.
+   *
+   * @throws BusinessError "404" `mall.order-unknown`, `mall.line-unknown`, "409" `mall.order-not-paid`
+   */
+  save(userId: number, orderNo: string, lineId: number, { rating, body }: Opinion): Promise<Review> {
+    const { db, events, clock, orders } = this.#parts
+    return db.transactional(async () => {
+      const now = new Date(clock.now())
+      const { order, lines } = await orders.get(orderNo, userId)
+      const { status } = order
+      if (status !== 'paid' && status !== 'shipped') {
+        throw refusal('order-not-paid', { params: { status }, data: { status } })
+      }
+      const line = lines.find(({ id }) => id === lineId)
+      if (line === undefined) throw refusal('line-unknown')
+      const into = {
+        table: 'mall_review',
+        columns: [
+          ...['id', 'line_id', 'goods_id', 'user_id', 'rating'],
+          ...['body', 'rewarded', 'created_at', 'updated_at'],
+        ],
+        unique: 'line_id',
+      }
+      await insertMissing(db, into, [[db.newId(), lineId, line.goodsId, userId, rating, body, false, now, now]])
+      await db.execute('update mall_review set rating = ?, body = ?, updated_at = ? where line_id = ?', [
+        rating,
+        body,
+        now,
+        lineId,
+      ])
+      const review = await db.fork().findOneOrFail(Review, { lineId })
+      if ([...body.trim()].length < shortestRewarded) return review
+      const isFirst = await db.execute('update mall_review set rewarded = ? where id = ? and rewarded = ?', [
+        true,
+        review.id,
+        false,
+      ])
+      if (isFirst === 1) {
+        await events.publish(reviewReward, { userId, reviewId: String(review.id) }, { key: `order:${orderNo}` })
+      }
+      return review
+    })
+  }
+}

@@ -1,0 +1,147 @@
+import {
+  type BrowserPage,
+  type HttpServer,
+  pageNonce,
+  type Route,
+  routesWith,
+  type Site,
+  sendPage,
+  sendPageAsset,
+  Type,
+} from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import type { Kernel } from '@plinth/kernel'
+import type { PageBook } from './page-book.ts'
+import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
+
+export interface AdminRouteParts {
+  readonly book: PageBook
+  readonly page: BrowserPage
+  readonly site: Site
+  readonly kernel: Kernel
+  readonly http: Pick<HttpServer, 'routes'>
+}
+
+/** Where the back office is. */
+export const adminPath = '/admin/'
+
+const { route, rawRoute } = routesWith<AdminRouteParts>()
+
+const word = Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9]+(?:[.-][a-z0-9]+)*$' })
+
+const apiRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/pages',
+    operationId: 'getConsolePages',
+    summary: 'Pages of the back office that the caller may see',
+    access: 'user',
+    response: Type.Object({
+      siteName: Type.String(),
+      siteTitle: Type.String(),
+      timeZone: Type.String({ description: 'IANA name; moments are shown in it.' }),
+      groups: Type.Array(
+        Type.Object({
+          id: Type.String(),
+          title: Type.String(),
+          pages: Type.Array(
+            Type.Object({ id: Type.String(), title: Type.String(), kind: Type.Enum(['list', 'detail', 'own']) }),
+          ),
+        }),
+      ),
+    }),
+    async handler(request, { book, site }) {
+      const groups = await book.groups(requirePrincipal(request), request.locale)
+      return { siteName: site.name, siteTitle: site.title, timeZone: site.timeZone, groups: [...groups] as never }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/pages/:id',
+    operationId: 'getConsolePage',
+    summary: 'One page of the back office, joined with the operations that it shows',
+    access: 'user',
+    request: { params: Type.Object({ id: word }) },
+    response: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The declaration of the page, with paths, schemas and texts in the language of the request.',
+    }),
+    handler: ({ params, locale, ...request }, { book }) =>
+      book.page(params.id, requirePrincipal(request as never), locale) as Promise<Record<string, unknown>>,
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/attention',
+    operationId: 'getConsoleAttention',
+    summary: 'What may need attention, and the operations that know how often it is there',
+    access: 'user',
+    response: Type.Object({
+      items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        description:
+          'The worst first: title, tone, operation, what is counted in its answer, and the page that mends it.',
+      }),
+    }),
+    async handler(request, { book }) {
+      return { items: [...(await book.attention(requirePrincipal(request), request.locale))] }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/labels',
+    operationId: 'getConsoleLabels',
+    summary: 'Names of things by their ids, or those that fit a text',
+    access: 'user',
+    request: {
+      query: Type.Object({
+        kind: word,
+        ids: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 200, description: 'Ids to name.' })),
+        search: Type.Optional(Type.String({ maxLength: 100, description: 'Without ids: part of a name.' })),
+      }),
+    },
+    response: Type.Object({
+      items: Type.Array(Type.Object({ id: Type.Union([Type.String(), Type.Integer()]), name: Type.String() })),
+    }),
+    async handler(request, { book }) {
+      const { kind, ids, search } = request.query
+      return { items: [...(await book.labels(kind, { ids, search }, request as never))] }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/plugins',
+    summary: 'Loaded plugins: what each needs, brings and declares, and how long it took to start',
+    access: { permission: viewPlugins },
+    response: pluginFactsView,
+    handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
+  }),
+]
+
+const get = { method: 'GET', access: 'public', hidden: true, produces: ['text/html; charset=utf-8'] } as const
+
+const pageRoutes = [
+  rawRoute({
+    ...get,
+    path: '/admin',
+    summary: 'Way to the back office',
+    handler: (request, _, reply) =>
+      reply.header('cache-control', 'no-store').redirect(`${request.contextPath}${adminPath}`, 302),
+  }),
+  rawRoute({
+    ...get,
+    path: '/admin/*',
+    summary: 'Back office, with its files',
+    async handler(request, { page, site }, reply) {
+      const path = String((request.params as unknown as Readonly<Record<string, string>>)['*'])
+      if (path.startsWith('assets/')) return sendPageAsset(request as never, page, reply)
+      const { locale, contextPath } = request
+      const html = await page.html({ nonce: pageNonce(reply), locale, siteTitle: site.isNamed ? site.title : '' })
+      // The page answers for every address below it, so its files are named from its root.
+      return html === undefined ? reply.callNotFound() : sendPage(reply, based(html, `${contextPath}${adminPath}`))
+    },
+  }),
+]
+
+const based = (html: string, base: string) =>
+  html.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">`)
+
+/** The back office and what it asks the server for its pages. */
+export const adminRoutes: readonly Route<AdminRouteParts>[] = [...apiRoutes, ...pageRoutes]

@@ -1,0 +1,150 @@
+import {
+  type AttentionDeclaration,
+  type HttpRequest,
+  type HttpServer,
+  type LabelSource,
+  type PageDeclaration,
+  pageGroups,
+} from '@plinth/http'
+import { type Principal, requirePrincipal } from '@plinth/iam'
+import { localize } from '@plinth/kernel'
+import { refusal } from '../failures.ts'
+import { attentionFaults } from './attention-faults.ts'
+import { groupTitles } from './group-titles.ts'
+import { type Operation, operationsOf } from './operations.ts'
+import { type OwnPage, ownPageFaults, ownPages } from './own-pages.ts'
+import { pageFaults } from './page-faults.ts'
+import { pageView } from './page-views.ts'
+
+/** A page as the navigation names it. */
+export interface PageEntry {
+  readonly id: string
+  readonly title: string
+  readonly kind: AnyPage['kind']
+}
+
+/** Declared by a plugin, or brought by the console. */
+type AnyPage = PageDeclaration | OwnPage
+
+/** A group of the navigation with the pages that its reader may see. */
+export interface PageGroupView {
+  readonly id: string
+  readonly title: string
+  readonly pages: readonly PageEntry[]
+}
+
+interface PageBookParts {
+  readonly http: Pick<HttpServer, 'openapi' | 'routes'>
+  readonly pages: ReadonlyMap<string, PageDeclaration>
+  readonly attention: ReadonlyMap<string, AttentionDeclaration>
+  readonly labels: ReadonlyMap<string, LabelSource>
+}
+
+/** Labels of one question. */
+const mostIds = 200
+
+/** The pages of the product, for those who may see them. */
+export class PageBook {
+  readonly #parts: PageBookParts
+  #operations: Promise<ReadonlyMap<string, Operation>> | undefined
+
+  constructor(parts: PageBookParts) {
+    this.#parts = parts
+  }
+
+  /** Groups with the pages whose source the reader may call, in the order of the navigation; pages without a place too. */
+  async groups(principal: Principal, locale: string): Promise<readonly PageGroupView[]> {
+    const operations = await this.#known()
+    const seen = [...this.#parts.pages.values(), ...ownPages].filter(({ source }) =>
+      mayCall(principal, operations.get(source)),
+    )
+    const entry = ({ id, title, kind }: AnyPage) => ({ id, kind, title: localize(title, locale) })
+    return pageGroups.flatMap((id) => {
+      const own = seen.filter(({ place }) => place?.group === id).sort((a, b) => orderOf(a) - orderOf(b))
+      const title = localize(groupTitles[id], locale)
+      return own.length === 0 ? [] : [{ id, title, pages: own.map(entry) }]
+    })
+  }
+
+  /**
+   * One page joined with its operations.
+   *
+   * @throws BusinessError "404" `console.page-unknown`; "403" `iam.permission-denied` with the permission, when the reader may
+   *   not call what it shows
+   */
+  async page(id: string, principal: Principal, locale: string) {
+    const declared = this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
+    const operations = await this.#known()
+    const source = declared && operations.get(declared.source)
+    if (declared === undefined || source === undefined) throw refusal('page-unknown', { params: { id } })
+    assertMayCall(principal, source)
+    return pageView(declared, operations, { locale, can: (operation) => mayCall(principal, operation) })
+  }
+
+  /** What may need attention and how to find out, of what the reader may call; the worst first. */
+  async attention(principal: Principal, locale: string) {
+    const operations = await this.#known()
+    const { attention } = this.#parts
+    return [...attention.values()]
+      .sort((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'))
+      .flatMap(({ title, source, query = {}, page, ...rest }) => {
+        const operation = operations.get(source)
+        if (operation === undefined || !mayCall(principal, operation)) return []
+        const { method, path } = operation
+        const shown = page !== undefined && this.#isPage(page.id) ? { page } : {}
+        return [{ ...rest, ...shown, title: localize(title, locale), method, path, query }]
+      })
+  }
+
+  /**
+   * Names for ids of one kind, or those that fit a text.
+   *
+   * @throws BusinessError "404" `console.labels-unknown`; "403" `console.permission-missing`
+   */
+  async labels(
+    kind: string,
+    { ids, search = '' }: { readonly ids?: readonly string[] | undefined; readonly search?: string | undefined },
+    request: HttpRequest,
+  ) {
+    const source = this.#parts.labels.get(kind)
+    if (source === undefined) throw refusal('labels-unknown', { params: { kind } })
+    const { permission } = source
+    if (permission !== undefined && !requirePrincipal(request).can(permission))
+      throw refusal('permission-missing', { params: { permission }, data: { permission } })
+    return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
+  }
+
+  /** What is wrong with the pages, a sentence each. */
+  async faults(): Promise<readonly string[]> {
+    const { pages, attention, labels } = this.#parts
+    const operations = await this.#known()
+    return [
+      ...pageFaults(pages.values(), operations, labels),
+      ...attentionFaults(attention.values(), operations, pages),
+      ...ownPageFaults(operations, pages),
+    ]
+  }
+
+  #isPage(id: string): boolean {
+    return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
+  }
+
+  /** Routes do not change once the product is ready. */
+  #known(): Promise<ReadonlyMap<string, Operation>> {
+    this.#operations ??= operationsOf(this.#parts.http)
+    return this.#operations
+  }
+}
+
+const orderOf = ({ place }: AnyPage) => place?.order ?? 0
+
+function mayCall(principal: Principal, operation: Operation | undefined): boolean {
+  if (operation === undefined) return false
+  return typeof operation.access === 'string' || principal.can(operation.access.permission)
+}
+
+function assertMayCall(principal: Principal, { access }: Operation): void {
+  if (typeof access === 'string' || principal.can(access.permission)) return
+  const { permission } = access
+  throw refusal('permission-missing', { params: { permission }, data: { permission } })
+}

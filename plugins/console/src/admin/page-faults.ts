@@ -1,0 +1,234 @@
+import type { PageAction, PageBulk, PageColumn, PageDeclaration, PageForm, PagePreview } from '@plinth/http'
+import { itemOf, type Json, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+
+type Operations = ReadonlyMap<string, Operation>
+
+/** Members whose values no page shows. */
+const secretName = /password|secret$|token$|privateKey/i
+
+/** What the renderers can show: the types of values that each takes. */
+const shows: Readonly<Record<PageColumn['as'], (schema: Json) => boolean>> = {
+  text: ({ type }) => type !== 'object' && type !== 'array',
+  time: ({ format }) => format === 'date-time',
+  count: ({ type }) => type === 'integer' || type === 'number',
+  amount: ({ type }) => type === 'string' || type === 'integer',
+  flag: ({ type }) => type === 'boolean',
+  status: (schema) => schema['enum'] !== undefined || schema['anyOf'] !== undefined || schema['type'] === 'string',
+  chips: ({ type }) => type === 'array',
+  reference: ({ type }) => type === 'string' || type === 'integer' || type === 'array',
+  json: () => true,
+  difference: () => true,
+  rows: ({ type }) => type === 'array',
+}
+
+/**
+ * What is wrong with the pages of a product, a sentence each: a page that names what no route has, a parameter that nobody
+ * gives, a renderer that cannot show what it gets. Types have found most of it where a page was written; this is for what
+ * is loaded.
+ */
+export function pageFaults(
+  pages: Iterable<PageDeclaration>,
+  operations: Operations,
+  kinds: { readonly has: (kind: string) => boolean },
+): readonly string[] {
+  const declared = new Map([...pages].map((page) => [page.id, page]))
+  return [...declared.values()].flatMap((page) => {
+    const source = operations.get(page.source)
+    if (source === undefined) return [`page "${page.id}" shows the operation "${page.source}", which no plugin brings`]
+    const look = new PageLook(operations, kinds, declared)
+    if (page.kind === 'list') look.list(page, source)
+    else look.detail(page, source)
+    return look.faults.map((fault) => `page "${page.id}": ${fault}`)
+  })
+}
+
+type ListOf = Extract<PageDeclaration, { kind: 'list' }>
+type DetailOf = Extract<PageDeclaration, { kind: 'detail' }>
+
+class PageLook {
+  readonly faults: string[] = []
+  readonly #operations: Operations
+  readonly #kinds: { readonly has: (kind: string) => boolean }
+  readonly #pages: ReadonlyMap<string, PageDeclaration>
+
+  constructor(
+    operations: Operations,
+    kinds: { readonly has: (kind: string) => boolean },
+    pages: ReadonlyMap<string, PageDeclaration>,
+  ) {
+    this.#operations = operations
+    this.#kinds = kinds
+    this.#pages = pages
+  }
+
+  list(page: ListOf, source: Operation): void {
+    const item = itemOf(source)
+    if (memberAt(item, page.key) === undefined) this.faults.push(`its key "${page.key}" is no member of a row`)
+    this.#columns(page.columns, item)
+    for (const name of [
+      ...(page.search === undefined ? [] : [page.search]),
+      ...(page.filters ?? []).map(({ name }) => name),
+    ]) {
+      if (!(name in source.query)) this.faults.push(`"${name}" is no parameter of ${source.id}`)
+    }
+    for (const { options } of page.filters ?? []) this.#kind(options?.labels)
+    const sorts = (source.query['sort']?.['x-sort'] ?? []) as readonly string[]
+    if (page.sort !== undefined && !sorts.includes(page.sort.replace(/^-/, ''))) {
+      this.faults.push(`${source.id} cannot be sorted by "${page.sort}"`)
+    }
+    if (page.detail !== undefined) this.#detailOf(page.detail)
+    for (const action of page.actions ?? []) this.#action(action, item)
+    for (const bulk of page.bulk ?? []) this.#bulk(bulk)
+    for (const form of [...(page.create === undefined ? [] : [page.create]), ...(page.forms ?? [])])
+      this.#form(form, undefined)
+  }
+
+  detail(page: DetailOf, { data, params }: Operation): void {
+    if (page.name !== undefined && memberAt(data, page.name) === undefined)
+      this.faults.push(`its name "${page.name}" is no member`)
+    if (page.param !== undefined && !(page.param in params))
+      this.faults.push(`"${page.param}" is no parameter of the path`)
+    for (const { columns } of page.sections) this.#columns(columns, data)
+    for (const action of page.actions ?? []) this.#action(action, data)
+    if (page.form !== undefined) this.#form(page.form, data)
+    for (const { page: id, filter } of page.related ?? []) {
+      const related = this.#pages.get(id)
+      const source = related && this.#operations.get(related.source)
+      if (related?.kind !== 'list') this.faults.push(`"${id}" is no list`)
+      for (const name of Object.keys(filter)) {
+        const isKnown = source === undefined || name in source.query || name in source.params
+        if (!isKnown) this.faults.push(`"${name}" is no filter of "${id}"`)
+      }
+      for (const name of Object.keys(source?.params ?? {}))
+        if (!(name in filter)) this.faults.push(`"${id}" is not given "${name}"`)
+      this.#given(filter, data)
+    }
+  }
+
+  #columns(columns: readonly PageColumn[], item: Json | undefined): void {
+    for (const { field, as, of, before, columns: inner } of columns) {
+      const schema = withoutNull(memberAt(item, field))
+      if (schema === undefined) this.faults.push(`"${field}" is no member of what is answered`)
+      else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
+      if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(`"${field}" has no title`)
+      if (secretName.test(field)) this.faults.push(`"${field}" may hold a secret`)
+      if (before !== undefined && memberAt(item, before) === undefined) this.faults.push(`"${before}" is no member`)
+      if (inner !== undefined) this.#columns(inner, schema?.['items'] as Json | undefined)
+      this.#kind(of?.labels)
+      if (of?.page !== undefined) this.#detailOf(of.page)
+    }
+  }
+
+  #action(action: PageAction, item: Json | undefined): void {
+    const operation = this.#operation(action.operation)
+    if (operation === undefined) return
+    const { params, query = {}, body = {}, ask = [], when = {}, type, options = {} } = action
+    this.#path(operation, params)
+    for (const name of Object.keys(query)) {
+      if (!(name in operation.query)) this.faults.push(`"${name}" is no parameter of ${operation.id}`)
+    }
+    this.#body(operation, [...Object.keys(body), ...ask])
+    this.#shown(action, operation, item)
+    for (const choice of Object.values(options)) this.#kind(choice.labels)
+    for (const values of [params, query, body]) this.#given(values, item)
+    for (const name of [...Object.keys(when), ...(type === undefined ? [] : [type])]) {
+      if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member of what is answered`)
+    }
+    const known = memberAt(item, 'version') !== undefined
+    const takes = 'version' in membersOf(operation.body) || 'version' in operation.query
+    if (known && takes && !('version' in body) && !('version' in query)) {
+      this.faults.push(`${operation.id} is not sent the version that was read`)
+    }
+  }
+
+  #bulk(bulk: PageBulk): void {
+    const { operation, ids, ask = [], body = {} } = bulk
+    const found = this.#operation(operation)
+    if (found === undefined) return
+    if (memberAt(found.body, ids)?.['type'] !== 'array') {
+      this.faults.push(`"${ids}" is no list in the body of ${operation}`)
+    } else this.#body(found, [ids, ...ask, ...Object.keys(body)])
+    this.#shown(bulk, found, undefined)
+  }
+
+  /** What is shown of a write before it is done and after it. */
+  #shown(
+    { preview, answer = [] }: PageForm | PageAction | PageBulk,
+    operation: Operation,
+    item: Json | undefined,
+  ): void {
+    this.#columns(answer, itemOf(operation) ?? operation.data)
+    if (typeof preview === 'string') this.#exist(operation, [preview])
+    else if (preview !== undefined) this.#preview(preview, item)
+  }
+
+  #preview({ operation: id, params = {}, body = {}, takes = [], columns }: PagePreview, item: Json | undefined): void {
+    const operation = this.#operation(id)
+    if (operation === undefined) return
+    this.#path(operation, params)
+    this.#body(operation, [...Object.keys(body), ...takes])
+    this.#columns(columns, itemOf(operation) ?? operation.data)
+    for (const values of [params, body]) this.#given(values, item)
+  }
+
+  #form(form: PageForm, item: Json | undefined): void {
+    const { operation: id, fields, params = {}, body = {}, version, options = {} } = form
+    const operation = this.#operation(id)
+    if (operation === undefined) return
+    this.#path(operation, params)
+    this.#body(operation, [...Object.keys(body), ...fields, ...(version === undefined ? [] : [version])])
+    this.#shown(form, operation, item)
+    for (const values of [params, body]) this.#given(values, item)
+    for (const choice of Object.values(options)) this.#kind(choice.labels)
+    const sends = version !== undefined || 'version' in body
+    if (item !== undefined && 'version' in membersOf(operation.body) && !sends) {
+      this.faults.push(`${id} is not sent the version that was read`)
+    }
+  }
+
+  #operation(id: string): Operation | undefined {
+    const operation = this.#operations.get(id)
+    if (operation === undefined) this.faults.push(`the operation "${id}" is brought by no plugin`)
+    return operation
+  }
+
+  /** Every parameter of the path is given, and no other. */
+  #path({ id, params }: Operation, given: Readonly<Record<string, unknown>>): void {
+    for (const name of Object.keys(params)) if (!(name in given)) this.faults.push(`${id} is not given "${name}"`)
+    for (const name of Object.keys(given))
+      if (!(name in params)) this.faults.push(`"${name}" is not in the path of ${id}`)
+  }
+
+  /** What is sent exists, and what is needed is sent. */
+  #body(operation: Operation, names: readonly string[]): void {
+    this.#exist(operation, names)
+    const sent = new Set(names.map((name) => name.split('.')[0]))
+    for (const name of (operation.body?.['required'] ?? []) as readonly string[]) {
+      if (!sent.has(name)) this.faults.push(`${operation.id} is not sent "${name}"`)
+    }
+  }
+
+  #exist({ id, body }: Operation, names: readonly string[]): void {
+    for (const name of names)
+      if (memberAt(body, name) === undefined) this.faults.push(`"${name}" is no member of the body of ${id}`)
+  }
+
+  #given(
+    values: Readonly<Record<string, { readonly field: string } | { readonly value: unknown }>>,
+    item: Json | undefined,
+  ): void {
+    for (const value of Object.values(values)) {
+      if ('field' in value && memberAt(item, value.field) === undefined) {
+        this.faults.push(`"${value.field}" is no member of what is answered`)
+      }
+    }
+  }
+
+  #kind(kind: string | undefined): void {
+    if (kind !== undefined && !this.#kinds.has(kind)) this.faults.push(`nobody names things of the kind "${kind}"`)
+  }
+
+  #detailOf(id: string): void {
+    if (this.#pages.get(id)?.kind !== 'detail') this.faults.push(`"${id}" is no page of one thing`)
+  }
+}

@@ -1,0 +1,234 @@
+import type {
+  DetailPageDeclaration,
+  ListPageDeclaration,
+  PageAction,
+  PageBulk,
+  PageChoice,
+  PageColumn,
+  PageDeclaration,
+  PageForm,
+  PagePreview,
+} from '@plinth/http'
+import { type LocalizedText, localize } from '@plinth/kernel'
+import { itemOf, type Json, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import type { OwnPage } from './own-pages.ts'
+
+type Operations = ReadonlyMap<string, Operation>
+
+/** What the page is made for: one language, and what its reader may do. */
+export interface Reader {
+  readonly locale: string
+  can(operation: Operation): boolean
+}
+
+const say = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
+const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
+  value === undefined ? {} : { [name]: view(value) }
+
+/** What a reader of one language calls a member. */
+function titleOf(schema: Json | undefined, name: string, { locale }: Reader): string {
+  const titles = schema?.['x-title'] as Readonly<Record<string, string>> | undefined
+  return titles?.[locale] ?? (schema?.['title'] as string | undefined) ?? name
+}
+
+const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
+  Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text, reader)]))
+
+function columnView(
+  { title, labels, columns, ...column }: PageColumn,
+  item: Json | undefined,
+  reader: Reader,
+): Readonly<Record<string, unknown>> {
+  const schema = memberAt(item, column.field)
+  return {
+    ...column,
+    title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
+    ...given(schema?.['description'] as string | undefined, 'description', (text) => text),
+    ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
+    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.['items'] as Json, reader)),
+  }
+}
+
+const columnViews = (columns: readonly PageColumn[], item: Json | undefined, reader: Reader) =>
+  columns.map((column) => columnView(column, item, reader))
+
+/** A member that somebody fills in. */
+function fieldView(name: string, schema: Json | undefined, isRequired: boolean, reader: Reader) {
+  const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
+  const choices = schema?.['anyOf'] as readonly Json[] | undefined
+  return {
+    ...{ name, title: titleOf(schema, name, reader), required: isRequired, schema: rules },
+    nullable: choices?.some(({ type }) => type === 'null') ?? false,
+    ...given(description as string | undefined, 'description', (text) => text),
+  }
+}
+
+/** What a member chooses among. */
+const choiceView = (choice: PageChoice | undefined, reader: Reader) =>
+  choice === undefined
+    ? {}
+    : { options: { labels: choice.labels }, ...given(choice.title, 'title', (text) => say(text, reader)) }
+
+function bodyFields(
+  names: readonly string[],
+  { body }: Operation,
+  reader: Reader,
+  choices: Readonly<Record<string, PageChoice>> = {},
+) {
+  return names.map((name) => ({
+    ...fieldView(name, memberAt(body, name), isRequired(body, name), reader),
+    ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
+    ...choiceView(choices[name], reader),
+  }))
+}
+
+/** A member of a member is named with what it belongs to. */
+function titleWithin(schema: Json | undefined, name: string, reader: Reader): string {
+  const [first = '', ...rest] = name.split('.')
+  const member = membersOf(schema)[first]
+  const title = titleOf(member, first, reader)
+  return rest.length === 0 ? title : `${title} · ${titleWithin(member, rest.join('.'), reader)}`
+}
+
+/** Of a member of a member: when both are needed. */
+function isRequired(schema: Json | undefined, name: string): boolean {
+  const [first = '', ...rest] = name.split('.')
+  const own = ((withoutNull(schema)?.['required'] ?? []) as readonly string[]).includes(first)
+  return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
+}
+
+/** How it is called, and whether this reader may. */
+function callOf(operation: Operation, reader: Reader) {
+  const { id, method, path, takesReason, access, body } = operation
+  return {
+    ...{ operation: id, method, path, takesReason, hasBody: body !== undefined, allowed: reader.can(operation) },
+    ...(typeof access === 'object' ? { permission: access.permission } : {}),
+  }
+}
+
+/** What is shown of an answer: of the items of a list, or of the thing itself. */
+const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
+  columnViews(columns, itemOf(operation) ?? operation.data, reader)
+
+function previewView(preview: string | PagePreview, operations: Operations, reader: Reader) {
+  if (typeof preview === 'string') return preview
+  const operation = operationOf(preview.operation, operations)
+  return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
+}
+
+/** What actions and forms have in common. */
+function writeView(
+  { preview, answer }: Pick<PageAction, 'preview' | 'answer'>,
+  operation: Operation,
+  operations: Operations,
+  reader: Reader,
+) {
+  return {
+    ...callOf(operation, reader),
+    ...given(preview, 'preview', (one) => previewView(one, operations, reader)),
+    ...given(answer, 'answer', (columns) => answerViews(columns, operation, reader)),
+  }
+}
+
+function actionView({ label, confirm, ask, options, ...action }: PageAction, operations: Operations, reader: Reader) {
+  const operation = operationOf(action.operation, operations)
+  return {
+    ...action,
+    ...writeView(action, operation, operations, reader),
+    label: say(label, reader),
+    ...given(confirm, 'confirm', (text) => say(text, reader)),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, options)),
+  }
+}
+
+function formView({ title, lead, submit, fields, options, ...form }: PageForm, operations: Operations, reader: Reader) {
+  const operation = operationOf(form.operation, operations)
+  return {
+    ...form,
+    ...writeView(form, operation, operations, reader),
+    title: say(title, reader),
+    ...given(lead, 'lead', (text) => say(text, reader)),
+    ...given(submit, 'submit', (text) => say(text, reader)),
+    fields: bodyFields(fields, operation, reader, options),
+  }
+}
+
+function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operations, reader: Reader) {
+  const operation = operationOf(bulk.operation, operations)
+  return {
+    ...bulk,
+    ...writeView(bulk, operation, operations, reader),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader)),
+    label: say(label, reader),
+    max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
+    ...given(confirm, 'confirm', (text) => say(text, reader)),
+  }
+}
+
+function listView(page: ListPageDeclaration, operations: Operations, reader: Reader) {
+  const operation = operationOf(page.source, operations)
+  const { lead, empty, columns, filters = [], actions = [], bulk = [], create, forms = [], search, ...rest } = page
+  const item = itemOf(operation)
+  return {
+    ...rest,
+    ...callOf(operation, reader),
+    title: say(page.title, reader),
+    ...given(lead, 'lead', (text) => say(text, reader)),
+    ...given(empty, 'empty', (text) => say(text, reader)),
+    ...given(search, 'search', (name) => ({ name, title: titleOf(operation.query[name], name, reader) })),
+    columns: columnViews(columns, item, reader),
+    isPaged: 'size' in operation.query,
+    sorts: sortsOf(operation),
+    filters: filters.map(({ name, labels, options }) => ({
+      ...fieldView(name, operation.query[name], false, reader),
+      ...choiceView(options, reader),
+      ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
+    })),
+    actions: actions.map((action) => actionView(action, operations, reader)),
+    bulk: bulk.map((one) => bulkView(one, operations, reader)),
+    ...given(create, 'create', (form) => formView(form, operations, reader)),
+    forms: forms.map((form) => formView(form, operations, reader)),
+  }
+}
+
+const sortsOf = ({ query }: Operation) => (query['sort']?.['x-sort'] ?? []) as readonly string[]
+
+function detailView(page: DetailPageDeclaration, operations: Operations, reader: Reader) {
+  const operation = operationOf(page.source, operations)
+  const { sections, related = [], form, actions = [], ...rest } = page
+  return {
+    ...rest,
+    ...callOf(operation, reader),
+    title: say(page.title, reader),
+    sections: sections.map(({ title, columns }) => ({
+      ...given(title, 'title', (text) => say(text, reader)),
+      columns: columnViews(columns, operation.data, reader),
+    })),
+    related: related.map(({ title, ...list }) => ({ ...list, title: say(title, reader) })),
+    ...given(form, 'form', (one) => formView(one, operations, reader)),
+    actions: actions.map((action) => actionView(action, operations, reader)),
+  }
+}
+
+/** Which of its operations there are, and which of them the reader may call. */
+const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
+  ...{ id, kind, title: say(title, reader) },
+  operations: Object.fromEntries(
+    [source, ...others].flatMap((name) => {
+      const operation = operations.get(name)
+      return operation === undefined ? [] : [[name, callOf(operation, reader)]]
+    }),
+  ),
+})
+
+function operationOf(id: string, operations: Operations): Operation {
+  const operation = operations.get(id)
+  if (operation === undefined) throw new TypeError(`there is no operation "${id}"`)
+  return operation
+}
+
+/** A page joined with what the routes say of its operations, for one reader. */
+export function pageView(page: PageDeclaration | OwnPage, operations: Operations, reader: Reader) {
+  if (page.kind === 'own') return ownView(page, operations, reader)
+  return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)
+}

@@ -1,0 +1,153 @@
+import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
+import {
+  auditTrail,
+  configAdmin,
+  declaredTasks,
+  healthCheck,
+  type Kernel,
+  kernel,
+  type LocalizedText,
+  localize,
+  type Plugin,
+  quickstartCleanup,
+  refOf,
+} from '@plinth/kernel'
+
+/** May be asked for the plugins of the product. */
+export const viewPlugins = 'console:plugin:view'
+
+const count = nullable(Type.Integer())
+const link = Type.Object({
+  id: Type.String({ description: 'Service or extension point.' }),
+  by: nullable(Type.String({ description: 'Plugin that brings it; null when no loaded plugin does.' })),
+  optional: Type.Boolean(),
+})
+
+const pluginView = Type.Object({
+  id: Type.String(),
+  version: Type.String(),
+  state: Type.Enum(['starting', 'ready', 'draining', 'stopped', 'failed']),
+  requires: Type.Array(link),
+  provides: Type.Array(Type.String()),
+  extensionPoints: Type.Array(Type.String()),
+  contributes: Type.Array(link),
+  keys: Type.Array(Type.String()),
+  permissions: Type.Array(Type.Object({ code: Type.String(), name: Type.String() })),
+  routes: Type.Array(
+    Type.Object({
+      method: Type.String(),
+      path: Type.String(),
+      summary: Type.String(),
+      access: Type.Enum(['public', 'user', 'signed', 'permission']),
+      permission: nullable(Type.String()),
+      limit: nullable(
+        Type.Object(
+          { maxAttempts: count, windowSeconds: count, keyStrategy: nullable(Type.String()), shadow: Type.Boolean() },
+          { description: 'Limit that the route declares; a member that is null is the default of the limiter.' },
+        ),
+      ),
+    }),
+  ),
+  tasks: Type.Array(
+    Type.Object({
+      kind: Type.Enum(['scheduled', 'install']),
+      name: Type.String(),
+      title: Type.String(),
+      delayMs: nullable(
+        Type.Number({ description: 'Milliseconds between two runs, where the declaration fixes them.' }),
+      ),
+      delayKey: nullable(Type.String({ description: 'Key that says how long to wait between two runs.' })),
+    }),
+  ),
+})
+
+/** What `GET /api/v1/admin/console/plugins` answers. */
+export const pluginFactsView = Type.Object({
+  product: Type.Object({ name: Type.String(), version: Type.String(), state: Type.String() }),
+  plugins: Type.Array(pluginView, { description: 'In the order of their set-up.' }),
+  timeline: Type.Array(
+    Type.Object({
+      plugin: Type.String(),
+      phase: Type.Enum(['setup', 'ready']),
+      startedAtMs: Type.Number({ description: 'Milliseconds since the start of the product.' }),
+      durationMs: Type.Number(),
+      outcome: Type.Enum(['ok', 'failed']),
+    }),
+  ),
+})
+
+/** The kernel is no plugin of the list, and brings these. */
+const byKernel = (refs: readonly { readonly id: string }[]) => refs.map(({ id }) => [id, 'kernel'] as const)
+const kernelServices = byKernel([kernel, configAdmin, declaredTasks])
+const kernelPoints = byKernel([auditTrail, healthCheck, quickstartCleanup])
+
+/** The loaded plugins with what they declare, and how long each took to start. Nothing of their values, nothing of the machine. */
+export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes'>, locale: string) {
+  const { product, plugins, state, timeline } = kernel
+  const bringers = new Map([
+    ...kernelServices,
+    ...plugins.flatMap(({ id, provides = [] }) => provides.map((ref) => [ref.id, id] as const)),
+  ])
+  const owners = new Map([
+    ...kernelPoints,
+    ...plugins.flatMap(({ id, extensionPoints = [] }) => extensionPoints.map((point) => [point.id, id] as const)),
+  ])
+  const say = (text: LocalizedText) => localize(text, locale)
+  const failed = new Set(timeline.filter(({ outcome }) => outcome === 'failed').map(({ plugin }) => plugin))
+  const routesOf = Map.groupBy(routes, ({ plugin }) => plugin)
+  const linked = (needs: Plugin['contributes'] | readonly Required[], found: ReadonlyMap<string, string>) =>
+    (needs ?? []).map((need) => {
+      const { id } = refOf(need as Required)
+      return { id, by: found.get(id) ?? null, optional: need.kind === 'optional' }
+    })
+  return {
+    product: { name: product.name, version: product.version, state },
+    plugins: plugins.map((plugin) => ({
+      id: plugin.id,
+      version: plugin.version,
+      state: failed.has(plugin.id) ? ('failed' as const) : state,
+      requires: linked(Object.values(plugin.requires ?? {}), bringers),
+      provides: (plugin.provides ?? []).map(({ id }) => id),
+      extensionPoints: (plugin.extensionPoints ?? []).map(({ id }) => id),
+      contributes: linked(plugin.contributes, owners),
+      keys: Object.keys(plugin.config ?? {}),
+      permissions: (plugin.permissions ?? []).map(({ code, displayName }) => ({ code, name: say(displayName) })),
+      routes: (routesOf.get(plugin.id) ?? []).map(routeView),
+      tasks: tasksOf(plugin, say),
+    })),
+    timeline: timeline.flatMap(({ phase, startedAtMs, durationMs, ...entry }) =>
+      phase === 'setup' || phase === 'ready'
+        ? [{ ...entry, phase, startedAtMs: rounded(startedAtMs), durationMs: rounded(durationMs) }]
+        : [],
+    ),
+  }
+}
+
+type Required = NonNullable<Plugin['requires']>[string]
+
+const rounded = (ms: number) => Math.round(ms * 100) / 100
+
+function routeView({ method, path, summary, access, annotations }: RouteInfo) {
+  const limit = annotations.find(({ id }) => id === rateLimitedAnnotation)?.value as RateLimited | undefined
+  const { maxAttempts = null, windowSeconds = null, keyStrategy = null, shadow = false } = limit ?? {}
+  return {
+    ...{ method, path, summary },
+    access: typeof access === 'string' ? access : ('permission' as const),
+    permission: typeof access === 'string' ? null : access.permission,
+    limit: limit === undefined ? null : { maxAttempts, windowSeconds, keyStrategy, shadow },
+  }
+}
+
+function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, say: (text: LocalizedText) => string) {
+  return [
+    ...scheduledTasks.map(({ name, displayName, fixedDelay }) => ({
+      ...{ kind: 'scheduled' as const, name, title: say(displayName) },
+      delayMs: typeof fixedDelay === 'number' ? fixedDelay : null,
+      delayKey: typeof fixedDelay === 'number' ? null : String(fixedDelay),
+    })),
+    ...installTasks.map(({ code, displayName }) => ({
+      ...{ kind: 'install' as const, name: code, title: say(displayName) },
+      ...{ delayMs: null, delayKey: null },
+    })),
+  ]
+}

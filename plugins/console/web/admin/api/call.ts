@@ -1,0 +1,147 @@
+import { envelopeOf } from '../../app/answer.ts'
+
+/** What kind of failure it is: the page does something else for each. */
+export type FailureKind =
+  | 'invalid'
+  | 'signed-out'
+  | 'forbidden'
+  | 'missing'
+  | 'conflict'
+  | 'limited'
+  | 'away'
+  | 'failed'
+
+const kinds: Readonly<Record<string, FailureKind>> = {
+  '400': 'invalid',
+  '401': 'signed-out',
+  '403': 'forbidden',
+  '404': 'missing',
+  '409': 'conflict',
+  '422': 'invalid',
+  '429': 'limited',
+}
+
+/** A rule that one member of what was sent breaks. */
+export interface FieldFault {
+  readonly field: string
+  readonly message: string
+}
+
+/** Why a call was not answered as it was meant. */
+export class CallFailure extends Error {
+  readonly kind: FailureKind
+  /** Stable code of the failure; may be empty. */
+  readonly reason: string
+  readonly faults: readonly FieldFault[]
+  /** Names the request in the log of the server; empty when it never got there. */
+  readonly traceId: string
+  /** What else the failure says. */
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(
+    kind: FailureKind,
+    message: string,
+    facts: { traceId?: string; data?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(message)
+    const { traceId = '', data = {} } = facts
+    this.kind = kind
+    this.traceId = traceId
+    this.data = data
+    this.reason = typeof data['reason'] === 'string' ? data['reason'] : ''
+    this.faults = Array.isArray(data['errors']) ? (data['errors'] as readonly FieldFault[]) : []
+  }
+}
+
+/** What a page knows of an operation: see the page views of the server. */
+export interface Callable {
+  readonly method: string
+  /** With parameters in braces. */
+  readonly path: string
+}
+
+export type Value = string | number | boolean | null | undefined
+
+export interface CallInput {
+  readonly params?: Readonly<Record<string, Value>>
+  readonly query?: Readonly<Record<string, Value | readonly string[]>>
+  readonly body?: unknown
+  /** Why it is done, for the audit. */
+  readonly reason?: string
+  readonly signal?: AbortSignal
+}
+
+/** After so long the server counts as away. */
+const deadlineMs = 30_000
+
+/** Where the product is: the page lies one level below. */
+const root = new URL('..', document.baseURI).href.replace(/\/$/, '')
+
+/** Asks the server; what the listeners of a session need to know goes through `onSignedOut`. */
+export class Api {
+  readonly #language: () => string
+  readonly #onSignedOut: () => void
+
+  constructor(language: () => string, onSignedOut: () => void) {
+    this.#language = language
+    this.#onSignedOut = onSignedOut
+  }
+
+  /**
+   * The payload of the envelope.
+   *
+   * @throws CallFailure
+   */
+  async call<T>(operation: Callable, input: CallInput = {}): Promise<T> {
+    const response = await this.#send(operation, input)
+    const traceId = response.headers.get('x-trace-id') ?? ''
+    const answer = await envelopeOf(response)
+    // A proxy answers for a server that is down, without an envelope or with its own.
+    if (answer === undefined || (response.status >= 502 && answer.code !== '503')) throw new CallFailure('away', '')
+    const { code, message, data } = answer
+    if (code === '200') return data as T
+    const kind = kinds[code] ?? (code === '503' ? 'away' : 'failed')
+    if (kind === 'signed-out') this.#onSignedOut()
+    const facts = typeof data === 'object' && data !== null ? (data as Readonly<Record<string, unknown>>) : {}
+    throw new CallFailure(kind, message, { traceId, data: facts })
+  }
+
+  /** Where a browser fetches what an operation answers, as a file. */
+  addressOf({ path }: Callable, { params = {}, query = {} }: Pick<CallInput, 'params' | 'query'>): string {
+    return root + filled(path, params) + searchOf(query)
+  }
+
+  async #send(
+    { method, path }: Callable,
+    { params = {}, query = {}, body, reason, signal }: CallInput,
+  ): Promise<Response> {
+    const headers: Record<string, string> = { accept: 'application/json', 'accept-language': this.#language() }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    if (reason !== undefined && reason !== '') headers['x-reason'] = encodeURIComponent(reason)
+    const timeout = AbortSignal.timeout(deadlineMs)
+    try {
+      return await fetch(this.addressOf({ method, path }, { params, query }), {
+        ...{ method, headers, cache: 'no-store', redirect: 'error', credentials: 'same-origin' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      })
+    } catch (error) {
+      if (signal?.aborted) throw error
+      throw new CallFailure('away', '')
+    }
+  }
+}
+
+const filled = (path: string, params: Readonly<Record<string, Value>>) =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? '')))
+
+function searchOf(query: NonNullable<CallInput['query']>): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) {
+      if (one !== undefined && one !== null && one !== '') search.append(name, String(one))
+    }
+  }
+  const text = search.toString()
+  return text === '' ? '' : `?${text}`
+}

@@ -1,0 +1,35 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { createContext, type ReactNode, useContext, useState } from 'react'
+import { type Api, CallFailure } from './call.ts'
+
+const ApiContext = createContext<Api | undefined>(undefined)
+
+/** The server, for whatever is shown. */
+export function useApi(): Api {
+  const api = useContext(ApiContext)
+  if (api === undefined) throw new Error('useApi needs an ApiProvider around it')
+  return api
+}
+
+/** Reads are tried twice more while the server is away, never after an answer. Writes are not repeated. */
+const newClient = () =>
+  new QueryClient({
+    defaultOptions: {
+      queries: {
+        retry: (count, error) => count < 2 && error instanceof CallFailure && error.kind === 'away',
+        retryDelay: (attempt) => 500 * 2 ** attempt,
+        staleTime: 5_000,
+        refetchOnWindowFocus: true,
+      },
+      mutations: { retry: false },
+    },
+  })
+
+export function ApiProvider({ api, children }: { readonly api: Api; readonly children: ReactNode }) {
+  const [client] = useState(newClient)
+  return (
+    <ApiContext value={api}>
+      <QueryClientProvider client={client}>{children}</QueryClientProvider>
+    </ApiContext>
+  )
+}

@@ -1,0 +1,210 @@
+import type { Callable, Value } from './call.ts'
+
+/* Pages as the server describes them: declarations joined with their operations, in the language of the page. */
+
+export type Json = Readonly<Record<string, unknown>>
+export type Tone = 'good' | 'info' | 'warn' | 'bad' | 'quiet'
+
+export interface Operation extends Callable {
+  readonly operation: string
+  readonly takesReason: boolean
+  /** Whether it takes a body, be it an empty one. */
+  readonly hasBody: boolean
+  /** Whether this person may call it. */
+  readonly allowed: boolean
+  readonly permission?: string
+}
+
+export interface Column {
+  readonly field: string
+  readonly as: string
+  readonly title: string
+  readonly description?: string
+  readonly link?: boolean
+  readonly mono?: boolean
+  readonly hidden?: boolean
+  readonly unit?: 'bytes' | 'ms' | 'percent'
+  readonly tones?: Readonly<Record<string, Tone>>
+  readonly labels?: Readonly<Record<string, string>>
+  readonly member?: string
+  readonly of?: { readonly labels: string; readonly page?: string }
+  readonly before?: string
+  readonly currency?: string
+  readonly columns?: readonly Column[]
+}
+
+export interface Field {
+  readonly name: string
+  readonly title: string
+  readonly required: boolean
+  readonly nullable: boolean
+  readonly description?: string
+  readonly schema: Json
+  readonly labels?: Readonly<Record<string, string>>
+  readonly options?: { readonly labels: string }
+}
+
+export type Source = { readonly field: string } | { readonly value: Value | readonly (string | number)[] }
+export type Sources = Readonly<Record<string, Source>>
+
+/** An operation that changes nothing, whose answer is shown before something is done. */
+export interface Preview extends Operation {
+  readonly params?: Sources
+  readonly body?: Sources
+  readonly takes?: readonly string[]
+  readonly columns: readonly Column[]
+}
+
+/** What actions and forms have in common. */
+export interface Write extends Operation {
+  readonly body?: Sources
+  readonly preview?: string | Preview
+  readonly answer?: readonly Column[]
+  readonly reason?: 'optional' | 'required'
+  readonly tone?: 'danger'
+}
+
+export interface Action extends Write {
+  readonly label: string
+  readonly params: Sources
+  readonly query?: Sources
+  readonly ask?: readonly Field[]
+  readonly once?: string
+  readonly when?: Readonly<Record<string, readonly Value[]>>
+  readonly confirm?: string
+  readonly type?: string
+}
+
+export interface Form extends Write {
+  readonly title: string
+  readonly lead?: string
+  readonly submit?: string
+  readonly fields: readonly Field[]
+  readonly whole?: boolean
+  readonly params?: Sources
+  readonly secret?: readonly string[]
+  readonly long?: readonly string[]
+  readonly version?: string
+  readonly once?: string
+}
+
+export interface Bulk extends Write {
+  readonly label: string
+  readonly ids: string
+  readonly max: number
+  readonly ask?: readonly Field[]
+  readonly confirm?: string
+}
+
+interface AnyPage extends Operation {
+  readonly id: string
+  readonly title: string
+}
+
+export interface ListPage extends AnyPage {
+  readonly kind: 'list'
+  readonly lead?: string
+  readonly empty?: string
+  readonly key: string
+  readonly columns: readonly Column[]
+  readonly isPaged: boolean
+  readonly search?: { readonly name: string; readonly title: string }
+  readonly sorts: readonly string[]
+  readonly filters: readonly Field[]
+  readonly sort?: string
+  readonly actions: readonly Action[]
+  readonly bulk: readonly Bulk[]
+  readonly create?: Form
+  readonly forms: readonly Form[]
+  readonly detail?: string
+  readonly live?: boolean
+}
+
+export interface DetailPage extends AnyPage {
+  readonly kind: 'detail'
+  readonly name?: string
+  readonly param?: string
+  readonly sections: readonly { readonly title?: string; readonly columns: readonly Column[] }[]
+  readonly related: readonly { readonly page: string; readonly title: string; readonly filter: Sources }[]
+  readonly form?: Form
+  readonly actions: readonly Action[]
+  readonly live?: boolean
+}
+
+export type Page = ListPage | DetailPage
+
+/** A page by hand: what it may call, by the ids of the operations. One that the product lacks is absent. */
+export interface OwnPageView {
+  readonly kind: 'own'
+  readonly id: string
+  readonly title: string
+  readonly operations: Readonly<Record<string, Operation>>
+}
+
+export interface Navigation {
+  readonly siteName: string
+  readonly siteTitle: string
+  readonly timeZone: string
+  readonly groups: readonly {
+    readonly id: string
+    readonly title: string
+    readonly pages: readonly { readonly id: string; readonly title: string; readonly kind: Page['kind'] | 'own' }[]
+  }[]
+}
+
+/** Something that may need an operator, and how to find out. */
+export interface Attention extends Callable {
+  readonly id: string
+  readonly title: string
+  readonly tone: 'bad' | 'warn'
+  readonly query: Readonly<Record<string, Value>>
+  readonly count?: string
+  readonly where?: Readonly<Record<string, Value>>
+  readonly filled?: string
+  readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
+}
+
+/** How often it is there, by the answer of its operation. */
+export function countOf({ count, where = {}, filled }: Attention, answer: unknown): number {
+  const found = count === undefined ? rowsOf(answer as Rows | readonly Row[]).items : valueAt(answer, count)
+  if (!Array.isArray(found)) return Number(found ?? 0)
+  return found
+    .filter((item) => Object.entries(where).every(([name, value]) => valueAt(item, name) === value))
+    .filter((item) => filled === undefined || isFilled(valueAt(item, filled))).length
+}
+
+const isFilled = (value: unknown) =>
+  value !== undefined && value !== null && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
+
+/** A row of a list, or the one thing of a page. */
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Rows {
+  readonly items: readonly Row[]
+  readonly total: number | null
+  readonly counted?: 'exact' | 'capped' | 'none'
+  readonly next?: string | null
+}
+
+/** What a list answers, also one that answers all at once. */
+export const rowsOf = (answer: Rows | readonly Row[]): Rows =>
+  'items' in answer ? answer : { items: answer, total: answer.length, next: null }
+
+/** The value that a dotted name leads to. */
+export function valueAt(row: unknown, name: string): unknown {
+  let value = row
+  for (const part of name.split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Row)[part]
+  }
+  return value
+}
+
+/** What a call takes of a row and of the declaration. */
+export const takenFrom = (sources: Sources | undefined, row: Row): Record<string, Value> =>
+  Object.fromEntries(
+    Object.entries(sources ?? {}).map(([name, source]) => [
+      name,
+      ('field' in source ? valueAt(row, source.field) : source.value) as Value,
+    ]),
+  )

@@ -1,0 +1,267 @@
+import { Button } from '@mantine/core'
+import { IconHistory } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { addTexts } from '../../../text/texts.ts'
+import { useApi } from '../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import list from '../../pages/list-view.module.css'
+import { LoadFailure } from '../../pages/load-failure.tsx'
+import { Waiting } from '../../pages/waiting.tsx'
+import { useSite } from '../../shell/site-context.ts'
+import classes from './config-centre.module.css'
+import { draft, useDraft } from './config-draft.ts'
+import {
+  type ConfigItem,
+  historyPage,
+  type KeyList as KeyListView,
+  operationIds,
+  orphanedGroup,
+} from './config-types.ts'
+import { DraftBar } from './draft-bar.tsx'
+import { GroupChoice } from './group-choice.tsx'
+import { useInstances } from './instances-state.tsx'
+import { hasFilter, keyQuery, toggledFilter } from './key-filter.ts'
+import { KeyList } from './key-list.tsx'
+import { ReviewDialog } from './review-dialog.tsx'
+import { SearchBar } from './search-bar.tsx'
+import en from './text/en.json' with { type: 'json' }
+import zhCN from './text/zh-CN.json' with { type: 'json' }
+import { ExportButton, ImportButton } from './transfer.tsx'
+
+addTexts({ en, 'zh-CN': zhCN })
+
+/** The address follows what is typed after a moment. */
+const addressMs = 300
+
+/** Every key of the product: found, understood, changed, saved with a reason. */
+export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
+  const { say, language } = useSpeech()
+  const api = useApi()
+  const keys = useQuery({
+    queryKey: [operationIds.keys, {}, {}, language],
+    queryFn: ({ signal }) => api.call<KeyListView>(page.operations[operationIds.keys] as Operation, { signal }),
+    placeholderData: (last) => last,
+  })
+  useEffect(() => () => draft.forgetSecrets(), [])
+  const items = useMemo(() => keys.data?.groups.flatMap((group) => group.items) ?? [], [keys.data])
+  const hasHistory = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === historyPage))
+  return (
+    <>
+      <div className={list.head}>
+        <div>
+          <h1 className={list.title}>{page.title}</h1>
+          <p className={list.lead}>{say('config.lead')}</p>
+        </div>
+        <Tools page={page} items={items} hasHistory={hasHistory} />
+      </div>
+      {keys.error !== null && <LoadFailure error={keys.error} onRetry={() => void keys.refetch()} />}
+      {keys.data === undefined ? (
+        keys.error === null && <Waiting lines={5} height={64} />
+      ) : (
+        <Keys page={page} items={items} hasHistory={hasHistory} />
+      )}
+    </>
+  )
+}
+
+interface KeysProps {
+  readonly page: OwnPageView
+  readonly items: readonly ConfigItem[]
+  readonly hasHistory: boolean
+}
+
+function Tools({ page, items, hasHistory }: KeysProps) {
+  const { say } = useSpeech()
+  const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
+  const exported = page.operations[operationIds.exported]
+  return (
+    <div className={classes.tools}>
+      {hasHistory && (
+        <Button
+          component={Link}
+          href={`/${historyPage}`}
+          variant="default"
+          size="sm"
+          leftSection={<IconHistory size={16} aria-hidden />}
+        >
+          {say('config.history')}
+        </Button>
+      )}
+      {exported !== undefined && <ExportButton operation={exported} />}
+      <ImportButton page={page} items={byKey} />
+    </div>
+  )
+}
+
+function Keys({ page, items, hasHistory }: KeysProps) {
+  const { say } = useSpeech()
+  const address = useAddress()
+  const { changes, forgotten } = useDraft()
+  const [isReviewing, setReviewing] = useState(false)
+  const [text, setText] = useTyped(address)
+  const wanted = useDeferredValue(text)
+  const isDraftWanted = hasFilter(wanted, 'draft')
+  // Which keys are in the draft matters to one filter alone.
+  const drafted = isDraftWanted ? changes : undefined
+  const query = useMemo(() => keyQuery(wanted, (key) => drafted?.has(key) ?? false), [wanted, drafted])
+  const found = useMemo(() => items.filter(query.matches), [items, query])
+  const { group, key: openKey, toggle, setGroup } = address
+  const shown = useMemo(
+    () => inOrder(group === '' ? found : found.filter((item) => item.group === group)),
+    [found, group],
+  )
+  const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
+  const save = page.operations[operationIds.save]
+  const verification = page.operations[operationIds.verify]
+  const waiting = useMemo(() => items.filter(({ pendingRestart }) => pendingRestart).length, [items])
+  const broken = useMemo(
+    () => items.filter(({ problem, refused }) => (problem ?? refused) !== undefined).length,
+    [items],
+  )
+  const instances = useInstances(page.operations[operationIds.instances])
+  const behind = instances?.items.filter(({ upToDate }) => !upToDate).length ?? 0
+  return (
+    <div className={classes.page}>
+      {save?.allowed === false && (
+        <Notice tone="info" title={say('config.read-only')}>
+          <p>{say('admin.needs-permission', { permission: save.permission })}</p>
+        </Notice>
+      )}
+      {forgotten > 0 && (
+        <Notice tone="info" title={say('config.forgotten', { count: forgotten })}>
+          <Button variant="default" size="xs" onClick={() => draft.remembered()}>
+            {say('config.understood')}
+          </Button>
+        </Notice>
+      )}
+      <div className={classes.states}>
+        {waiting > 0 && (
+          <StateButton tone="warn" onClick={() => setText('@pending')}>
+            {say('config.waiting', { count: waiting })}
+          </StateButton>
+        )}
+        {broken > 0 && (
+          <StateButton tone="bad" onClick={() => setText('@problem')}>
+            {say('config.broken', { count: broken })}
+          </StateButton>
+        )}
+        {behind > 0 && (
+          <p className={classes.state} data-tone="warn">
+            {say('config.behind', { count: behind, total: instances?.items.length })}
+          </p>
+        )}
+      </div>
+      <SearchBar items={items} text={text} unknown={query.unknown} count={shown.length} onChange={setText} />
+      <div className={classes.columns}>
+        <GroupChoice items={found} group={group} onChange={setGroup} />
+        {shown.length === 0 ? (
+          <div className={list.empty}>
+            <p>{say('admin.empty.filtered')}</p>
+            <Button
+              variant="default"
+              size="sm"
+              onClick={() => {
+                setText('')
+                setGroup('')
+              }}
+            >
+              {say('admin.empty.clear')}
+            </Button>
+          </div>
+        ) : (
+          <KeyList
+            items={shown}
+            openKey={openKey}
+            maySave={save?.allowed === true}
+            verification={verification?.allowed ? verification : undefined}
+            hasHistory={hasHistory}
+            onToggle={toggle}
+          />
+        )}
+      </div>
+      {changes.size > 0 && (
+        <DraftBar
+          count={changes.size}
+          isShown={isDraftWanted}
+          onShow={() => setText(toggledFilter(text, 'draft'))}
+          onReview={() => setReviewing(true)}
+        />
+      )}
+      {isReviewing && <ReviewDialog page={page} items={byKey} onClose={() => setReviewing(false)} />}
+    </div>
+  )
+}
+
+/** What nobody declares stands at the end. */
+const inOrder = (items: readonly ConfigItem[]) => [
+  ...items.filter(({ group }) => group !== orphanedGroup),
+  ...items.filter(({ group }) => group === orphanedGroup),
+]
+
+function StateButton({
+  tone,
+  onClick,
+  children,
+}: {
+  readonly tone: 'warn' | 'bad'
+  readonly children: React.ReactNode
+  onClick(): void
+}) {
+  return (
+    <button type="button" className={classes.state} data-tone={tone} onClick={onClick}>
+      {children}
+    </button>
+  )
+}
+
+/** Search, group and open key lie in the address. */
+function useAddress() {
+  const [params, setParams] = useSearchParams()
+  const group = params.get('group') ?? ''
+  const key = params.get('key') ?? ''
+  const search = params.get('q') ?? ''
+  const write = useCallback(
+    (change: Readonly<Record<string, string>>) =>
+      setParams(
+        (last) => {
+          const written = new URLSearchParams(last)
+          for (const [name, value] of Object.entries(change)) {
+            if (value === '') written.delete(name)
+            else written.set(name, value)
+          }
+          return written
+        },
+        { replace: true },
+      ),
+    [setParams],
+  )
+  return {
+    ...{ group, key, search, write },
+    setGroup: useCallback((next: string) => write({ group: next, key: '' }), [write]),
+    toggle: useCallback((next: string) => write({ key: next === key ? '' : next }), [write, key]),
+  }
+}
+
+/** What stands in the search: it comes from the address, and goes there a moment after the last letter. */
+function useTyped({ search, write }: ReturnType<typeof useAddress>) {
+  const [text, setText] = useState(search)
+  const [written, setWritten] = useState(search)
+  if (written !== search) {
+    // Somebody went elsewhere: a link, or the way back.
+    setWritten(search)
+    setText(search)
+  }
+  useEffect(() => {
+    if (text === search) return
+    const timer = setTimeout(() => {
+      setWritten(text)
+      write({ q: text })
+    }, addressMs)
+    return () => clearTimeout(timer)
+  }, [text, search, write])
+  return [text, setText] as const
+}

@@ -1,0 +1,157 @@
+import { useSyncExternalStore } from 'react'
+import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
+import { setUnsaved } from '../../shell/unsaved.ts'
+import type { ConfigItem, KeyFault } from './config-types.ts'
+
+/** One key that is to be set, or whose stored value is to be removed. */
+export interface DraftChange {
+  readonly key: string
+  readonly action: 'set' | 'reset'
+  /** What the field holds: see `writtenOf`. */
+  readonly typed: unknown
+  /** The item as it was when somebody began to change it. */
+  readonly was: ConfigItem
+}
+
+/** A change as the server takes it. */
+export interface SentChange {
+  readonly key: string
+  readonly action: 'set' | 'reset'
+  readonly value?: unknown
+  readonly expectedVersion: number
+}
+
+interface DraftState {
+  readonly changes: ReadonlyMap<string, DraftChange>
+  /** What the server last refused, by key. */
+  readonly faults: ReadonlyMap<string, KeyFault>
+  /** Secrets that were forgotten when the page was left. */
+  readonly forgotten: number
+}
+
+const nothing: DraftState = { changes: new Map(), faults: new Map(), forgotten: 0 }
+
+export const schemaOf = ({ schema }: ConfigItem): Schema => schema ?? {}
+
+/** What a field shows of a key that nobody changes: what is stored, else what counts. Nothing of a secret. */
+export function shownValue({ sensitive, stored, value }: ConfigItem): unknown {
+  if (sensitive) return ''
+  return stored?.value ?? value
+}
+
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+/**
+ * Changes that nobody has saved. They live in the memory of the browser's page, so they are there again after other pages of
+ * the back office; secrets among them live no longer than this page is shown.
+ */
+export class ConfigDraft {
+  readonly #pageId: string
+  readonly #listeners = new Set<() => void>()
+  #state = nothing
+
+  constructor(pageId: string) {
+    this.#pageId = pageId
+  }
+
+  readonly current = (): DraftState => this.#state
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Notes what was typed; what is there already is no change. */
+  type(item: ConfigItem, typed: unknown): void {
+    const written = writtenOf(typed, schemaOf(item))
+    // An item that was added to a list and is still empty is not sent, and yet it is there.
+    const isBegun = typeof typed === 'object' && JSON.stringify(typed).includes('""')
+    const isBack = item.sensitive ? written === '' : !isBegun && isSame(written, shownValue(item))
+    if (isBack) this.drop([item.key])
+    else this.#put({ key: item.key, action: 'set', typed, was: this.#state.changes.get(item.key)?.was ?? item })
+  }
+
+  /** Notes that the stored value is to go. */
+  reset(item: ConfigItem): void {
+    this.#put({ key: item.key, action: 'reset', typed: undefined, was: item })
+  }
+
+  drop(keys: readonly string[]): void {
+    const gone = new Set(keys)
+    const left = <T>(from: ReadonlyMap<string, T>) => new Map([...from].filter(([key]) => !gone.has(key)))
+    this.#set({ ...this.#state, changes: left(this.#state.changes), faults: left(this.#state.faults) })
+  }
+
+  clear(): void {
+    this.#set(nothing)
+  }
+
+  /** The change is wanted on top of what is stored now. */
+  rebase(items: readonly ConfigItem[]): void {
+    const changes = new Map(this.#state.changes)
+    for (const item of items) {
+      const change = changes.get(item.key)
+      if (change !== undefined) changes.set(item.key, { ...change, was: item })
+    }
+    this.#set({ ...this.#state, changes })
+  }
+
+  refuse(faults: readonly KeyFault[]): void {
+    this.#set({ ...this.#state, faults: new Map(faults.map((fault) => [fault.field, fault])) })
+  }
+
+  /** The page is left: secrets are not kept. */
+  forgetSecrets(): void {
+    const secrets = [...this.#state.changes.values()].filter(({ was, action }) => was.sensitive && action === 'set')
+    if (secrets.length === 0) return
+    this.drop(secrets.map(({ key }) => key))
+    this.#set({ ...this.#state, forgotten: secrets.length })
+  }
+
+  remembered(): void {
+    if (this.#state.forgotten > 0) this.#set({ ...this.#state, forgotten: 0 })
+  }
+
+  #put(change: DraftChange): void {
+    const { changes, faults } = this.#state
+    const others = new Map([...faults].filter(([key]) => key !== change.key))
+    this.#set({ forgotten: 0, changes: new Map(changes).set(change.key, change), faults: others })
+  }
+
+  #set(state: DraftState): void {
+    this.#state = state
+    setUnsaved(this.#pageId, state.changes.size)
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+export const draft = new ConfigDraft('system-config.centre')
+
+export const useDraft = (): DraftState => useSyncExternalStore(draft.subscribe, draft.current)
+
+/** Changes of other keys are none of a field's business. */
+export const useDraftChange = (key: string): DraftChange | undefined =>
+  useSyncExternalStore(draft.subscribe, () => draft.current().changes.get(key))
+
+export const useFault = (key: string): KeyFault | undefined =>
+  useSyncExternalStore(draft.subscribe, () => draft.current().faults.get(key))
+
+export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange => ({
+  ...{ key, action, expectedVersion: was.version },
+  ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
+})
+
+/** A change that was made from a value that is no longer the stored one. */
+export interface Conflict {
+  readonly change: DraftChange
+  readonly now: ConfigItem
+}
+
+export const conflictsOf = (
+  changes: Iterable<DraftChange>,
+  items: ReadonlyMap<string, ConfigItem>,
+): readonly Conflict[] =>
+  [...changes].flatMap((change) => {
+    const now = items.get(change.key)
+    return now === undefined || now.version === change.was.version ? [] : [{ change, now }]
+  })

@@ -1,0 +1,101 @@
+import type { Schema } from '../../../field/schema-rules.ts'
+
+/* What the operations of the configuration centre answer. */
+
+export interface SourcedValue {
+  readonly source: string
+  /** File and line, variable, stored value, argument. */
+  readonly place: string
+  readonly value?: unknown
+  readonly active: boolean
+}
+
+/** Everything that is known of one key. Secrets are masked. */
+export interface ConfigItem {
+  readonly key: string
+  readonly orphaned: boolean
+  readonly plugin?: string
+  readonly group: string
+  readonly displayTitle: string
+  readonly displayDescription?: string
+  readonly schema?: Schema
+  readonly default?: unknown
+  readonly examples?: readonly unknown[]
+  readonly required: boolean
+  readonly sensitive: boolean
+  readonly reload?: 'live' | 'restart'
+  readonly editable: boolean
+  readonly locked?: string
+  readonly env?: string
+  readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: string }
+  readonly value?: unknown
+  readonly isSet: boolean
+  readonly source?: string
+  readonly sources: readonly SourcedValue[]
+  /** Of the stored value; 0 for none. */
+  readonly version: number
+  readonly stored?: { readonly value?: unknown; readonly updatedAt: string; readonly updatedBy: string }
+  readonly shadowed: boolean
+  readonly pendingRestart: boolean
+  readonly refused?: string
+  readonly problem?: string
+}
+
+export interface KeyList {
+  readonly version: number
+  readonly groups: readonly { readonly group: string; readonly items: readonly ConfigItem[] }[]
+}
+
+export interface Effect {
+  readonly key: string
+  readonly outcome: string
+  readonly reason?: string
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+/** A rule that the value of a key breaks. */
+export interface KeyFault {
+  readonly field: string
+  readonly rule: string
+  readonly message: string
+}
+
+/** What a save did, or would do. */
+export interface Outcome {
+  readonly version: number
+  readonly effects: readonly Effect[]
+  readonly errors: readonly KeyFault[]
+}
+
+export interface Instance {
+  readonly id: string
+  readonly host: string
+  readonly pid: number
+  readonly version: number
+  readonly upToDate: boolean
+  readonly pendingRestart: readonly string[]
+  readonly refused: readonly { readonly key: string; readonly reason: string }[]
+}
+
+export interface Instances {
+  readonly version: number
+  readonly items: readonly Instance[]
+}
+
+/** Ids of the operations: see `src/admin/own-pages.ts`. */
+export const operationIds = {
+  keys: 'getAdminSystemConfigKeys',
+  preview: 'postAdminSystemConfigChangesPreview',
+  save: 'postAdminSystemConfigChanges',
+  verify: 'postAdminSystemConfigVerifications',
+  instances: 'getAdminSystemConfigInstances',
+  exported: 'getAdminSystemConfigExport',
+  imported: 'postAdminSystemConfigImport',
+} as const
+
+/** Page of the changes, where the product has it. */
+export const historyPage = 'system-config.history'
+
+/** Group of stored values that nobody declares. */
+export const orphanedGroup = 'orphaned'

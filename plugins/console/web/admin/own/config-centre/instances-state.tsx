@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query'
+import { useSpeech } from '../../../app/app.tsx'
+import { useApi } from '../../api/context.tsx'
+import type { Operation } from '../../api/page-types.ts'
+import type { Instance, Instances } from './config-types.ts'
+import classes from './instances-state.module.css'
+
+const lookMs = 1_000
+/** An instance that is not there by then says so itself when it comes back. */
+const mostLooks = 30
+
+/** The running instances; asked again every second until all of them run a version. */
+export function useInstances(operation: Operation | undefined, version?: number) {
+  const api = useApi()
+  return useQuery({
+    queryKey: [operation?.operation, {}, {}, version],
+    queryFn: ({ signal }) => api.call<Instances>(operation as Operation, { signal }),
+    enabled: operation?.allowed === true,
+    refetchInterval: ({ state: { data, dataUpdateCount } }) => {
+      if (version === undefined || dataUpdateCount > mostLooks) return false
+      return data?.items.every((one) => one.version >= version) ? false : lookMs
+    },
+  }).data
+}
+
+/** "Applied on 2 of 3": where a version runs that was just saved. */
+export function InstancesState({
+  operation,
+  version,
+  keys,
+}: {
+  readonly operation: Operation | undefined
+  readonly version: number
+  readonly keys: readonly string[]
+}) {
+  const { say } = useSpeech()
+  const instances = useInstances(operation, version)
+  if (instances === undefined || instances.items.length === 0) return null
+  const has = (one: Instance) => one.version >= version && !one.refused.some(({ key }) => keys.includes(key))
+  const count = instances.items.filter(has).length
+  return (
+    <div className={classes.state} role="status">
+      <p>
+        <strong>{say('config.instances.applied', { count, total: instances.items.length })}</strong>
+      </p>
+      <ul>
+        {instances.items.map((one) => {
+          const refused = one.refused.filter(({ key }) => keys.includes(key))
+          const waits = one.pendingRestart.filter((key) => keys.includes(key))
+          return (
+            <li key={one.id} data-state={has(one) ? 'there' : 'missing'}>
+              <code>{`${one.host} · ${one.pid}`}</code>
+              {one.version < version && say('config.instances.behind', { version: one.version })}
+              {refused.map(({ key, reason }) => (
+                <span key={key}>{say('config.instances.refused', { key, reason })}</span>
+              ))}
+              {one.version >= version && waits.length > 0 && say('config.instances.waits', { count: waits.length })}
+              {has(one) && waits.length === 0 && say('config.instances.there')}
+            </li>
+          )
+        })}
+      </ul>
+    </div>
+  )
+}

@@ -1,0 +1,95 @@
+import { Button } from '@mantine/core'
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import type { Operation } from '../../api/page-types.ts'
+import { type ConfigItem, orphanedGroup } from './config-types.ts'
+import classes from './key-list.module.css'
+import { KeyRow } from './key-row.tsx'
+
+/** Rows that are there at first, and that come with each look further down. A field costs more than a line of text. */
+const firstRows = 24
+const moreRows = 48
+
+interface KeyListProps {
+  /** By group, in order. */
+  readonly items: readonly ConfigItem[]
+  readonly openKey: string
+  readonly maySave: boolean
+  readonly verification: Operation | undefined
+  readonly hasHistory: boolean
+  onToggle(key: string): void
+}
+
+/** The keys under the headings of their groups. Rows below are made when somebody comes near to them. */
+export function KeyList({ items, openKey, ...rest }: KeyListProps) {
+  const { say } = useSpeech()
+  const list = useRef<HTMLDivElement>(null)
+  const openAt = items.findIndex(({ key }) => key === openKey)
+  const from = useFirstRow(items, openAt)
+  const [more, setMore] = useState({ of: items, rows: firstRows })
+  const rows = more.of === items ? more.rows : firstRows
+  const end = useRef<HTMLDivElement>(null)
+  const isWhole = from.first + rows >= items.length
+  useEffect(() => {
+    const watched = end.current
+    if (watched === null || isWhole) return
+    const observer = new IntersectionObserver(
+      ([entry]) => entry?.isIntersecting && setMore({ of: items, rows: rows + moreRows }),
+      { rootMargin: '600px' },
+    )
+    observer.observe(watched)
+    return () => observer.disconnect()
+  }, [items, rows, isWhole])
+  useLayoutEffect(() => {
+    if (openAt < 0) return
+    const row = list.current?.querySelector(`[data-key="${CSS.escape(openKey)}"]`)
+    const { top = 0, bottom = 0 } = row?.getBoundingClientRect() ?? {}
+    if (bottom < 0 || top > innerHeight - 80) row?.scrollIntoView({ block: 'center' })
+  }, [openKey, openAt])
+  const shown = items.slice(from.first, from.first + rows)
+  const sections = [...Map.groupBy(shown, ({ group }) => group)]
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: keys that lead from row to row; each row takes the focus
+    <div ref={list} className={classes.list} onKeyDown={walk}>
+      {from.first > 0 && (
+        <Button variant="default" size="xs" onClick={from.reset}>
+          {say('config.earlier', { count: from.first })}
+        </Button>
+      )}
+      {sections.map(([group, members]) => (
+        <section key={group} className={classes.group} aria-labelledby={`group-${group}`}>
+          <h2 id={`group-${group}`} className={classes.heading}>
+            {group === orphanedGroup ? say('config.orphaned') : group}
+          </h2>
+          {group === orphanedGroup && <p className={classes.lead}>{say('config.orphaned-lead')}</p>}
+          <ul className={classes.rows}>
+            {members.map((item) => (
+              <KeyRow key={item.key} item={item} isOpen={item.key === openKey} {...rest} />
+            ))}
+          </ul>
+        </section>
+      ))}
+      {!isWhole && <div ref={end} className={classes.end} aria-hidden />}
+    </div>
+  )
+}
+
+/** A key that is far down is shown without all that stand before it, until somebody asks for them. */
+function useFirstRow(items: readonly ConfigItem[], openAt: number) {
+  const [known, setKnown] = useState({ of: items, first: openAt >= firstRows ? openAt - 3 : 0 })
+  const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 4)
+  const first = known.of !== items || isElsewhere ? (openAt >= firstRows ? openAt - 3 : 0) : known.first
+  useEffect(() => {
+    setKnown((last) => (last.of === items && last.first === first ? last : { of: items, first }))
+  }, [items, first])
+  return { first, reset: () => setKnown({ of: items, first: 0 }) }
+}
+
+/** `j` and `k` lead from row to row. */
+function walk(event: KeyboardEvent<HTMLElement>): void {
+  if (!(event.target instanceof HTMLElement) || event.target.dataset['key'] === undefined) return
+  const step = { j: 1, k: -1 }[event.key]
+  if (step === undefined) return
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('li[data-key]')]
+  rows[rows.indexOf(event.target) + step]?.focus()
+}

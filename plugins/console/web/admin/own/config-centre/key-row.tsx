@@ -1,0 +1,346 @@
+import { ActionIcon, Button, Menu } from '@mantine/core'
+import { IconArrowBackUp, IconChevronDown, IconChevronRight, IconDots, IconLock } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { type KeyboardEvent, memo, useEffect, useRef } from 'react'
+import { Link } from 'wouter'
+import { known } from '../../../app/answer.ts'
+import { useSpeech } from '../../../app/app.tsx'
+import { brokenSchemaRule, writtenOf } from '../../../field/schema-rules.ts'
+import { ValueField } from '../../../field/value-field.tsx'
+import { CallFailure } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import type { Operation } from '../../api/page-types.ts'
+import { useFormats } from '../../pages/shown-value.ts'
+import { draft, schemaOf, shownValue, useDraftChange, useFault } from './config-draft.ts'
+import { type ConfigItem, historyPage } from './config-types.ts'
+import classes from './key-row.module.css'
+import { SourceChain, sourceText } from './source-chain.tsx'
+import { ruleText, ValueText } from './value-text.tsx'
+
+interface KeyRowProps {
+  readonly item: ConfigItem
+  readonly isOpen: boolean
+  /** Whether this person may save. */
+  readonly maySave: boolean
+  /** Asks the owner of a key about a value; absent where the person may not. */
+  readonly verification: Operation | undefined
+  readonly hasHistory: boolean
+  onToggle(key: string): void
+}
+
+/** One key: what it is, its field, where its value comes from. */
+export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification, hasHistory, onToggle }: KeyRowProps) {
+  const { say } = useSpeech()
+  const change = useDraftChange(item.key)
+  const row = useRef<HTMLLIElement>(null)
+  const { key, displayTitle, displayDescription } = item
+  const id = `key-${key}`
+  const isEditable = item.editable && maySave
+  const onKey = (event: KeyboardEvent) => {
+    if (event.target !== row.current) return
+    if (event.key === 'Enter') onToggle(key)
+    if (event.key === 'e') {
+      event.preventDefault()
+      document.getElementById(id)?.focus()
+    }
+  }
+  const Chevron = isOpen ? IconChevronDown : IconChevronRight
+  return (
+    <li
+      ref={row}
+      className={classes.row}
+      data-key={key}
+      data-drafted={change !== undefined || undefined}
+      data-set={item.isSet || undefined}
+      tabIndex={-1}
+      onKeyDown={onKey}
+    >
+      <div className={classes.head}>
+        <div className={classes.names}>
+          {isEditable ? (
+            <label htmlFor={id} className={classes.title}>
+              {displayTitle}
+            </label>
+          ) : (
+            <span className={classes.title}>{displayTitle}</span>
+          )}
+          <Marks item={item} />
+        </div>
+        <RowMenu item={item} isDrafted={change !== undefined} maySave={maySave} hasHistory={hasHistory} />
+      </div>
+      <button
+        type="button"
+        className={classes.key}
+        aria-expanded={isOpen}
+        aria-label={say('config.details-of', { key })}
+        onClick={() => onToggle(key)}
+      >
+        <Chevron size={14} aria-hidden />
+        <code>{key}</code>
+      </button>
+      {displayDescription !== undefined && (
+        <p id={`${id}-text`} className={classes.description}>
+          {displayDescription}
+        </p>
+      )}
+      {item.deprecated !== undefined && <Deprecation {...item.deprecated} />}
+      {isEditable ? (
+        <EditedValue item={item} id={id} verification={verification} />
+      ) : (
+        <LockedValue item={item} maySave={maySave} />
+      )}
+      <State item={item} />
+      {isOpen && <SourceChain item={item} />}
+    </li>
+  )
+})
+
+function Marks({ item }: { readonly item: ConfigItem }) {
+  const { say } = useSpeech()
+  const { isSet, sensitive, reload, editable, deprecated, orphaned, source = '' } = item
+  return (
+    <ul className={classes.marks}>
+      {isSet && !orphaned && <li data-tone="info">{sourceText(say, source)}</li>}
+      {sensitive && <li>{say('config.mark.secret')}</li>}
+      {reload === 'restart' && <li>{say('config.mark.restart')}</li>}
+      {!editable && !orphaned && <li>{say('config.mark.locked')}</li>}
+      {deprecated !== undefined && <li data-tone="warn">{say('config.mark.deprecated')}</li>}
+    </ul>
+  )
+}
+
+const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem['deprecated']>) => {
+  const { say } = useSpeech()
+  return (
+    <p className={classes.note} data-tone="warn">
+      {say('config.deprecated', { since })} {replacement !== undefined && say('config.replaced', { key: replacement })}{' '}
+      {reason}
+    </p>
+  )
+}
+
+/** The field of a key, with what is wrong with what was typed. */
+function EditedValue({
+  item,
+  id,
+  verification,
+}: {
+  readonly item: ConfigItem
+  readonly id: string
+  readonly verification: Operation | undefined
+}) {
+  const { say } = useSpeech()
+  const change = useDraftChange(item.key)
+  const fault = useFault(item.key)
+  const schema = schemaOf(item)
+  if (change?.action === 'reset') {
+    const next = item.sources.findLast(({ source }) => source !== 'database')
+    return (
+      <p className={classes.reset}>
+        {say('config.will-reset')} <ValueText value={next?.value} isSecret={item.sensitive} />
+        <Button variant="subtle" size="compact-xs" onClick={() => draft.drop([item.key])}>
+          {say('config.undo')}
+        </Button>
+      </p>
+    )
+  }
+  const typed = change === undefined ? shownValue(item) : change.typed
+  const broken = change && brokenSchemaRule(writtenOf(typed, schema), schema)
+  const error = (broken && ruleText(say, broken)) ?? (fault && faultText(fault.message, item.key))
+  const isSecretSet = item.sensitive && item.isSet
+  return (
+    <div className={classes.field}>
+      <ValueField
+        id={id}
+        label={item.displayTitle}
+        describedBy={item.displayDescription === undefined ? undefined : `${id}-text`}
+        schema={schema}
+        value={typed}
+        error={error}
+        isSecret={item.sensitive}
+        placeholder={item.sensitive ? say(isSecretSet ? 'config.secret-set' : 'config.secret-unset') : undefined}
+        onChange={(next) => draft.type(item, next)}
+      />
+      {change !== undefined && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={say('config.undo-of', { key: item.key })}
+          title={say('config.undo')}
+          onClick={() => draft.drop([item.key])}
+        >
+          <IconArrowBackUp size={18} aria-hidden />
+        </ActionIcon>
+      )}
+      {change !== undefined && item.sensitive && verification !== undefined && (
+        <Verify item={item} value={writtenOf(typed, schema)} operation={verification} />
+      )}
+    </div>
+  )
+}
+
+/** The key stands beside it already. */
+export const faultText = (message: string, key: string) =>
+  message.startsWith(`${key} `) ? message.slice(key.length + 1) : message
+
+const verdicts = ['verified', 'unverified', 'refused'] as const
+
+/** Lets the owner try a secret before it is saved. The answer belongs to what was tried. */
+function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const ask = useMutation({
+    mutationFn: () => api.call<{ outcome: string; reason?: string }>(operation, { body: { key: item.key, value } }),
+    gcTime: 0,
+  })
+  const { reset } = ask
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another value was not tried yet
+  useEffect(reset, [value])
+  const { data, error } = ask
+  const verdict = data && known(verdicts, data.outcome, 'unverified')
+  return (
+    <>
+      <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate()}>
+        {say('config.verify')}
+      </Button>
+      <span
+        role="status"
+        className={classes.verdict}
+        data-verdict={verdict ?? (error === null ? undefined : 'refused')}
+      >
+        {verdict !== undefined && say(`config.verdict.${verdict}`, { reason: data?.reason ?? '' })}
+        {error instanceof CallFailure && error.message}
+      </span>
+    </>
+  )
+}
+
+const locks = ['process', 'state', 'safety', 'orphaned'] as const
+
+/** A value that is not changed here, and why. */
+function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
+  const { say } = useSpeech()
+  const { editable, env, sensitive, source, sources, stored } = item
+  const active = sources.find((one) => one.active)
+  const lock = known(locks, item.locked ?? '', 'safety')
+  const why = editable ? say('config.lock.permission') : say(`config.lock.${lock}`, { env })
+  const isElsewhere = !editable && active !== undefined && source !== 'default' && source !== 'database'
+  return (
+    <div className={classes.locked}>
+      <p className={classes.lockedValue}>
+        <IconLock size={15} aria-hidden />
+        <ValueText value={item.orphaned ? stored?.value : item.value} isSecret={sensitive} />
+      </p>
+      <p className={classes.why}>
+        {why}
+        {isElsewhere && ` ${say('config.set-by', { source: sourceText(say, active.source), place: active.place })}`}
+      </p>
+      {item.orphaned && maySave && <RemoveOrphan item={item} />}
+    </div>
+  )
+}
+
+function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
+  const { say } = useSpeech()
+  const change = useDraftChange(item.key)
+  const fault = useFault(item.key)
+  return (
+    <>
+      <Button
+        variant="default"
+        size="xs"
+        onClick={() => (change === undefined ? draft.reset(item) : draft.drop([item.key]))}
+      >
+        {say(change === undefined ? 'config.remove' : 'config.undo')}
+      </Button>
+      {change !== undefined && <span className={classes.note}>{say('config.will-remove')}</span>}
+      {fault !== undefined && (
+        <span className={classes.note} data-tone="bad">
+          {faultText(fault.message, item.key)}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** What is not as it seems: a value that waits, does not count or cannot be used; somebody who was faster. */
+function State({ item }: { readonly item: ConfigItem }) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const change = useDraftChange(item.key)
+  const { pendingRestart, shadowed, refused, problem, value, sensitive, stored, source, sources } = item
+  const isOutrun = change !== undefined && change.was.version !== item.version
+  const place = sources.find(({ active }) => active)?.place
+  return (
+    <>
+      {pendingRestart && (
+        <p className={classes.note} data-tone="warn">
+          {say('config.pending')} <ValueText value={value} isSecret={sensitive} />
+        </p>
+      )}
+      {shadowed && (
+        <p className={classes.note} data-tone="warn">
+          {say('config.shadowed', { source: sourceText(say, source ?? ''), place })}{' '}
+          <ValueText value={value} isSecret={sensitive} />
+        </p>
+      )}
+      {refused !== undefined && (
+        <p className={classes.note} data-tone="bad">
+          {say('config.refused', { reason: refused })}
+        </p>
+      )}
+      {problem !== undefined && (
+        <p className={classes.note} data-tone="bad">
+          {say('config.problem', { reason: problem })}
+        </p>
+      )}
+      {isOutrun && (
+        <p className={classes.note} data-tone="bad" role="status">
+          {say('config.outrun', {
+            name: stored?.updatedBy ?? '–',
+            time: stored === undefined ? '' : formats.time(stored.updatedAt),
+          })}{' '}
+          <ValueText value={stored?.value} isSecret={sensitive} />
+        </p>
+      )}
+    </>
+  )
+}
+
+interface RowMenuProps {
+  readonly item: ConfigItem
+  readonly isDrafted: boolean
+  readonly maySave: boolean
+  readonly hasHistory: boolean
+}
+
+function RowMenu({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
+  const { say } = useSpeech()
+  const { key, env, sensitive, value, stored, editable } = item
+  const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
+  const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={say('config.menu', { key })}>
+          <IconDots size={18} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={copy(key)}>{say('config.copy-key')}</Menu.Item>
+        {env !== undefined && (
+          <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>{say('config.copy-env')}</Menu.Item>
+        )}
+        {hasHistory && (
+          <Menu.Item component={Link} href={`/${historyPage}?${new URLSearchParams({ key })}`}>
+            {say('config.history-of')}
+          </Menu.Item>
+        )}
+        {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{say('config.undo')}</Menu.Item>}
+        {stored !== undefined && editable && maySave && (
+          <Menu.Item onClick={() => draft.reset(item)}>{say('config.reset')}</Menu.Item>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

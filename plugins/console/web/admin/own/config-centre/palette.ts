@@ -1,0 +1,19 @@
+import type { PaletteSource } from '../own-pages.ts'
+import { type KeyList, operationIds } from './config-types.ts'
+
+/** Each key, found by its title or its name. */
+const configKeys: PaletteSource = async (api, { id, operations }, signal) => {
+  const keys = operations[operationIds.keys]
+  if (keys === undefined) return []
+  const { groups } = await api.call<KeyList>(keys, { signal })
+  return groups.flatMap(({ group, items }) =>
+    items.map(({ key, displayTitle }) => ({
+      id: `key ${key}`,
+      label: displayTitle,
+      description: key,
+      href: `/${id}?${new URLSearchParams({ group, key })}`,
+    })),
+  )
+}
+
+export default configKeys

@@ -1,0 +1,202 @@
+import { IconChevronRight } from '@tabler/icons-react'
+import { type ReactNode, useLayoutEffect, useRef } from 'react'
+import { Link } from 'wouter'
+import { known } from '../../../app/answer.ts'
+import { useSpeech } from '../../../app/app.tsx'
+import { useFormats } from '../../pages/shown-value.ts'
+import { useSite } from '../../shell/site-context.ts'
+import type { Asker, BootStep, PluginFacts, PluginLink } from './plugin-facts.ts'
+import classes from './plugin-row.module.css'
+import { RouteTable } from './route-table.tsx'
+
+const states = ['starting', 'ready', 'draining', 'stopped', 'failed'] as const
+
+interface PluginRowProps {
+  readonly plugin: PluginFacts
+  readonly isOpen: boolean
+  readonly askers: ReadonlyMap<string, readonly Asker[]>
+  readonly steps: readonly BootStep[]
+  onToggle(): void
+}
+
+/** One plugin as a line; open, with all that it declares. */
+export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRowProps) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const row = useRef<HTMLLIElement>(null)
+  useLayoutEffect(() => {
+    const { top = 0, bottom = 0 } = (isOpen && row.current?.getBoundingClientRect()) || {}
+    if (top > innerHeight - 80 || bottom < 0) row.current?.scrollIntoView({ block: 'start' })
+  }, [isOpen])
+  const { id, version, state, keys, routes, requires, provides } = plugin
+  const tookMs = steps.reduce((sum, { durationMs }) => sum + durationMs, 0)
+  return (
+    <li ref={row} className={classes.row} data-plugin={id}>
+      <h2 className={classes.heading}>
+        <button type="button" className={classes.head} aria-expanded={isOpen} onClick={onToggle}>
+          <IconChevronRight size={18} className={classes.chevron} aria-hidden />
+          <span className={classes.name}>{id}</span>
+          <span className={classes.version}>{version}</span>
+          <span className={classes.state} data-state={state}>
+            {say(`plugins.state.${known(states, state, 'ready')}`)}
+          </span>
+          <span className={classes.facts}>
+            {[
+              say('plugins.needs', { count: requires.length }),
+              say('plugins.brings', { count: provides.length }),
+              ...(keys.length > 0 ? [say('plugins.keys-count', { count: keys.length })] : []),
+              ...(routes.length > 0 ? [say('plugins.routes-count', { count: routes.length })] : []),
+              formats.count(tookMs, 'ms'),
+            ].join(' · ')}
+          </span>
+        </button>
+      </h2>
+      {isOpen && <Details plugin={plugin} askers={askers} />}
+    </li>
+  )
+}
+
+const centre = 'system-config.centre'
+
+function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const hasCentre = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === centre))
+  const { id, requires, provides, extensionPoints, contributes, keys, permissions, routes, tasks } = plugin
+  const why = [...provides, ...extensionPoints].map((name) => ({ name, users: askers.get(name) ?? [] }))
+  return (
+    <div className={classes.details}>
+      <div className={classes.pair}>
+        <Part title={say('plugins.requires')} isEmpty={requires.length === 0}>
+          <Links links={requires} />
+        </Part>
+        <Part title={say('plugins.why')} isEmpty={why.length === 0} empty={say('plugins.why-nothing')}>
+          <dl className={classes.why}>
+            {why.map(({ name, users }) => (
+              <div key={name}>
+                <dt>
+                  <code>{name}</code>
+                </dt>
+                <dd>{users.length === 0 ? <Quiet>{say('plugins.nobody')}</Quiet> : <Users users={users} />}</dd>
+              </div>
+            ))}
+          </dl>
+        </Part>
+        {contributes.length > 0 && (
+          <Part title={say('plugins.contributes')}>
+            <Links links={contributes} />
+          </Part>
+        )}
+        {permissions.length > 0 && (
+          <Part title={say('plugins.permissions')}>
+            <ul className={classes.lines}>
+              {permissions.map(({ code, name }) => (
+                <li key={code}>
+                  {name} <code>{code}</code>
+                </li>
+              ))}
+            </ul>
+          </Part>
+        )}
+        {tasks.length > 0 && (
+          <Part title={say('plugins.tasks')}>
+            <ul className={classes.lines}>
+              {tasks.map(({ kind, name, title, delayMs, delayKey }) => (
+                <li key={`${kind} ${name}`}>
+                  {title} <code>{name}</code>{' '}
+                  <Quiet>
+                    {kind === 'install' && say('plugins.task-install')}
+                    {delayMs !== null && say('plugins.task-every', { time: formats.count(delayMs, 'ms') })}
+                    {delayKey !== null && say('plugins.task-key', { key: delayKey })}
+                  </Quiet>
+                </li>
+              ))}
+            </ul>
+          </Part>
+        )}
+      </div>
+      {keys.length > 0 && (
+        <Part title={say('plugins.keys')}>
+          {hasCentre && (
+            <p className={classes.all}>
+              <Link href={`/${centre}?${new URLSearchParams({ q: `@plugin:${id}` })}`}>{say('plugins.keys-open')}</Link>
+            </p>
+          )}
+          <ul className={classes.keys}>
+            {keys.map((key) => (
+              <li key={key}>
+                {hasCentre ? (
+                  <Link href={`/${centre}?${new URLSearchParams({ q: `@plugin:${id}`, key })}`}>{key}</Link>
+                ) : (
+                  <code>{key}</code>
+                )}
+              </li>
+            ))}
+          </ul>
+        </Part>
+      )}
+      {routes.length > 0 && (
+        <Part title={say('plugins.routes')}>
+          <RouteTable routes={routes} label={say('plugins.routes-of', { plugin: id })} />
+        </Part>
+      )}
+    </div>
+  )
+}
+
+interface PartProps {
+  readonly title: string
+  readonly isEmpty?: boolean
+  readonly empty?: string
+  readonly children: ReactNode
+}
+
+function Part({ title, isEmpty = false, empty, children }: PartProps) {
+  const { say } = useSpeech()
+  return (
+    <section className={classes.part}>
+      <h3>{title}</h3>
+      {isEmpty ? <Quiet>{empty ?? say('plugins.nothing')}</Quiet> : children}
+    </section>
+  )
+}
+
+const Quiet = ({ children }: { readonly children: ReactNode }) => <span className={classes.quiet}>{children}</span>
+
+/** Services and points with the way to who brings them. */
+function Links({ links }: { readonly links: readonly PluginLink[] }) {
+  const { say } = useSpeech()
+  return (
+    <ul className={classes.lines}>
+      {links.map(({ id, by, optional }) => (
+        <li key={id}>
+          <code>{id}</code>{' '}
+          <Quiet>
+            {by === null && say('plugins.absent')}
+            {by === 'kernel' && say('plugins.by-kernel')}
+          </Quiet>
+          {by !== null && by !== 'kernel' && (
+            <>
+              ← <ToPlugin id={by} />
+            </>
+          )}
+          {optional && by !== null && <Quiet> {say('plugins.optional')}</Quiet>}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const Users = ({ users }: { readonly users: readonly Asker[] }) => (
+  <ul className={classes.users}>
+    {users.map(({ plugin, optional }) => (
+      <li key={plugin} data-optional={optional || undefined}>
+        <ToPlugin id={plugin} />
+      </li>
+    ))}
+  </ul>
+)
+
+const ToPlugin = ({ id }: { readonly id: string }) => (
+  <Link href={`/console.plugins?${new URLSearchParams({ plugin: id })}`}>{id}</Link>
+)

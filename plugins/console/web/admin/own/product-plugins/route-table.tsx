@@ -1,0 +1,61 @@
+import { known } from '../../../app/answer.ts'
+import { useSpeech } from '../../../app/app.tsx'
+import type { RouteFacts } from './plugin-facts.ts'
+import classes from './route-table.module.css'
+
+const accesses = ['public', 'user', 'signed', 'permission'] as const
+
+/** Routes with who may call them, and how often. */
+export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
+  const { say } = useSpeech()
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
+    <section className={classes.scroll} aria-label={label} tabIndex={0}>
+      <table className={classes.table}>
+        <thead>
+          <tr>
+            <th scope="col">{say('plugins.route.method')}</th>
+            <th scope="col">{say('plugins.route.path')}</th>
+            <th scope="col">{say('plugins.route.access')}</th>
+            <th scope="col">{say('plugins.route.limit')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {routes.map((route) => (
+            <tr key={`${route.method} ${route.path}`}>
+              <td className={classes.method}>{route.method}</td>
+              <td>
+                <code>{route.path}</code>
+                <p className={classes.summary}>{route.summary}</p>
+              </td>
+              <td>
+                {route.permission === null ? (
+                  say(`plugins.access.${known(accesses, route.access, 'user')}`)
+                ) : (
+                  <code>{route.permission}</code>
+                )}
+              </td>
+              <td>
+                <Limit limit={route.limit} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+function Limit({ limit }: Pick<RouteFacts, 'limit'>) {
+  const { say } = useSpeech()
+  if (limit === null) return <span className={classes.summary}>{say('plugins.limit.none')}</span>
+  const { maxAttempts, windowSeconds, keyStrategy, shadow } = limit
+  const usual = say('plugins.limit.default')
+  return (
+    <>
+      {say('plugins.limit.some', { count: maxAttempts ?? usual, seconds: windowSeconds ?? usual })}
+      {keyStrategy !== null && <p className={classes.summary}>{keyStrategy}</p>}
+      {shadow && <p className={classes.summary}>{say('plugins.limit.shadow')}</p>}
+    </>
+  )
+}

@@ -1,0 +1,144 @@
+import { IconLock } from '@tabler/icons-react'
+import { type FocusEvent, Fragment, type KeyboardEvent, memo, useLayoutEffect, useRef } from 'react'
+import { Link } from 'wouter'
+import { useSpeech } from '../../../app/app.tsx'
+import classes from './matrix-table.module.css'
+import { draft, type RoleChange, type RoleChanges } from './role-draft.ts'
+import { holds, type Permission, type Role, rolePage } from './role-types.ts'
+
+interface MatrixTableProps {
+  readonly roles: readonly Role[]
+  readonly permissions: readonly Permission[]
+  readonly changes: RoleChanges
+  readonly maySave: boolean
+  onAsk(permission: Permission): void
+}
+
+/** Permissions by plugin, roles beside each other. One check takes part in the order of the tabulator; arrows lead to the others. */
+export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
+  const { say } = useSpeech()
+  const table = useRef<HTMLTableElement>(null)
+  useLayoutEffect(() => {
+    if (table.current?.querySelector('input[tabindex="0"]') === null) {
+      const first = table.current.querySelector('input')
+      if (first !== null) first.tabIndex = 0
+    }
+  })
+  const groups = [...Map.groupBy(permissions, ({ plugin }) => plugin)]
+  return (
+    <section className={classes.scroll} aria-label={say('roles.table')}>
+      <table ref={table} className={classes.table} onKeyDown={walk} onFocus={takeOver}>
+        <thead>
+          <tr>
+            <th scope="col">{say('roles.permission')}</th>
+            {roles.map((role) => (
+              <th key={role.id} scope="col" className={classes.role} data-changed={changes.has(role.id) || undefined}>
+                <Link href={`/${rolePage}/${role.id}`}>{role.name}</Link>
+                <code>{role.code}</code>
+                {role.builtIn && (
+                  <span className={classes.locked} title={say('roles.locked-why')}>
+                    <IconLock size={14} aria-hidden /> {say('roles.locked')}
+                  </span>
+                )}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {groups.map(([plugin, members]) => (
+          <tbody key={plugin}>
+            <tr className={classes.group}>
+              <th scope="rowgroup" colSpan={roles.length + 1}>
+                <span>{plugin}</span>
+              </th>
+            </tr>
+            {members.map((permission) => (
+              <tr key={permission.code}>
+                <th scope="row">
+                  <button type="button" className={classes.permission} onClick={() => onAsk(permission)}>
+                    {permission.name}
+                  </button>
+                  <code>{permission.code}</code>
+                  {!permission.loaded && <span className={classes.gone}>{say('roles.gone')}</span>}
+                </th>
+                {roles.map((role) => (
+                  <Fragment key={role.id}>
+                    <Cell
+                      role={role}
+                      permission={permission}
+                      change={changes.get(role.id)}
+                      isLocked={role.builtIn || !maySave}
+                    />
+                  </Fragment>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
+      </table>
+      {roles.some(({ builtIn }) => builtIn) && <p className={classes.why}>{say('roles.locked-why')}</p>}
+    </section>
+  )
+}
+
+interface CellProps {
+  readonly role: Role
+  readonly permission: Permission
+  readonly change: RoleChange | undefined
+  readonly isLocked: boolean
+}
+
+const Cell = memo(
+  function Cell({ role, permission: { code, name, loaded }, change, isLocked }: CellProps) {
+    const wanted = change?.wanted.get(code)
+    const isHeld = wanted ?? holds(change?.was ?? role, code)
+    // What is gone can be taken away, not given.
+    const isShut = isLocked || (!loaded && !(change?.was ?? role).permissions.includes(code))
+    return (
+      <td className={classes.cell} data-change={wanted === undefined ? undefined : wanted ? 'given' : 'taken'}>
+        <label>
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            aria-label={`${name} · ${role.name}`}
+            aria-disabled={isShut}
+            data-role={role.id}
+            checked={isHeld}
+            onChange={(event) => {
+              if (!isShut) draft.want(role, code, event.currentTarget.checked)
+            }}
+          />
+        </label>
+      </td>
+    )
+  },
+  (a, b) =>
+    a.role === b.role &&
+    a.permission === b.permission &&
+    a.isLocked === b.isLocked &&
+    a.change?.was === b.change?.was &&
+    a.change?.wanted.get(a.permission.code) === b.change?.wanted.get(b.permission.code),
+)
+
+/** The check that was reached last is the one that the tabulator comes back to. */
+function takeOver({ target, currentTarget }: FocusEvent<HTMLElement>): void {
+  if (!(target instanceof HTMLInputElement)) return
+  for (const input of currentTarget.querySelectorAll<HTMLInputElement>('input[tabindex="0"]')) input.tabIndex = -1
+  target.tabIndex = 0
+}
+
+/** Arrows lead from check to check. */
+function walk(event: KeyboardEvent<HTMLElement>): void {
+  if (!(event.target instanceof HTMLInputElement)) return
+  const { role } = event.target.dataset
+  const row = event.target.closest('tr')
+  const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+  const along = { ArrowUp: -1, ArrowDown: 1 }[event.key]
+  const line =
+    beside === undefined
+      ? [...event.currentTarget.querySelectorAll<HTMLInputElement>(`input[data-role="${role}"]`)]
+      : [...(row?.querySelectorAll<HTMLInputElement>('input') ?? [])]
+  const step = beside ?? along
+  if (step === undefined) return
+  event.preventDefault()
+  line[line.indexOf(event.target) + step]?.focus()
+}

@@ -1,0 +1,104 @@
+import { Modal } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { useSpeech } from '../../../app/app.tsx'
+import { useApi } from '../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import dialog from '../../pages/dialog.module.css'
+import { LoadFailure } from '../../pages/load-failure.tsx'
+import type { ProductFacts } from '../product-plugins/plugin-facts.ts'
+import classes from './permission-dialog.module.css'
+import { holds, operationIds, type Permission, type Role, usersPage } from './role-types.ts'
+
+interface PermissionDialogProps {
+  readonly page: OwnPageView
+  readonly permission: Permission
+  readonly roles: readonly Role[]
+  onClose(): void
+}
+
+/** What a permission opens, and who holds it. */
+export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
+  const { say } = useSpeech()
+  const { code, name, description, plugin } = permission
+  const holders = roles.filter((role) => holds(role, code))
+  return (
+    <Modal opened onClose={onClose} title={name} size="lg" closeButtonProps={{ 'aria-label': say('admin.close') }}>
+      <div className={dialog.form}>
+        <p>
+          <code className={classes.code}>{code}</code> · {plugin}
+        </p>
+        {description !== null && <p>{description}</p>}
+        <section>
+          <h2 className={classes.heading}>{say('roles.opens')}</h2>
+          <Opened operation={page.operations[operationIds.plugins]} code={code} />
+        </section>
+        <section>
+          <h2 className={classes.heading}>{say('roles.held-by')}</h2>
+          {holders.length === 0 && <p className={classes.quiet}>{say('roles.held-by-none')}</p>}
+          <ul className={classes.lines}>
+            {holders.map((role) => (
+              <Holder key={role.id} role={role} operation={page.operations[operationIds.users]} />
+            ))}
+          </ul>
+        </section>
+      </div>
+    </Modal>
+  )
+}
+
+/** The routes behind it. */
+function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
+  const { say, language } = useSpeech()
+  const api = useApi()
+  const facts = useQuery({
+    queryKey: [operationIds.plugins, {}, {}, language],
+    queryFn: ({ signal }) => api.call<ProductFacts>(operation as Operation, { signal }),
+    enabled: operation?.allowed === true,
+    staleTime: 5 * 60_000,
+  })
+  if (operation?.allowed !== true) {
+    return <p className={classes.quiet}>{say('admin.needs-permission', { permission: operation?.permission })}</p>
+  }
+  if (facts.error !== null) return <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />
+  if (facts.data === undefined) return null
+  const routes = facts.data.plugins.flatMap((plugin) => plugin.routes.filter(({ permission }) => permission === code))
+  if (routes.length === 0) return <p className={classes.quiet}>{say('roles.opens-nothing')}</p>
+  return (
+    <ul className={classes.lines}>
+      {routes.map(({ method, path, summary }) => (
+        <li key={`${method} ${path}`}>
+          {summary}
+          <code className={classes.code}>
+            {method} {path}
+          </code>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** A role with the number of its users, and the way to them. */
+function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const query = { roleId: role.id, size: 1, count: 'capped' }
+  const users = useQuery({
+    queryKey: [operationIds.users, {}, query],
+    queryFn: ({ signal }) =>
+      api.call<{ readonly total: number | null; readonly counted?: string }>(operation as Operation, { query, signal }),
+    enabled: operation?.allowed === true,
+  })
+  const total = users.data?.total ?? undefined
+  const isMore = users.data?.counted === 'capped'
+  return (
+    <li>
+      {role.name} <code className={classes.code}>{role.code}</code>
+      {operation?.allowed === true && total !== undefined && (
+        <Link href={`/${usersPage}?${new URLSearchParams({ roleId: String(role.id) })}`}>
+          {say(isMore ? 'roles.users-at-least' : 'roles.users', { count: total })}
+        </Link>
+      )}
+    </li>
+  )
+}

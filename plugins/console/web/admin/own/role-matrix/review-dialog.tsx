@@ -1,0 +1,183 @@
+import { Button, Modal, TextInput } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { CallFailure } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import dialog from '../../pages/dialog.module.css'
+import classes from './review-dialog.module.css'
+import { countOf, draft, type RoleChange, replacementOf, useDraft } from './role-draft.ts'
+import { operationIds, type Permission, type Role } from './role-types.ts'
+
+interface ReviewDialogProps {
+  readonly page: OwnPageView
+  /** As they were read last. */
+  readonly roles: readonly Role[]
+  readonly permissions: readonly Permission[]
+  onClose(): void
+}
+
+/** What each role gains and loses; saved role by role, and what is refused stays. */
+export function ReviewDialog({ page: { operations }, roles, permissions, onClose }: ReviewDialogProps) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const client = useQueryClient()
+  const changes = useDraft()
+  const [reason, setReason] = useState('')
+  const [isSaving, setSaving] = useState(false)
+  const [failures, setFailures] = useState<ReadonlyMap<number, CallFailure>>(new Map())
+  /** Roles that somebody else changed, as they are now. */
+  const [read, setRead] = useState<ReadonlyMap<number, Role>>(new Map())
+  const save = operations[operationIds.save] as Operation
+  const nowOf = ({ was }: RoleChange) => read.get(was.id) ?? roles.find(({ id }) => id === was.id)
+  const conflictOf = (change: RoleChange) => {
+    const now = nowOf(change)
+    return now === undefined || now.version <= change.was.version ? undefined : now
+  }
+  const isConflict = [...changes.values()].some((change) => conflictOf(change) !== undefined)
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    setSaving(true)
+    const refused = new Map<number, CallFailure>()
+    for (const change of changes.values()) {
+      const { id } = change.was
+      try {
+        await api.call(save, { params: { id }, body: replacementOf(change), reason: reason.trim() })
+        draft.drop(id)
+      } catch (error) {
+        if (!(error instanceof CallFailure)) throw error
+        if (error.kind === 'conflict') {
+          const now = await api
+            .call<Role>(operations[operationIds.role] as Operation, { params: { id } })
+            .catch(() => {})
+          if (now !== undefined) setRead((last) => new Map(last).set(id, now))
+          if (now === undefined || now.version === change.was.version) refused.set(id, error)
+        } else refused.set(id, error)
+      }
+    }
+    setFailures(refused)
+    setSaving(false)
+    await client.invalidateQueries({ queryKey: [operationIds.roles] })
+  }
+  const nameOf = (code: string) => permissions.find((one) => one.code === code)?.name ?? code
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={say('roles.review-title')}
+      size="lg"
+      closeButtonProps={{ 'aria-label': say('admin.close') }}
+    >
+      {changes.size === 0 ? (
+        <div className={dialog.form}>
+          <Notice tone="good" title={say('roles.saved')} />
+          <div className={dialog.buttons}>
+            <Button onClick={onClose}>{say('admin.close')}</Button>
+          </div>
+        </div>
+      ) : (
+        <form onSubmit={submit} className={dialog.form}>
+          {[...changes.values()].map((change) => (
+            <Difference
+              key={change.was.id}
+              change={change}
+              now={conflictOf(change)}
+              failure={failures.get(change.was.id)}
+              nameOf={nameOf}
+            />
+          ))}
+          {save.takesReason && (
+            <TextInput
+              label={say('admin.reason')}
+              maxLength={200}
+              value={reason}
+              onChange={(event) => setReason(event.currentTarget.value)}
+              data-autofocus
+            />
+          )}
+          <div className={dialog.buttons}>
+            <Button variant="default" onClick={onClose}>
+              {say('roles.back')}
+            </Button>
+            <Button type="submit" loading={isSaving} disabled={isConflict}>
+              {say('roles.save', { count: countOf(changes) })}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Modal>
+  )
+}
+
+interface DifferenceProps {
+  readonly change: RoleChange
+  /** What somebody else made of the role meanwhile. */
+  readonly now: Role | undefined
+  readonly failure: CallFailure | undefined
+  nameOf(code: string): string
+}
+
+function Difference({ change: { was, wanted }, now, failure, nameOf }: DifferenceProps) {
+  const { say } = useSpeech()
+  const given = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [code] : []))
+  const taken = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [] : [code]))
+  return (
+    <section className={classes.role} data-role={was.id}>
+      <h2>{was.name}</h2>
+      <Codes tone="given" codes={given} nameOf={nameOf} />
+      <Codes tone="taken" codes={taken} nameOf={nameOf} />
+      {failure !== undefined && (
+        <Notice tone="bad" title={say('roles.refused')}>
+          <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
+          {failure.traceId !== '' && <p>{say('app.failure.trace', { traceId: failure.traceId })}</p>}
+        </Notice>
+      )}
+      {now !== undefined && (
+        <Notice tone="warn" title={say('roles.conflict')}>
+          <p>{say('roles.conflict-lead')}</p>
+          <Codes
+            tone="given"
+            codes={now.permissions.filter((code) => !was.permissions.includes(code))}
+            nameOf={nameOf}
+          />
+          <Codes
+            tone="taken"
+            codes={was.permissions.filter((code) => !now.permissions.includes(code))}
+            nameOf={nameOf}
+          />
+          <div className={classes.choice}>
+            <Button size="compact-sm" variant="default" onClick={() => draft.drop(was.id)}>
+              {say('roles.conflict-drop')}
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={() => draft.rebase(now)}>
+              {say('roles.conflict-keep')}
+            </Button>
+          </div>
+        </Notice>
+      )}
+    </section>
+  )
+}
+
+interface CodesProps {
+  readonly tone: 'given' | 'taken'
+  readonly codes: readonly string[]
+  nameOf(code: string): string
+}
+
+function Codes({ tone, codes, nameOf }: CodesProps) {
+  const { say } = useSpeech()
+  if (codes.length === 0) return null
+  return (
+    <ul className={classes.codes} data-tone={tone}>
+      {codes.map((code) => (
+        <li key={code}>
+          <span aria-hidden>{tone === 'given' ? '+' : '−'}</span>
+          <span className="visually-hidden">{say(`roles.${tone}`)}</span> {nameOf(code)} <code>{code}</code>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,77 @@
+import { useSyncExternalStore } from 'react'
+import { setUnsaved } from '../../shell/unsaved.ts'
+import type { Role } from './role-types.ts'
+
+/** What is to become of one role. */
+export interface RoleChange {
+  /** The role as it was when somebody began to change it. */
+  readonly was: Role
+  /** Permissions that are given, or taken away. */
+  readonly wanted: ReadonlyMap<string, boolean>
+}
+
+export type RoleChanges = ReadonlyMap<number, RoleChange>
+
+/** Changes of roles that nobody has saved, in the memory of the browser's page. */
+class RoleDraft {
+  readonly #listeners = new Set<() => void>()
+  #changes: RoleChanges = new Map()
+
+  readonly current = (): RoleChanges => this.#changes
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** What the role has already is no change. */
+  want(role: Role, code: string, isWanted: boolean): void {
+    const change = this.#changes.get(role.id) ?? { was: role, wanted: new Map<string, boolean>() }
+    const wanted = new Map(change.wanted)
+    if (change.was.permissions.includes(code) === isWanted) wanted.delete(code)
+    else wanted.set(code, isWanted)
+    this.#put({ ...change, wanted })
+  }
+
+  /** The change is wanted on top of what the role is now. */
+  rebase(now: Role): void {
+    const change = this.#changes.get(now.id)
+    if (change === undefined) return
+    const left = [...change.wanted].filter(([code, isWanted]) => now.permissions.includes(code) !== isWanted)
+    this.#put({ was: now, wanted: new Map(left) })
+  }
+
+  drop(roleId: number): void {
+    this.#set(new Map([...this.#changes].filter(([id]) => id !== roleId)))
+  }
+
+  clear(): void {
+    this.#set(new Map())
+  }
+
+  #put(change: RoleChange): void {
+    if (change.wanted.size === 0) this.drop(change.was.id)
+    else this.#set(new Map(this.#changes).set(change.was.id, change))
+  }
+
+  #set(changes: RoleChanges): void {
+    this.#changes = changes
+    setUnsaved('iam.role-matrix', countOf(changes))
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+export const draft = new RoleDraft()
+
+export const useDraft = (): RoleChanges => useSyncExternalStore(draft.subscribe, draft.current)
+
+/** Permissions that are given or taken away, over all roles. */
+export const countOf = (changes: RoleChanges) => [...changes.values()].reduce((sum, { wanted }) => sum + wanted.size, 0)
+
+/** The whole role as it is to be: the operation replaces it. */
+export function replacementOf({ was, wanted }: RoleChange) {
+  const { name, description, dataScope, permissions, version } = was
+  const kept = permissions.filter((code) => wanted.get(code) !== false)
+  const added = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [code] : []))
+  return { name, description, dataScope, permissions: [...kept, ...added].sort(), version }
+}

@@ -1,0 +1,187 @@
+import { Button, TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { useDeferredValue, useMemo, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { addTexts } from '../../../text/texts.ts'
+import { useApi } from '../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../api/page-types.ts'
+import list from '../../pages/list-view.module.css'
+import { LoadFailure } from '../../pages/load-failure.tsx'
+import { Waiting } from '../../pages/waiting.tsx'
+import draftBar from '../draft-bar.module.css'
+import tools from '../search-tools.module.css'
+import { MatrixTable } from './matrix-table.tsx'
+import { PermissionDialog } from './permission-dialog.tsx'
+import { ReviewDialog } from './review-dialog.tsx'
+import { countOf, draft, useDraft } from './role-draft.ts'
+import classes from './role-matrix.module.css'
+import { fits, operationIds, type Permission, type RolePage } from './role-types.ts'
+import en from './text/en.json' with { type: 'json' }
+import zhCN from './text/zh-CN.json' with { type: 'json' }
+
+addTexts({ en, 'zh-CN': zhCN })
+
+/** Columns that are there at a time. */
+const rolesShown = 20
+
+/** Which role holds which permission, what that opens and for whom; changed in one draft and saved role by role. */
+export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
+  const { say, language } = useSpeech()
+  const api = useApi()
+  const [columns, setColumns] = useState(1)
+  const roles = useQuery({
+    queryKey: [operationIds.roles, {}, { page: columns, size: rolesShown }],
+    queryFn: ({ signal }) =>
+      api.call<RolePage>(page.operations[operationIds.roles] as Operation, {
+        query: { page: columns, size: rolesShown },
+        signal,
+      }),
+    placeholderData: (last) => last,
+  })
+  const permissions = useQuery({
+    queryKey: [operationIds.permissions, {}, {}, language],
+    queryFn: ({ signal }) =>
+      api.call<readonly Permission[]>(page.operations[operationIds.permissions] as Operation, { signal }),
+    placeholderData: (last) => last,
+  })
+  const failed = roles.error ?? permissions.error
+  const refetch = () => void Promise.all([roles.refetch(), permissions.refetch()])
+  return (
+    <>
+      <div className={list.head}>
+        <div>
+          <h1 className={list.title}>{page.title}</h1>
+          <p className={list.lead}>{say('roles.lead')}</p>
+        </div>
+      </div>
+      {failed !== null && <LoadFailure error={failed} onRetry={refetch} />}
+      {roles.data !== undefined && permissions.data !== undefined ? (
+        <Matrix
+          page={page}
+          roles={roles.data}
+          permissions={permissions.data}
+          columns={columns}
+          onColumns={setColumns}
+        />
+      ) : (
+        failed === null && <Waiting lines={5} height={40} />
+      )}
+    </>
+  )
+}
+
+interface MatrixProps {
+  readonly page: OwnPageView
+  readonly roles: RolePage
+  readonly permissions: readonly Permission[]
+  readonly columns: number
+  onColumns(page: number): void
+}
+
+function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
+  const { say } = useSpeech()
+  const changes = useDraft()
+  const [params, setParams] = useSearchParams()
+  const search = params.get('q') ?? ''
+  const wanted = useDeferredValue(search)
+  const [asked, setAsked] = useState<Permission>()
+  const [isReviewing, setReviewing] = useState(false)
+  const found = useMemo(() => permissions.filter((permission) => fits(permission, wanted)), [permissions, wanted])
+  const save = page.operations[operationIds.save]
+  const setSearch = (text: string) => setParams(text === '' ? {} : { q: text }, { replace: true })
+  const total = roles.total ?? roles.items.length
+  return (
+    <div className={classes.page}>
+      {save?.allowed === false && (
+        <Notice tone="info" title={say('roles.read-only')}>
+          <p>{say('admin.needs-permission', { permission: save.permission })}</p>
+        </Notice>
+      )}
+      <div className={tools.tools}>
+        <TextInput
+          type="search"
+          className={tools.search}
+          aria-label={say('roles.search')}
+          placeholder={say('roles.search-hint')}
+          leftSection={<IconSearch size={18} aria-hidden />}
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        <span className={tools.total} role="status">
+          {say('roles.found', { count: found.length, total: permissions.length, roles: total })}
+        </span>
+      </div>
+      {found.length === 0 ? (
+        <div className={list.empty}>
+          <p>{say('admin.empty.filtered')}</p>
+          <Button variant="default" size="sm" onClick={() => setSearch('')}>
+            {say('admin.empty.clear')}
+          </Button>
+        </div>
+      ) : (
+        <MatrixTable
+          roles={roles.items}
+          permissions={found}
+          changes={changes}
+          maySave={save?.allowed === true}
+          onAsk={setAsked}
+        />
+      )}
+      {total > rolesShown && (
+        <div className={list.pager}>
+          <span className={list.total}>
+            {say('roles.columns', {
+              first: (columns - 1) * rolesShown + 1,
+              last: Math.min(columns * rolesShown, total),
+              total,
+            })}
+          </span>
+          <Button variant="default" size="sm" disabled={columns === 1} onClick={() => onColumns(columns - 1)}>
+            {say('admin.previous')}
+          </Button>
+          <Button
+            variant="default"
+            size="sm"
+            disabled={columns * rolesShown >= total}
+            onClick={() => onColumns(columns + 1)}
+          >
+            {say('admin.next')}
+          </Button>
+        </div>
+      )}
+      {changes.size > 0 && <DraftBar count={countOf(changes)} onReview={() => setReviewing(true)} />}
+      {isReviewing && (
+        <ReviewDialog page={page} roles={roles.items} permissions={permissions} onClose={() => setReviewing(false)} />
+      )}
+      {asked !== undefined && (
+        <PermissionDialog page={page} permission={asked} roles={roles.items} onClose={() => setAsked(undefined)} />
+      )}
+    </div>
+  )
+}
+
+function DraftBar({ count, onReview }: { readonly count: number; onReview(): void }) {
+  const { say } = useSpeech()
+  return (
+    <section className={draftBar.bar} aria-label={say('roles.draft')}>
+      <span role="status">{say('roles.changed', { count })}</span>
+      <div className={draftBar.buttons}>
+        <Button
+          variant="default"
+          size="sm"
+          onClick={() => window.confirm(say('roles.discard-all', { count })) && draft.clear()}
+        >
+          {say('roles.discard')}
+        </Button>
+        <Button size="sm" onClick={onReview}>
+          {say('roles.review')}
+        </Button>
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,301 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import { nameOf } from '../api/labels.ts'
+import { type Column, type Row, valueAt } from '../api/page-types.ts'
+import classes from './cell.module.css'
+import { plainText, useFormats } from './shown-value.ts'
+
+interface CellProps {
+  readonly column: Column
+  readonly row: Row
+  /** Address of the page of the row, for a column that links. */
+  readonly href?: string | undefined
+  /** True where there is room: long texts are shown whole. */
+  readonly isWide?: boolean
+}
+
+/** One value, as its column says. What is absent is a dash. */
+export function Cell({ column, row, href, isWide = false }: CellProps) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const value = valueAt(row, column.field)
+  // What is no more differs from what was.
+  if (column.as === 'difference')
+    return <Difference before={valueAt(row, column.before ?? '')} after={value} isWide={isWide} />
+  if (value === null || value === undefined || value === '') return <span className={classes.none}>–</span>
+  switch (column.as) {
+    case 'time':
+      return (
+        <time
+          dateTime={String(value)}
+          title={`${formats.exactTime(String(value))}\n${String(value)}`}
+          className={classes.time}
+        >
+          {formats.time(String(value))}
+        </time>
+      )
+    case 'count':
+      return (
+        <span className={classes.count}>
+          {column.unit === 'percent' && (
+            <progress className={classes.progress} max={100} value={Number(value)} aria-label={column.title} />
+          )}
+          {isId(column) ? String(value) : formats.count(Number(value), column.unit)}
+        </span>
+      )
+    case 'amount':
+      return (
+        <span className={classes.count}>
+          {String(value)} {column.currency === undefined ? '' : plainText(valueAt(row, column.currency))}
+        </span>
+      )
+    case 'flag': {
+      const word = column.labels?.[String(value)] ?? say(value === true ? 'admin.yes' : 'admin.no')
+      return (
+        <span className={classes.state} data-tone={value === true ? 'good' : 'quiet'}>
+          {word}
+        </span>
+      )
+    }
+    case 'status': {
+      const text = String(value)
+      return (
+        <span className={classes.state} data-tone={column.tones?.[text] ?? 'quiet'}>
+          {column.labels?.[text] ?? text}
+        </span>
+      )
+    }
+    case 'chips':
+      return <Chips values={Array.isArray(value) ? value : [value]} {...column} isWide={isWide} />
+    case 'reference':
+      return Array.isArray(value) ? (
+        <References ids={value.map(String)} of={column.of} isWide={isWide} />
+      ) : (
+        <Reference id={String(value)} of={column.of} />
+      )
+    case 'json':
+      return <Structure value={value} isWide={isWide} />
+    case 'rows':
+      return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
+    default:
+      return <PlainCell text={isWide ? String(value) : plainText(value)} column={column} href={href} isWide={isWide} />
+  }
+}
+
+/** Ids are names, not quantities. */
+const isId = ({ field }: Column) => /(?:^|\.)id$|Id$/.test(field)
+
+function PlainCell({
+  text,
+  column,
+  href,
+  isWide,
+}: {
+  readonly text: string
+  readonly column: Column
+  readonly href: string | undefined
+  readonly isWide: boolean
+}) {
+  const className = `${column.mono ? classes.mono : ''} ${isWide ? classes.whole : classes.line}`
+  if (column.link && href !== undefined) {
+    return (
+      <Link href={href} className={`${classes.link} ${className}`} title={text}>
+        {text}
+      </Link>
+    )
+  }
+  return (
+    <span className={className} title={isWide ? undefined : text}>
+      {text}
+    </span>
+  )
+}
+
+/** More than these are counted. */
+const shownChips = 4
+/** Longer texts are sentences, and stand in lines of their own. */
+const longestChip = 60
+
+function Chips({
+  values,
+  member,
+  labels,
+  isWide,
+}: Pick<Column, 'member' | 'labels'> & {
+  readonly values: readonly unknown[]
+  readonly isWide: boolean
+}) {
+  const { say } = useSpeech()
+  const texts = values.map((value) => {
+    const text = plainText(member === undefined ? value : valueAt(value, member))
+    return labels?.[text] ?? text
+  })
+  const shown = isWide ? texts : texts.slice(0, shownChips)
+  if (texts.length === 0) return <span className={classes.none}>–</span>
+  const isProse = isWide && texts.some((text) => text.length > longestChip)
+  return (
+    <ul className={isProse ? classes.prose : classes.chips}>
+      {shown.map((text) => (
+        <li key={text} className={isProse ? '' : classes.chip}>
+          {text}
+        </li>
+      ))}
+      {texts.length > shown.length && (
+        <li className={classes.more}>{say('admin.more', { count: texts.length - shown.length })}</li>
+      )}
+    </ul>
+  )
+}
+
+function Reference({ id, of }: { readonly id: string; readonly of: Column['of'] }) {
+  const api = useApi()
+  const { language } = useSpeech()
+  const kind = of?.labels ?? ''
+  const named = useQuery({
+    queryKey: ['labels', kind, id, language],
+    queryFn: () => nameOf(api, kind, id, language),
+    staleTime: 5 * 60_000,
+    retry: false,
+  })
+  const name = named.data ?? undefined
+  const shown =
+    name === undefined ? (
+      <span className={`${classes.none} ${classes.name}`}>{id}</span>
+    ) : (
+      <span className={classes.name} title={`${name}\n${id}`}>
+        {name}
+      </span>
+    )
+  return of?.page === undefined ? (
+    shown
+  ) : (
+    <Link href={`/${of.page}/${encodeURIComponent(id)}`} className={classes.link}>
+      {shown}
+    </Link>
+  )
+}
+
+function References({
+  ids,
+  of,
+  isWide,
+}: {
+  readonly ids: readonly string[]
+  readonly of: Column['of']
+  readonly isWide: boolean
+}) {
+  const { say } = useSpeech()
+  const shown = isWide ? ids : ids.slice(0, shownChips)
+  if (ids.length === 0) return <span className={classes.none}>–</span>
+  return (
+    <ul className={classes.chips}>
+      {shown.map((id) => (
+        <li key={id} className={classes.chip}>
+          <Reference id={id} of={of} />
+        </li>
+      ))}
+      {ids.length > shown.length && (
+        <li className={classes.more}>{say('admin.more', { count: ids.length - shown.length })}</li>
+      )}
+    </ul>
+  )
+}
+
+/** A list within a thing; in a line of a table, how many there are. */
+function Rows({
+  items,
+  columns,
+  isWide,
+}: {
+  readonly items: readonly Row[]
+  readonly columns: readonly Column[]
+  readonly isWide: boolean
+}) {
+  const { say } = useSpeech()
+  if (items.length === 0) return <span className={classes.none}>{isWide ? say('admin.empty.nothing') : '–'}</span>
+  if (!isWide) return <span className={classes.count}>{items.length}</span>
+  return (
+    <div className={classes.rows}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ field, title, description }) => (
+              <th key={field} title={description} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: items of an answer have no key, and stay as they are
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column.field}>
+                  <Cell column={column} row={item} isWide={column.as === 'text'} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** So much of a structure is shown before somebody asks for the rest. */
+const shownCharacters = 4_096
+
+function Structure({ value, isWide }: { readonly value: unknown; readonly isWide: boolean }) {
+  if (!isWide) return <span className={`${classes.mono} ${classes.line}`}>{plainText(value)}</span>
+  const text = laidOut(value)
+  return (
+    <pre className={classes.structure}>
+      {text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text}
+    </pre>
+  )
+}
+
+/** JSON over several lines, also where it came as a text. */
+function laidOut(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value, undefined, 2)
+  try {
+    return JSON.stringify(JSON.parse(value), undefined, 2)
+  } catch {
+    return value
+  }
+}
+
+const isThing = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Of two things, the members of the one that are not the same in the other. */
+const reduced = (one: unknown, other: unknown): unknown =>
+  isThing(one) && isThing(other)
+    ? Object.fromEntries(
+        Object.entries(one).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(other[name])),
+      )
+    : one
+
+function Difference({
+  before,
+  after,
+  isWide,
+}: {
+  readonly before: unknown
+  readonly after: unknown
+  readonly isWide: boolean
+}) {
+  const line = isWide ? classes.whole : classes.line
+  return (
+    <span className={classes.difference}>
+      {before !== undefined && before !== null && <del className={line}>{plainText(reduced(before, after))}</del>}
+      {after === undefined || after === null ? (
+        <span className={classes.none}>–</span>
+      ) : (
+        <ins className={line}>{plainText(reduced(after, before))}</ins>
+      )}
+    </span>
+  )
+}

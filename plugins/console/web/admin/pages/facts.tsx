@@ -1,0 +1,44 @@
+import type { Column, Row } from '../api/page-types.ts'
+import { Cell } from './cell.tsx'
+import classes from './facts.module.css'
+
+/** These take the width of the page. */
+const broad = new Set(['rows', 'json', 'difference'])
+
+interface FactsProps {
+  readonly columns: readonly Column[]
+  readonly row: Row
+  /** True below a heading, which says what a table alone is. */
+  readonly isHeaded?: boolean
+}
+
+/** Members of one thing with their titles. */
+export function Facts({ columns, row, isHeaded = false }: FactsProps) {
+  const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as))
+  return (
+    <dl className={classes.facts}>
+      {columns.map((column) => (
+        <div key={column.field} className={`${classes.fact} ${broad.has(column.as) ? classes.broad : ''}`}>
+          <dt title={column.description} className={isAlone ? 'visually-hidden' : undefined}>
+            {column.title}
+          </dt>
+          <dd>
+            <Cell column={column} row={row} isWide />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+interface AnswerProps {
+  readonly answer: unknown
+  readonly columns: readonly Column[]
+}
+
+/** What an operation answered: a table for a list, facts for one thing. */
+export function Answer({ answer, columns }: AnswerProps) {
+  const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
+  if (!Array.isArray(items)) return <Facts columns={columns} row={(answer ?? {}) as Row} />
+  return <Cell column={{ field: 'items', as: 'rows', title: '', columns }} row={{ items }} isWide />
+}

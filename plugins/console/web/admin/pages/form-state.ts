@@ -1,0 +1,83 @@
+import { useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { CallFailure } from '../api/call.ts'
+import type { Field } from '../api/page-types.ts'
+import { sentOf, type Typed, typedOf } from './field-input.tsx'
+
+/** Values of a form with what is wrong with them. */
+export interface FormState {
+  readonly values: Readonly<Record<string, Typed>>
+  readonly errors: Readonly<Record<string, string>>
+  /** What belongs to no field. */
+  readonly failure: CallFailure | undefined
+  readonly isChanged: boolean
+  change(name: string, value: Typed): void
+  /** Members to be sent; `undefined` when something is missing, which is shown then. */
+  body(onlyChanged: boolean): Record<string, unknown> | undefined
+  /** Shows what the server said of what was sent. */
+  fail(error: Error): void
+}
+
+const groupOf = (name: string) => name.split('.', 1)[0] as string
+
+/** Members of a member are sent in it: `config.points` as `{ config: { points } }`. */
+export function nested(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const made: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(members)) {
+    const group = groupOf(name)
+    made[group] = name === group ? value : { ...(made[group] as object), [name.slice(group.length + 1)]: value }
+  }
+  return made
+}
+
+export function useFormState(fields: readonly Field[], initial: (name: string) => unknown): FormState {
+  const { say } = useSpeech()
+  const [first] = useState(() =>
+    Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)])),
+  )
+  const [values, setValues] = useState<Readonly<Record<string, Typed>>>(first)
+  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
+  const [failure, setFailure] = useState<CallFailure>()
+  const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
+  return {
+    ...{ values, errors, failure },
+    isChanged: fields.some(({ name }) => !isSame(name)),
+    change(name, value) {
+      setValues((last) => ({ ...last, [name]: value }))
+      setErrors(({ [name]: _, ...rest }) => rest)
+    },
+    body(onlyChanged) {
+      const found: Record<string, string> = {}
+      const body: Record<string, unknown> = {}
+      // What belongs together is sent whole.
+      const changed = new Set(fields.flatMap(({ name }) => (isSame(name) ? [] : [groupOf(name)])))
+      for (const field of fields) {
+        const { name, required } = field
+        if (onlyChanged && !required && !changed.has(groupOf(name))) continue
+        // What nobody filled in is left to the server.
+        if (!onlyChanged && !required && values[name] === '' && isSame(name)) continue
+        try {
+          const sent = sentOf(values[name] ?? '', field)
+          if (required && (sent === undefined || sent === '')) found[name] = say('admin.required')
+          else if (sent !== undefined) body[name] = sent
+        } catch {
+          found[name] = say('admin.no-structure')
+        }
+      }
+      setErrors(found)
+      setFailure(undefined)
+      return Object.keys(found).length === 0 ? body : undefined
+    },
+    fail(error) {
+      if (!(error instanceof CallFailure)) throw error
+      const names = new Set(fields.map(({ name }) => name))
+      // `body.name` or `name`: the server names the place, the form its fields.
+      const known = error.faults.flatMap(({ field, message }) => {
+        const name = [...names].find((one) => field === one || field.startsWith(`${one}.`) || field === `body.${one}`)
+        return name === undefined ? [] : [[name, message] as const]
+      })
+      setErrors(Object.fromEntries(known))
+      setFailure(known.length > 0 && known.length === error.faults.length ? undefined : error)
+    },
+  }
+}

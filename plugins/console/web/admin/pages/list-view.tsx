@@ -1,0 +1,353 @@
+import { Button, Checkbox, Menu, Table, TextInput } from '@mantine/core'
+import { IconArrowDown, IconArrowUp, IconColumns, IconPlus, IconRefresh, IconSearch } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import { siteName } from '../../app/site-name.ts'
+import { useApi } from '../api/context.tsx'
+import { type Column, type Form, type ListPage, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
+import { BulkBar } from './bulk-bar.tsx'
+import { Cell } from './cell.tsx'
+import { FilterBar } from './filter-bar.tsx'
+import { FormDialog } from './form-dialog.tsx'
+import { type ListState, useListState } from './list-state.ts'
+import classes from './list-view.module.css'
+import { LoadFailure } from './load-failure.tsx'
+import { RowActions } from './row-actions.tsx'
+import { Waiting } from './waiting.tsx'
+
+const pageSize = 25
+const liveMs = 10_000
+
+/** A list with its search, filters, order, columns and what can be done. */
+export function ListView({ page }: { readonly page: ListPage }) {
+  const { say } = useSpeech()
+  const state = useListState(page)
+  const [form, setForm] = useState<Form>()
+  useEffect(() => {
+    document.title = `${page.title} · ${siteName}`
+  }, [page.title])
+  return (
+    <>
+      <div className={classes.head}>
+        <div>
+          <h1 className={classes.title}>{page.title}</h1>
+          {page.lead !== undefined && <p className={classes.lead}>{page.lead}</p>}
+        </div>
+        <div className={classes.headEnd}>
+          {[...page.forms, ...(page.create === undefined ? [] : [page.create])].map((one) => (
+            <Button
+              key={one.title}
+              variant={one === page.create ? 'filled' : 'default'}
+              leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
+              disabled={!one.allowed}
+              title={one.allowed ? undefined : say('admin.needs-permission', { permission: one.permission })}
+              onClick={() => setForm(one)}
+            >
+              {one.title}
+            </Button>
+          ))}
+        </div>
+      </div>
+      <Rowset page={page} state={state} />
+      {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
+    </>
+  )
+}
+
+interface RowsetProps {
+  readonly page: ListPage
+  readonly state: ListState
+  /** Filters that whoever shows the list has set. */
+  readonly fixed?: Readonly<Record<string, string>>
+}
+
+/** The rows of a list, with everything around them but the heading. */
+export function Rowset({ page, state, fixed = {} }: RowsetProps) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const [shown, setShown] = useState<ReadonlySet<string>>(
+    () => new Set(page.columns.filter(({ hidden }) => !hidden).map(({ field }) => field)),
+  )
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
+  const cursor = state.trail.at(-1)
+  const query: Record<string, string | number> = {
+    ...state.filters,
+    ...fixed,
+    ...(page.search === undefined || state.search === '' ? {} : { [page.search.name]: state.search }),
+    ...(state.sort === undefined ? {} : { sort: state.sort }),
+    ...(cursor === undefined ? {} : { cursor }),
+    ...(page.isPaged ? { size: pageSize, count: 'capped' } : {}),
+  }
+  // What whoever shows the list has set is in its path, or a filter of it.
+  const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
+  for (const name of Object.keys(params)) delete query[name]
+  const rows = useQuery({
+    queryKey: [page.operation, params, query],
+    queryFn: async ({ signal }) => rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query, signal })),
+    placeholderData: (last) => last,
+    ...(page.live ? { refetchInterval: liveMs } : {}),
+  })
+  const columns = page.columns.filter(({ field }) => shown.has(field))
+  const pickable = page.bulk.length > 0
+  const { data } = rows
+  const isFiltered = state.search !== '' || Object.keys(state.filters).length > 0
+  return (
+    <section aria-busy={rows.isFetching} className={classes.rowset}>
+      <div className={classes.tools}>
+        {page.search !== undefined && <SearchField title={page.search.title} state={state} />}
+        <FilterBar filters={page.filters.filter(({ name }) => !(name in fixed))} state={state} />
+        <div className={classes.toolsEnd}>
+          <ColumnMenu columns={page.columns} shown={shown} onChange={setShown} />
+          <Button
+            variant="default"
+            size="sm"
+            aria-label={say('admin.reload')}
+            title={say('admin.reload')}
+            onClick={() => void rows.refetch()}
+          >
+            <IconRefresh size={16} aria-hidden />
+          </Button>
+        </div>
+      </div>
+      {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
+      {data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
+      {data !== undefined && data.items.length === 0 && (
+        <div className={classes.empty}>
+          <p>{isFiltered ? say('admin.empty.filtered') : (page.empty ?? say('admin.empty.nothing'))}</p>
+          {isFiltered && (
+            <Button variant="default" size="sm" onClick={() => state.set({ filters: {}, search: '' })}>
+              {say('admin.empty.clear')}
+            </Button>
+          )}
+        </div>
+      )}
+      {data !== undefined && data.items.length > 0 && (
+        <>
+          {pickable && <BulkBar bulk={page.bulk} picked={picked} onDone={() => setPicked(new Set())} />}
+          <div className={classes.scroll}>
+            <Table verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
+              <Table.Thead>
+                <Table.Tr>
+                  {pickable && (
+                    <Table.Th className={classes.pick}>
+                      <PickAll rows={data.items} page={page} picked={picked} onChange={setPicked} />
+                    </Table.Th>
+                  )}
+                  {columns.map((column) => (
+                    <HeadCell key={column.field} column={column} page={page} state={state} />
+                  ))}
+                  {page.actions.length > 0 && (
+                    <Table.Th className={classes.actions}>
+                      <span className="visually-hidden">{say('admin.actions')}</span>
+                    </Table.Th>
+                  )}
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {data.items.map((row) => (
+                  <RowLine
+                    key={String(valueAt(row, page.key))}
+                    {...{ row, page, columns, pickable, picked }}
+                    onPick={setPicked}
+                  />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </div>
+          <Pager data={data} state={state} />
+        </>
+      )}
+    </section>
+  )
+}
+
+const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
+
+interface RowLineProps {
+  readonly row: Row
+  readonly page: ListPage
+  readonly columns: readonly Column[]
+  readonly pickable: boolean
+  readonly picked: ReadonlySet<string>
+  onPick(picked: ReadonlySet<string>): void
+}
+
+function RowLine({ row, page, columns, pickable, picked, onPick }: RowLineProps) {
+  const { say } = useSpeech()
+  const [, go] = useLocation()
+  const key = keyOf(row, page)
+  const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
+  const line = useRef<HTMLTableRowElement>(null)
+  const onKey = (event: KeyboardEvent) => {
+    if (event.target !== line.current) return
+    const other = { j: line.current?.nextElementSibling, k: line.current?.previousElementSibling }[event.key]
+    if (other instanceof HTMLElement) other.focus()
+    if (event.key === 'Enter' && href !== undefined) go(href)
+    if (event.key === 'x' && pickable) onPick(toggled(picked, key))
+  }
+  return (
+    <Table.Tr ref={line} tabIndex={-1} onKeyDown={onKey} data-picked={picked.has(key) || undefined}>
+      {pickable && (
+        <Table.Td className={classes.pick}>
+          <Checkbox
+            size="sm"
+            aria-label={say('admin.pick', { name: key })}
+            checked={picked.has(key)}
+            onChange={() => onPick(toggled(picked, key))}
+          />
+        </Table.Td>
+      )}
+      {columns.map((column) => (
+        <Table.Td key={column.field}>
+          <Cell column={column} row={row} href={href} />
+        </Table.Td>
+      ))}
+      {page.actions.length > 0 && (
+        <Table.Td className={classes.actions}>
+          <RowActions actions={page.actions} row={row} />
+        </Table.Td>
+      )}
+    </Table.Tr>
+  )
+}
+
+function toggled(picked: ReadonlySet<string>, key: string): ReadonlySet<string> {
+  const next = new Set(picked)
+  if (!next.delete(key)) next.add(key)
+  return next
+}
+
+interface PickAllProps {
+  readonly rows: readonly Row[]
+  readonly page: ListPage
+  readonly picked: ReadonlySet<string>
+  onChange(picked: ReadonlySet<string>): void
+}
+
+function PickAll({ rows, page, picked, onChange }: PickAllProps) {
+  const { say } = useSpeech()
+  const keys = rows.map((row) => keyOf(row, page))
+  const count = keys.filter((key) => picked.has(key)).length
+  return (
+    <Checkbox
+      size="sm"
+      aria-label={say('admin.pick-page')}
+      checked={count === keys.length}
+      indeterminate={count > 0 && count < keys.length}
+      onChange={() => onChange(new Set(count === keys.length ? [] : keys))}
+    />
+  )
+}
+
+function HeadCell({
+  column,
+  page,
+  state,
+}: {
+  readonly column: Column
+  readonly page: ListPage
+  readonly state: ListState
+}) {
+  const { field, title, description } = column
+  const isSortable = page.sorts.includes(field)
+  const direction = state.sort === field ? 'ascending' : state.sort === `-${field}` ? 'descending' : undefined
+  if (!isSortable) return <Table.Th title={description}>{title}</Table.Th>
+  const Arrow = direction === 'descending' ? IconArrowDown : IconArrowUp
+  return (
+    <Table.Th aria-sort={direction ?? 'none'}>
+      <button
+        type="button"
+        className={classes.sort}
+        title={description}
+        onClick={() => state.set({ sort: direction === 'ascending' ? `-${field}` : field })}
+      >
+        {title}
+        {direction !== undefined && <Arrow size={14} aria-hidden />}
+      </button>
+    </Table.Th>
+  )
+}
+
+/** Typing waits a moment before it asks. */
+const typingMs = 250
+
+function SearchField({ title, state }: { readonly title: string; readonly state: ListState }) {
+  const [text, setText] = useState(state.search)
+  const { search, set } = state
+  useEffect(() => setText(search), [search])
+  useEffect(() => {
+    if (text === search) return
+    const timer = setTimeout(() => set({ search: text }), typingMs)
+    return () => clearTimeout(timer)
+  }, [text, search, set])
+  return (
+    <TextInput
+      size="sm"
+      type="search"
+      aria-label={title}
+      placeholder={title}
+      leftSection={<IconSearch size={16} aria-hidden />}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+      className={classes.search}
+      autoComplete="off"
+    />
+  )
+}
+
+interface ColumnMenuProps {
+  readonly columns: readonly Column[]
+  readonly shown: ReadonlySet<string>
+  onChange(shown: ReadonlySet<string>): void
+}
+
+function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
+  const { say } = useSpeech()
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end">
+      <Menu.Target>
+        <Button variant="default" size="sm" aria-label={say('admin.columns')} title={say('admin.columns')}>
+          <IconColumns size={16} aria-hidden />
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {columns.map(({ field, title }) => (
+          <Menu.Item
+            key={field}
+            role="menuitemcheckbox"
+            aria-checked={shown.has(field)}
+            onClick={() => onChange(toggled(shown, field))}
+          >
+            {shown.has(field) ? '✓ ' : '  '}
+            {title}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+function Pager({ data, state }: { readonly data: Rows; readonly state: ListState }) {
+  const { say } = useSpeech()
+  const { total, counted, next } = data
+  const text =
+    total === null ? '' : say(counted === 'capped' ? 'admin.total-at-least' : 'admin.total', { count: total })
+  return (
+    <div className={classes.pager}>
+      <span className={classes.total}>{state.trail.length === 0 ? text : ''}</span>
+      <Button variant="default" size="xs" disabled={state.trail.length === 0} onClick={state.back}>
+        {say('admin.previous')}
+      </Button>
+      <Button
+        variant="default"
+        size="xs"
+        disabled={typeof next !== 'string'}
+        onClick={() => typeof next === 'string' && state.next(next)}
+      >
+        {say('admin.next')}
+      </Button>
+    </div>
+  )
+}

@@ -1,0 +1,81 @@
+import { useSpeech } from '../../app/app.tsx'
+import type { Column } from '../api/page-types.ts'
+import { useSite } from '../shell/site-context.ts'
+
+/** The one place that writes numbers and moments. */
+export interface Formats {
+  time(value: string): string
+  exactTime(value: string): string
+  /** Time of the day. */
+  clock(moment: Date): string
+  count(value: number, unit?: Column['unit']): string
+}
+
+const known = new Map<string, Formats>()
+
+/** For one language and the zone of the site. */
+export function formatsOf(language: string, timeZone: string): Formats {
+  const name = `${language} ${timeZone}`
+  const found = known.get(name)
+  if (found !== undefined) return found
+  const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone })
+  const exact = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long', timeZone })
+  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', timeZone })
+  const numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })
+  const at = (value: string, format: Intl.DateTimeFormat) => {
+    const time = Date.parse(value)
+    return Number.isNaN(time) ? value : format.format(time)
+  }
+  const made: Formats = {
+    time: (value) => at(value, moment),
+    exactTime: (value) => at(value, exact),
+    clock: (time) => clock.format(time),
+    count(value, unit) {
+      if (unit === 'bytes') return bytes(value, numbers)
+      if (unit === 'ms') return duration(value, language)
+      return unit === 'percent' ? `${numbers.format(value)} %` : numbers.format(value)
+    },
+  }
+  known.set(name, made)
+  return made
+}
+
+export function useFormats(): Formats {
+  const { language } = useSpeech()
+  return formatsOf(language, useSite().timeZone)
+}
+
+/** Milliseconds of each unit, the longest first. */
+const spans = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+  ['millisecond', 1],
+] as const
+
+/** In the longest unit of which there is one: an hour and a half is 1.5 hours. */
+function duration(value: number, language: string): string {
+  const [unit, ms] = spans.find(([, ms]) => Math.abs(value) >= ms) ?? (['millisecond', 1] as const)
+  const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const
+  return new Intl.NumberFormat(language, format).format(value / ms)
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+function bytes(value: number, numbers: Intl.NumberFormat): string {
+  let rest = value
+  let unit = 0
+  while (rest >= 1024 && unit < units.length - 1) {
+    rest /= 1024
+    unit += 1
+  }
+  return `${numbers.format(rest)} ${units[unit]}`
+}
+
+/** One line of text for whatever a member holds; control characters are made visible. */
+export function plainText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
+}

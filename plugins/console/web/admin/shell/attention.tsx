@@ -1,0 +1,86 @@
+import { Button } from '@mantine/core'
+import { IconArrowRight, IconCircleCheck } from '@tabler/icons-react'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import { type Attention, countOf } from '../api/page-types.ts'
+import { LoadFailure } from '../pages/load-failure.tsx'
+import { useFormats } from '../pages/shown-value.ts'
+import classes from './attention.module.css'
+import { attention } from './session-calls.ts'
+
+/** Asked again so often while somebody looks. */
+const everyMs = 15_000
+
+/** What needs an operator now, the worst first, each with the way to the page that mends it. */
+export function AttentionList() {
+  const { say } = useSpeech()
+  const api = useApi()
+  const formats = useFormats()
+  const declared = useQuery({
+    queryKey: [attention.path],
+    queryFn: ({ signal }) => api.call<{ items: readonly Attention[] }>(attention, { signal }),
+  })
+  const items = declared.data?.items ?? []
+  const answers = useQueries({
+    queries: items.map((item) => ({
+      queryKey: [item.path, item.query],
+      queryFn: ({ signal }: { signal: AbortSignal }) => api.call<unknown>(item, { query: item.query, signal }),
+      refetchInterval: everyMs,
+    })),
+  })
+  if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
+  if (declared.data !== undefined && items.length === 0) return null
+  const found = items.flatMap((item, index) => {
+    const { data, error } = answers[index] ?? {}
+    const count = data === undefined ? 0 : countOf(item, data)
+    return error || count > 0 ? [{ item, count, isUnknown: Boolean(error) && data === undefined }] : []
+  })
+  const isAsking = declared.data === undefined || answers.some(({ isPending }) => isPending)
+  const checkedAt = Math.max(0, ...answers.map(({ dataUpdatedAt }) => dataUpdatedAt))
+  return (
+    <section className={classes.attention} aria-busy={isAsking} aria-label={say('admin.attention.title')}>
+      <header className={classes.head}>
+        <h2>{say('admin.attention.title')}</h2>
+        {checkedAt > 0 && (
+          <p className={classes.checked}>
+            {say('admin.attention.checked', { time: formats.clock(new Date(checkedAt)) })}
+          </p>
+        )}
+      </header>
+      {found.length === 0 && !isAsking && (
+        <p className={classes.fine}>
+          <IconCircleCheck size={20} aria-hidden />
+          {say('admin.attention.nothing')}
+        </p>
+      )}
+      <ul className={classes.items}>
+        {found.map(({ item, count, isUnknown }) => (
+          <li key={item.id} data-tone={isUnknown ? 'quiet' : item.tone} className={classes.item}>
+            <span className={classes.count}>{isUnknown ? '?' : formats.count(count)}</span>
+            <span className={classes.title}>
+              {item.title}
+              {isUnknown && <span className={classes.unknown}>{say('admin.attention.unknown')}</span>}
+            </span>
+            {item.page !== undefined && (
+              <Button
+                component={Link}
+                href={`/${item.page.id}${searchOf(item.page.filter)}`}
+                variant="default"
+                size="xs"
+                rightSection={<IconArrowRight size={14} aria-hidden />}
+                aria-label={say('admin.attention.open-named', { title: item.title })}
+              >
+                {say('admin.attention.open')}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+const searchOf = (filter: Readonly<Record<string, string>> | undefined) =>
+  filter === undefined ? '' : `?${new URLSearchParams(filter)}`

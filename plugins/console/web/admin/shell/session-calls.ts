@@ -1,0 +1,13 @@
+/** Operations of signing in and out, which every product with a back office has. */
+export const login = { method: 'POST', path: '/api/v1/auth/login' } as const
+export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
+export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
+export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
+export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
+export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
+export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as const
+
+export interface Account {
+  readonly id: number
+  readonly username: string
+}

@@ -1,0 +1,48 @@
+/** `unknown` until the server has been asked. `ended`: somebody was signed in, and what is on the page stays. */
+export type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
+
+/** Whether somebody is signed in, shared with the other tabs of this browser. */
+export class SessionState {
+  readonly #listeners = new Set<() => void>()
+  readonly #channel = new BroadcastChannel('plinth.session')
+  #phase: SessionPhase = 'unknown'
+
+  constructor() {
+    this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (data === 'out' && this.#phase === 'in') this.#set('ended')
+      // Somebody may have signed in as another person: what is shown is asked for again.
+      if (data === 'in' && this.#phase !== 'in') location.reload()
+    }
+  }
+
+  readonly current = (): SessionPhase => this.#phase
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** The server knows this browser. */
+  begin(isNew: boolean): void {
+    this.#set('in')
+    if (isNew) this.#channel.postMessage('in')
+  }
+
+  /** The server does not know it, or not any more. */
+  end(): void {
+    this.#set(this.#phase === 'in' || this.#phase === 'ended' ? 'ended' : 'out')
+  }
+
+  /** Somebody signed out here: other tabs learn of it. */
+  leave(): void {
+    this.#channel.postMessage('out')
+    this.#phase = 'out'
+    location.reload()
+  }
+
+  #set(phase: SessionPhase): void {
+    if (phase === this.#phase) return
+    this.#phase = phase
+    for (const listener of this.#listeners) listener()
+  }
+}

@@ -1,0 +1,11 @@
+import { createContext, useContext } from 'react'
+import type { Navigation } from '../api/page-types.ts'
+
+/** The site and its pages, as the person who is signed in may see them. */
+export const SiteContext = createContext<Navigation | undefined>(undefined)
+
+export function useSite(): Navigation {
+  const site = useContext(SiteContext)
+  if (site === undefined) throw new Error('useSite needs a SiteContext around it')
+  return site
+}

@@ -1,0 +1,319 @@
+import { ActionIcon, Button, Checkbox, Textarea, TextInput } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import { useId } from 'react'
+import { useSpeech } from '../app/app.tsx'
+import { bytesInWords, bytesOf, durationInWords, millisecondsOf } from './quantity.ts'
+import { SchemaField } from './schema-field.tsx'
+import { memberSchema, type Schema } from './schema-rules.ts'
+import classes from './value-field.module.css'
+
+interface ValueFieldProps {
+  readonly id: string
+  /** Stands beside the field; here it is read out. */
+  readonly label: string
+  readonly describedBy?: string | undefined
+  readonly schema: Schema
+  /** What was typed so far: see `writtenOf`. */
+  readonly value: unknown
+  readonly error?: string | undefined
+  readonly isSecret?: boolean
+  readonly placeholder?: string | undefined
+  onChange(value: unknown): void
+}
+
+type Editor = (props: ValueFieldProps) => React.ReactNode
+
+/** The control for a value of any schema: structures and lists have editors of their own, all else is one field. */
+export function ValueField(props: ValueFieldProps) {
+  const Chosen = editorOf(props.schema, props.isSecret)
+  return <Chosen {...props} />
+}
+
+function editorOf(schema: Schema, isSecret = false): Editor {
+  const { type } = schema
+  if (isSecret) return OneField
+  if (type === 'array') return 'enum' in itemsOf(schema) ? ChoicesEditor : ListEditor
+  if (type === 'object') {
+    if (typeof schema['properties'] === 'object') return MembersEditor
+    return typeof schema['additionalProperties'] === 'object' ? EntriesEditor : StructureEditor
+  }
+  return isLong(schema) ? LongEditor : OneField
+}
+
+const itemsOf = (schema: Schema) => (schema['items'] ?? {}) as Schema
+
+/** Texts that are expected to have several lines. */
+const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
+  type === 'string' &&
+  Number(maxLength) >= 1000 &&
+  format === undefined &&
+  pattern === undefined &&
+  values === undefined
+
+const timeZones = () => Intl.supportedValuesOf('timeZone').map((value) => ({ value, label: '' }))
+
+function OneField({ schema, value, error, isSecret, describedBy, placeholder, ...field }: ValueFieldProps) {
+  const { say } = useSpeech()
+  const values = schema['enum'] as readonly unknown[] | undefined
+  const isZone = schema['format'] === 'time-zone'
+  const isNumber = schema['type'] === 'integer' || schema['type'] === 'number'
+  const input = isSecret
+    ? 'password'
+    : schema['type'] === 'boolean'
+      ? 'switch'
+      : values !== undefined
+        ? 'select'
+        : isZone
+          ? 'combobox'
+          : isNumber
+            ? 'number'
+            : 'text'
+  // A closed set may lack the value that is in force, or there may be none: the field must not show another one.
+  const texts = values?.map(String) ?? []
+  const current = String(value ?? '')
+  const unknown = texts.includes(current) ? [] : [{ value: current, label: current === '' ? '–' : current }]
+  const choices = texts.map((one) => ({ value: one, label: one }))
+  return (
+    <div className={classes.one} data-input={input} data-format={String(schema['format'] ?? '')}>
+      <SchemaField
+        {...field}
+        description=""
+        error={error}
+        beside={{
+          label: undefined,
+          description: undefined,
+          'aria-label': field.label,
+          'aria-describedby': describedBy,
+        }}
+        isRequired={false}
+        input={input}
+        candidates={isZone ? timeZones() : [...unknown, ...choices]}
+        placeholder={placeholder}
+        autocomplete={isSecret ? 'new-password' : undefined}
+        value={input === 'switch' ? value === true : current}
+        onChange={(next) => field.onChange(typed(next, values))}
+        onLeave={() => {}}
+      />
+      {input === 'switch' && (
+        <span className={classes.hint} aria-hidden>
+          {say(value === true ? 'schema.on' : 'schema.off')}
+        </span>
+      )}
+      <AmountHint format={schema['format']} text={current} />
+    </div>
+  )
+}
+
+/** A choice is sent as what the schema has, which may be a number. */
+const typed = (next: string | boolean, values: readonly unknown[] | undefined) =>
+  values?.find((one) => String(one) === next) ?? next
+
+/** What a duration or a size comes to. */
+function AmountHint({ format, text }: { readonly format: unknown; readonly text: string }) {
+  const { language } = useSpeech()
+  const milliseconds = format === 'duration' ? millisecondsOf(text) : undefined
+  const bytes = format === 'bytes' ? bytesOf(text) : undefined
+  if (milliseconds !== undefined)
+    return <span className={classes.hint}>= {durationInWords(milliseconds, language)}</span>
+  return bytes === undefined ? null : <span className={classes.hint}>= {bytesInWords(bytes, language)}</span>
+}
+
+/** Props that the library's own fields take of ours. */
+const bare = ({ id, label, describedBy, error, placeholder }: ValueFieldProps) => ({
+  ...{ id, error, placeholder },
+  'aria-label': label,
+  'aria-describedby': describedBy,
+  'aria-invalid': error !== undefined,
+  autoComplete: 'off',
+  spellCheck: false,
+})
+
+function LongEditor(props: ValueFieldProps) {
+  return (
+    <Textarea
+      {...bare(props)}
+      rows={3}
+      value={String(props.value ?? '')}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+    />
+  )
+}
+
+/** A structure of which the schema says nothing more: JSON as text. */
+function StructureEditor(props: ValueFieldProps) {
+  const { value } = props
+  const text = typeof value === 'string' ? value : JSON.stringify(value ?? {}, undefined, 2)
+  return (
+    <Textarea
+      {...bare(props)}
+      rows={Math.min(14, text.split('\n').length + 1)}
+      classNames={{ input: classes.code }}
+      value={text}
+      onChange={(event) => props.onChange(event.currentTarget.value)}
+    />
+  )
+}
+
+/** Several of a closed set. */
+function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+  const chosen = new Set(Array.isArray(value) ? value : [])
+  const values = itemsOf(schema)['enum'] as readonly unknown[]
+  const toggle = (one: unknown) =>
+    onChange(chosen.has(one) ? [...chosen].filter((other) => other !== one) : [...chosen, one])
+  return (
+    <fieldset className={classes.choices} aria-label={label} aria-describedby={describedBy}>
+      {[...new Set([...values, ...chosen])].map((one, index) => (
+        <Checkbox
+          key={String(one)}
+          id={index === 0 ? id : `${id}-${index}`}
+          label={String(one)}
+          size="sm"
+          checked={chosen.has(one)}
+          onChange={() => toggle(one)}
+        />
+      ))}
+      <Fault error={error} />
+    </fieldset>
+  )
+}
+
+const Fault = ({ error }: { readonly error: string | undefined }) =>
+  error === undefined ? null : <p className={classes.error}>{error}</p>
+
+/** A field for each item, and one more for the next. */
+function ListEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+  const { say } = useSpeech()
+  const items: readonly unknown[] = Array.isArray(value) ? value : []
+  const schemaOfItems = itemsOf(schema)
+  const put = (index: number, item: unknown) => onChange(items.with(index, item))
+  const add = () => onChange([...items, emptyOf(schemaOfItems)])
+  return (
+    <fieldset className={classes.list} aria-label={label} aria-describedby={describedBy}>
+      {items.map((item, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an item is nothing but its place
+        <div key={index} className={classes.item}>
+          <ValueField
+            id={index === 0 ? id : `${id}-${index}`}
+            label={say('schema.item', { label, position: index + 1 })}
+            schema={schemaOfItems}
+            value={item}
+            onChange={(next) => put(index, next)}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={say('schema.remove', { label, position: index + 1 })}
+            onClick={() => onChange(items.toSpliced(index, 1))}
+          >
+            <IconX size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      <Button
+        id={items.length === 0 ? id : undefined}
+        variant="default"
+        size="xs"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        aria-label={say('schema.add-to', { label })}
+        onClick={add}
+      >
+        {say('schema.add')}
+      </Button>
+      <Fault error={error} />
+    </fieldset>
+  )
+}
+
+const empties: Readonly<Record<string, unknown>> = { array: [], object: {}, boolean: false }
+const emptyOf = (schema: Schema): unknown => schema['default'] ?? empties[String(schema['type'])] ?? ''
+
+const recordOf = (value: unknown) =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {}
+
+/** A structure whose members are known: a field for each. */
+function MembersEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+  const members = recordOf(value)
+  const required = (schema['required'] ?? []) as readonly string[]
+  const names = Object.keys(schema['properties'] as object)
+  return (
+    <fieldset className={classes.members} aria-label={label} aria-describedby={describedBy}>
+      {[...new Set([...names, ...Object.keys(members)])].map((name, index) => {
+        const own = memberSchema(schema, name)
+        const fieldId = index === 0 ? id : `${id}-${name}`
+        return (
+          <div key={name} className={classes.member}>
+            <label htmlFor={fieldId} className={classes.name}>
+              {String(own['title'] ?? name)}
+              {required.includes(name) && <span aria-hidden> *</span>}
+            </label>
+            <div>
+              <ValueField
+                id={fieldId}
+                label={String(own['title'] ?? name)}
+                schema={own}
+                value={members[name] ?? (own['type'] === 'boolean' ? false : undefined)}
+                onChange={(next) => onChange({ ...members, [name]: next })}
+              />
+              {typeof own['description'] === 'string' && <p className={classes.hint}>{own['description']}</p>}
+            </div>
+          </div>
+        )
+      })}
+      <Fault error={error} />
+    </fieldset>
+  )
+}
+
+/** A structure whose members have any names: name and value of each. */
+function EntriesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+  const { say } = useSpeech()
+  const own = useId()
+  const entries = Object.entries(recordOf(value))
+  const write = (next: readonly (readonly [string, unknown])[]) => onChange(Object.fromEntries(next))
+  return (
+    <fieldset className={classes.list} aria-label={label} aria-describedby={describedBy}>
+      {entries.map(([name, member], index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the name changes while it is typed
+        <div key={index} className={classes.item}>
+          <TextInput
+            id={index === 0 ? id : `${own}-${index}`}
+            aria-label={say('schema.name', { label, position: index + 1 })}
+            value={name}
+            spellCheck={false}
+            autoComplete="off"
+            onChange={(event) => write(entries.with(index, [event.currentTarget.value, member]))}
+          />
+          <ValueField
+            id={`${own}-${index}-value`}
+            label={name === '' ? label : name}
+            schema={memberSchema(schema, name)}
+            value={member}
+            onChange={(next) => write(entries.with(index, [name, next]))}
+          />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={say('schema.remove', { label, position: index + 1 })}
+            onClick={() => write(entries.toSpliced(index, 1))}
+          >
+            <IconX size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      <Button
+        id={entries.length === 0 ? id : undefined}
+        variant="default"
+        size="xs"
+        leftSection={<IconPlus size={14} aria-hidden />}
+        aria-label={say('schema.add-to', { label })}
+        disabled={entries.some(([name]) => name === '')}
+        onClick={() => write([...entries, ['', emptyOf(memberSchema(schema, ''))]])}
+      >
+        {say('schema.add')}
+      </Button>
+      <Fault error={error} />
+    </fieldset>
+  )
+}

@@ -1,0 +1,66 @@
+/** Pictures of the back office for the guide of operators: `node scripts/console-pictures.ts`, into `docs/console/`. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import { password, startWithRows } from '../test/back-office-rows.ts'
+
+const directory = join(import.meta.dirname, '..', 'docs', 'console')
+const size = { width: 1200, height: 750 }
+const largestBytes = 60_000
+
+const works: (() => Promise<unknown>)[] = []
+try {
+  const { url } = await startWithRows((work) => works.push(work))
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu'],
+  })
+  works.push(() => browser.close())
+  const context = await browser.newContext({
+    viewport: size,
+    locale: 'en',
+    reducedMotion: 'reduce',
+    colorScheme: 'light',
+  })
+  const page = await context.newPage()
+  const session = await context.newCDPSession(page)
+  await mkdir(directory, { recursive: true })
+  const picture = async (name: string) => {
+    await page.waitForLoadState('networkidle')
+    const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 72 })
+    const bytes = Buffer.from(data, 'base64')
+    if (bytes.length > largestBytes) throw new Error(`${name}: ${bytes.length} bytes`)
+    await writeFile(join(directory, `${name}.webp`), bytes)
+    process.stdout.write(`${name}.webp ${bytes.length}\n`)
+  }
+  const open = async (path: string, content = 'main :is(tbody td, dd)') => {
+    await page.goto(`${url}${path}`)
+    await page.locator(content).first().waitFor()
+  }
+  await page.goto(url)
+  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete=current-password]', password)
+  await picture('sign-in')
+  await page.click('button[type=submit]')
+  await page.locator('main section li').first().waitFor()
+  await picture('overview')
+  await open('system-config.centre', 'main input')
+  await picture('config-centre')
+  await open('iam.users')
+  await picture('users')
+  await open('notification.send-log')
+  await picture('send-log')
+  await open('member-points.accounts')
+  await picture('points')
+  await open('web3-settlement.reviews?status=open')
+  await page.locator('main tbody td a').first().click()
+  await page.locator('main dl').first().waitFor()
+  await picture('settlement-review')
+  await page.setViewportSize({ width: 390, height: 750 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await open('events.outbox?status=failed')
+  await page.evaluate(`document.querySelector('main').scrollIntoView()`)
+  await picture('phone')
+} finally {
+  for (const work of works.reverse()) await work()
+}
