@@ -1,10 +1,12 @@
 /**
  * Writes the pages that are made from code: configuration reference, `.env.example`, error reference, API description,
- * and the list of requirements with the tests that prove them. `--check` writes nothing and fails when a page is stale.
+ * the types of operations that pages are
+ * bound to, and the list of requirements with the tests that prove them. `--check` writes nothing and fails when a page is stale.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { http } from '@plinth/http'
+import { http, operationTypes } from '@plinth/http'
 import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
@@ -24,12 +26,25 @@ async function pages(): Promise<Record<string, string>> {
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'docs/errors.md': await errorPage(),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
+      ...operationFiles(openapi),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),
     }
   } finally {
     await running.stop('pages written')
   }
 }
+
+/** For every package with pages whose plugin the quickstart lists, beside them: the operations of its plugins. */
+const operationFiles = (openapi: object): Record<string, string> =>
+  Object.fromEntries(
+    globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts']).flatMap((file) => {
+      const [group = '', folder = ''] = file.split('/')
+      const id = group === 'examples' ? `example.${folder}` : folder
+      const isOwn = (plugin: string) => plugin === id || plugin.startsWith(`${id}.`)
+      const isListed = product.plugins.some((plugin) => isOwn(plugin.id))
+      return isListed ? [[join(dirname(file), 'operations.gen.ts'), operationTypes(openapi, isOwn)]] : []
+    }),
+  )
 
 const read = (file: string) => {
   try {

@@ -1,6 +1,7 @@
 /**
  * The layers of the house, bottom up, and the check that no import climbs: `node scripts/layers.ts`, a part of the lint.
- * A package may import what stands before it, by its name. Tests may import everything.
+ * A package may import what stands before it, by its name, and no values of TypeBox, which @plinth/http spares every process.
+ * Tests may import everything.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -9,8 +10,6 @@ interface Layer {
   readonly name: string
   /** From the lowest to the highest. */
   readonly packages: readonly string[]
-  /** The only layer that it may import, where that is not all below. */
-  readonly only?: string
 }
 
 export const layers: readonly Layer[] = [
@@ -58,13 +57,19 @@ export const layers: readonly Layer[] = [
       ...['wallet-login', 'web3-settlement', 'install', 'quickstart-cleanup'],
     ],
   },
-  { name: 'face', packages: ['console'], only: 'ground' },
+  { name: 'face', packages: ['console'] },
 ]
 
 const order = layers.flatMap(({ packages }) => packages)
 const layerOf = (name: string) => layers.find(({ packages }) => packages.includes(name))
 
+/** What runs in a browser. */
+const browserFile = /^plugins\/[^/]+\/web\//
+
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
+
+/** Types alone are fine: they are gone when the program runs. */
+const typeBoxValue = /^(?:import (?!type )|export (?!type )|\} )[^'"\n]*\bfrom ['"]typebox(?:\/[^'"]*)?['"]/m
 
 /** What one source file may not import, as a sentence each. `file` is its path below the root of the house. */
 export function climbingImports(file: string, source: string): readonly string[] {
@@ -74,23 +79,29 @@ export function climbingImports(file: string, source: string): readonly string[]
   const faultOf = (target: string) => {
     const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
     if (other !== undefined) {
+      // It speaks HTTP: what it shares with the server is the API.
+      if (browserFile.test(file)) return `a page of the browser may not import ${other}`
       const there = layerOf(other)
       const climbs = other !== name && order.indexOf(other) > order.indexOf(name)
-      const isForeign = other !== name && own.only !== undefined && own.only !== there?.name
-      return there === undefined || climbs || isForeign ? `${name} may not import ${other}` : undefined
+      return there === undefined || climbs ? `${name} may not import ${other}` : undefined
     }
     const leaves = target.startsWith('.') && relative(folder, join(dirname(file), target)).startsWith('..')
     return leaves ? `${target} leads out of the package` : undefined
   }
-  return [...source.matchAll(imported)].flatMap(([, name = '', lazy = name]) => {
+  const builds = name !== 'http' && typeBoxValue.test(source)
+  const typeBox = builds ? [`${file}: schemas are built with Type of @plinth/http, without loading TypeBox`] : []
+  const climbing = [...source.matchAll(imported)].flatMap(([, name = '', lazy = name]) => {
     const fault = faultOf(lazy)
     return fault === undefined ? [] : [`${file}: ${fault}`]
   })
+  return [...climbing, ...typeBox]
 }
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
-  const files = globSync('{config-schema,kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root })
+  const files = globSync(['{config-schema,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'], {
+    cwd: root,
+  })
   const faults = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))
   for (const fault of faults) console.error(fault)
   if (faults.length > 0) process.exitCode = 1

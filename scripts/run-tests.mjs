@@ -1,8 +1,14 @@
 /**
- * Runs the tests: each file in a process of its own, one more at a time than there are processors, because many wait for
- * servers; one line per finished file. The first run decides.
- * Files that failed in it run once more, alone, for the diagnosis only: what passes then is named unsteady, and the run has
- * failed all the same. What a file printed lies in `.tap/<file>.txt`.
+ * Runs the tests, more processes at a time than there are processors, because many wait for servers; one line per finished
+ * file. The first run decides.
+ *
+ * Files of one package share a process, one after another: see `shared-process.mjs`. Loading and compiling the house anew
+ * for each file is two fifths of what tests of products take. A file has a process of its own when it asks for what belongs
+ * to the whole process (`ownProcess`), and with `--alone` each has. What ends a process fails the file that was running; the
+ * next one continues with those behind it.
+ *
+ * Files that failed run once more, each alone, for the diagnosis only: what passes then is named unsteady, and the run has
+ * failed all the same. What files printed lies in `.tap/output`, by the first file of their process.
  *
  * A test that is skipped because something is missing on the machine (its reason begins with "no ") fails the run when what
  * is missing is a server that accepts connections, and with `PLINTH_TEST_MACHINE=complete` whatever is missing.
@@ -15,10 +21,11 @@
  * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
 import { bundleLibraries } from './library-bundle.mjs'
 import { testFiles } from './test-files.ts'
@@ -29,6 +36,16 @@ const templates = '.tap/templates'
 /** Seconds that files took when they were last recorded, without the short ones. */
 const record = new URL('test-seconds.json', import.meta.url)
 const shortest = 8
+/** What a file takes that the record does not name, in seconds. */
+const unrecorded = 4
+/** Files share a process up to so many recorded seconds: more would save little, and end late. */
+const mostShared = 80
+/**
+ * A file that says one of these words has a process of its own, because it asks for what belongs to the whole of it:
+ * environment, arguments, signals, exit code, streams, memory and time of the processor, what is loaded, and turns of the event loop.
+ */
+const ownProcess =
+  /(?<![/-])\bprocess\.(?:env|argv|on|once|off|emit|kill|exit|exitCode|chdir|std\w+|memoryUsage|cpuUsage|threadCpuUsage|moduleLoadList|get\w+|report)\b|worker_threads|registerHooks|event-loop-turns|monitorEventLoopDelay|node:v8|node:vm|\bgc\(/
 /** Files that are printed at the end with what they cost. */
 const mostExpensive = 20
 /** Of one file, in seconds; then all its processes are ended. */
@@ -59,10 +76,11 @@ function collect(parser, outcome) {
     own.count += 1
     own.failed += result.ok ? 0 : 1
     if (held !== undefined && held.count > 0 && (result.ok || held.failed > 0)) return
-    if (result.skip || result.todo)
-      outcome.skipped.push({ file: outcome.file, name: result.fullname, reason: String(result.skip) })
+    // In a shared process the file is a test that holds the others.
+    const name = result.fullname.replace(`${outcome.file} > `, '')
+    if (result.skip || result.todo) outcome.skipped.push({ file: outcome.file, name, reason: String(result.skip) })
     else if (result.ok) outcome.passed += 1
-    else outcome.failures.push(`${result.fullname}\n${JSON.stringify(result.diag ?? {}, null, 2)}`)
+    else outcome.failures.push(`${name}\n${JSON.stringify(result.diag ?? {}, null, 2)}`)
   })
   return own
 }
@@ -84,6 +102,7 @@ const measured = '"$@" 3>&-; code=$?; times >&3; exit $code'
 const nodeArguments = ['--max-semi-space-size=32', '--import', new URL('lean-tap.mjs', import.meta.url).href]
 /** For the processes that a test file starts too. */
 const fastImports = `--import=${new URL('fast-imports.mjs', import.meta.url).href}`
+const sharedProcess = fileURLToPath(new URL('shared-process.mjs', import.meta.url))
 const propertyArguments = ['--import', new URL('property-seed.mjs', import.meta.url).href]
 const command = (...words) =>
   process.platform === 'win32' ? [words[0], words.slice(1)] : ['/bin/sh', ['-c', measured, 'sh', ...words]]
@@ -94,28 +113,65 @@ function cpuSeconds(times) {
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
 }
 
-async function runFile(file, isBundled) {
-  const outcome = { file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 }
+const newOutcome = (file) => ({ file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 })
+const outputOf = (file, end = 'txt') => join(outputs, `${file.replaceAll('/', '.')}.${end}`)
+
+/** What a shared process noted: files that were begun, and what they took. */
+function notesOf(journal) {
+  const lines = existsSync(journal) ? readFileSync(journal, 'utf8').trimEnd().split('\n') : []
+  return lines.map((line) => JSON.parse(line))
+}
+
+/**
+ * Runs files in one process, until all are done or it ends.
+ *
+ * @param {(outcome: object) => void} done hears of each file that was run, in order
+ * @returns {Promise<readonly string[]>} files that were not begun
+ */
+async function runFiles(files, isBundled, done) {
+  const [first] = files
+  const isShared = files.length > 1
+  const outcomes = files.map(newOutcome)
   const begunAt = performance.now()
-  const output = createWriteStream(join(outputs, `${file.replaceAll('/', '.')}.txt`))
-  const seeded = readFileSync(file, 'utf8').includes("'fast-check'") ? propertyArguments : []
-  const child = spawn(...command(process.execPath, ...nodeArguments, ...seeded, file), {
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    // A group of its own, so that nothing that it started outlives it.
-    detached: true,
-    env: {
-      NODE_COMPILE_CACHE: resolve('.tap/compiled'),
-      ...process.env,
-      NODE_OPTIONS: `${isBundled ? fastImports : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
-      PLINTH_TEST_TEMPLATES: resolve(templates),
-      TAP_TIMEOUT: String(timeLimit),
+  const output = createWriteStream(outputOf(first))
+  const isSeeded = files.some((file) => readFileSync(file, 'utf8').includes("'fast-check'"))
+  const journal = outputOf(first, 'journal')
+  rmSync(journal, { force: true })
+  const words = isShared ? [sharedProcess, String(timeLimit), journal, ...files] : [first]
+  const child = spawn(
+    ...command(process.execPath, ...nodeArguments, ...(isSeeded ? propertyArguments : []), ...words),
+    {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      // A group of its own, so that nothing that it started outlives it.
+      detached: true,
+      env: {
+        NODE_COMPILE_CACHE: resolve('.tap/compiled'),
+        ...process.env,
+        NODE_OPTIONS: `${isBundled ? fastImports : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+        PLINTH_TEST_TEMPLATES: resolve(templates),
+        TAP_TIMEOUT: String(timeLimit * files.length),
+      },
     },
-  })
+  )
   running.add(child)
   const parser = new Parser()
-  collect(parser, outcome)
-  parser.on('bailout', (reason) => outcome.failures.push(`Bail out! ${reason}`))
-  const parsed = new Promise((done) => parser.once('complete', done))
+  let at = 0
+  if (isShared) {
+    let inner
+    parser.on('child', (tests) => {
+      at = files.indexOf(tests.name)
+      inner = collect(tests, outcomes[at])
+    })
+    parser.on('assert', (result) => {
+      const { failures } = outcomes[at]
+      if (!result.ok && failures.length === 0) failures.push(JSON.stringify(result.diag ?? {}, null, 2))
+      else if (result.ok && !inner?.count) failures.push('no test in it')
+      inner = undefined
+      limit.refresh()
+    })
+  } else collect(parser, outcomes[0])
+  parser.on('bailout', (reason) => outcomes[at].failures.push(`Bail out! ${reason}`))
+  const parsed = new Promise((complete) => parser.once('complete', complete))
   child.stdout.pipe(parser)
   child.stdout.pipe(output, { end: false })
   child.stderr.pipe(output, { end: false })
@@ -127,41 +183,86 @@ async function runFile(file, isBundled) {
   child.stdio[3].on('data', (bytes) => {
     times += bytes
   })
+  let isLate = false
   const limit = setTimeout(
     () => {
-      outcome.failures.push(`not done after ${timeLimit} s`)
+      isLate = true
       process.kill(-child.pid, 'SIGKILL')
     },
     (timeLimit + 10) * 1000,
   )
-  const [code, signal] = await new Promise((ended) => child.once('close', (...end) => ended(end)))
+  const [code, signal] = await new Promise((closed) => child.once('close', (...end) => closed(end)))
   clearTimeout(limit)
   running.delete(child)
   output.end()
   const { ok } = await parsed
-  if ((code !== 0 || !ok) && outcome.failures.length === 0)
-    outcome.failures.push(`ended with ${signal ?? code} although no test failed\n${lastWords}`)
-  outcome.cpu = cpuSeconds(times)
-  outcome.wall = (performance.now() - begunAt) / 1000
-  return outcome
+  const notes = notesOf(journal)
+  const begun = outcomes.slice(0, Math.max(1, notes.filter((note) => note.begun).length))
+  // What ended the process, or kept it from its end, is in the file that was begun last.
+  const { failures } = begun.at(-1)
+  if (isLate) failures.push(`not done after ${timeLimit} s`)
+  else if (begun.length < files.length) failures.push(`ended its process with ${signal ?? code}\n${lastWords}`)
+  else if ((code !== 0 || !ok) && begun.every((outcome) => outcome.failures.length === 0))
+    failures.push(`ended with ${signal ?? code} although no test failed\n${lastWords}`)
+  const rest = { cpu: cpuSeconds(times), wall: (performance.now() - begunAt) / 1000 }
+  for (const { done: file, cpu, wall } of notes.filter((note) => note.done)) {
+    Object.assign(outcomes[files.indexOf(file)], { cpu, wall })
+    rest.cpu -= cpu
+    rest.wall -= wall
+  }
+  // Start and end of the process are part of what the first one takes, unless another did not end.
+  const payer = begun.find(({ wall }) => wall === 0) ?? begun[0]
+  payer.cpu += rest.cpu
+  payer.wall += rest.wall
+  for (const outcome of begun) done(outcome)
+  return files.slice(begun.length)
 }
 
 const seconds = (value) => value.toFixed(1).padStart(6)
 
-async function run(files, jobs, isBundled) {
-  const outcomes = []
-  const waiting = [...files]
-  const work = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const outcome = await runFile(file, isBundled)
-      outcomes.push(outcome)
-      const { failures, skipped, cpu, wall } = outcome
-      const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
-      const skips = skipped.length > 0 ? `  (${skipped.length} skipped)` : ''
-      console.log(
-        `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
-      )
+/** The plugin that a file belongs to, or the folder of the house: what is loaded is much the same for all of one. */
+const homeOf = (file) => /^(?:plugins\/)?[^/]+\//.exec(file)?.[0]
+
+/**
+ * Lists of files that share a process, the longest first.
+ *
+ * @param {Record<string, number>} taken seconds that files took
+ */
+function shared(files, taken) {
+  const lists = []
+  const open = new Map()
+  const secondsOf = (file) => taken[file] ?? unrecorded
+  for (const file of files) {
+    const home = homeOf(file)
+    const list = open.get(home)
+    if (ownProcess.test(readFileSync(file, 'utf8'))) lists.push({ files: [file], seconds: secondsOf(file) })
+    else if (list !== undefined && list.seconds + secondsOf(file) <= mostShared) {
+      list.files.push(file)
+      list.seconds += secondsOf(file)
+    } else {
+      const begun = { files: [file], seconds: secondsOf(file) }
+      lists.push(begun)
+      open.set(home, begun)
     }
+  }
+  return lists.sort((a, b) => b.seconds - a.seconds).map((list) => list.files)
+}
+
+async function run(lists, jobs, isBundled) {
+  const outcomes = []
+  const waiting = [...lists]
+  const print = (outcome) => {
+    outcomes.push(outcome)
+    const { file, failures, skipped, cpu, wall } = outcome
+    const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
+    const skips = skipped.length > 0 ? `  (${skipped.length} skipped)` : ''
+    console.log(
+      `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
+    )
+  }
+  const work = async () => {
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift())
+      for (let left = files; left.length > 0; ) left = await runFiles(left, isBundled, print)
   }
   await Promise.all(Array.from({ length: jobs }, work))
   // At the end, so that a log that is cut short still ends with what went wrong.
@@ -205,12 +306,12 @@ function printCosts(outcomes) {
 }
 
 /**
- * @param {readonly string[]} words test files; all when there are none; `--record` first
+ * @param {readonly string[]} words test files; all when there are none; `--record`; `--alone`
  * @returns {Promise<{ passed: number, failed: number, skipped: number }>} good when nothing failed
  */
 export async function runTests(words) {
-  const isRecorded = words[0] === '--record'
-  const named = isRecorded ? words.slice(1) : words
+  const isRecorded = words.includes('--record')
+  const named = words.filter((word) => !word.startsWith('--'))
   const taken = readRecord()
   const files = (named.length > 0 ? [...named] : testFiles()).sort((a, b) => (taken[b] ?? 0) - (taken[a] ?? 0))
   for (const directory of [outputs, templates]) {
@@ -219,14 +320,22 @@ export async function runTests(words) {
   }
   const isBundled = bundleLibraries()
   // Files wait much of their time, for databases and for processes that they start.
-  const outcomes = await run(files, 2 * availableParallelism(), isBundled)
+  const each = files.map((file) => [file])
+  const lists = words.includes('--alone') ? each : shared(files, taken)
+  const outcomes = await run(lists, 2 * availableParallelism() + 2, isBundled)
   printCosts(outcomes)
   if (isRecorded) writeRecord(outcomes)
 
   const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
   if (again.length > 0 && again.length <= mostUnsteady) {
     console.log(`\n== for the diagnosis, once more and alone: ${again.join(', ')}`)
-    const isUnsteady = (await run(again, 1, isBundled)).every(({ failures }) => failures.length === 0)
+    const isUnsteady = (
+      await run(
+        again.map((file) => [file]),
+        1,
+        isBundled,
+      )
+    ).every(({ failures }) => failures.length === 0)
     console.log(isUnsteady ? `\nUnsteady, to be mended: ${again.join(', ')}` : '\nFailed again.')
   }
 

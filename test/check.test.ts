@@ -9,10 +9,11 @@ const root = join(import.meta.dirname, '..')
 const test = (body: string) => `import t from 'tap'\n${body}\n`
 
 /** Runs the tests of a project as `npm test` does. */
-function runTests(t: Test, files: Record<string, string>, machine = '') {
+function runTests(t: Test, files: Record<string, string>, machine = '', ...words: string[]) {
   const directory = t.testdir({ 'package.json': '{"type":"module"}', ...files })
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('TAP'))
-  const { status, stdout } = spawnSync(process.execPath, [join(root, 'scripts/run-tests.mjs'), ...Object.keys(files)], {
+  const named = [join(root, 'scripts/run-tests.mjs'), ...words, ...Object.keys(files)]
+  const { status, stdout } = spawnSync(process.execPath, named, {
     cwd: directory,
     env: {
       ...Object.fromEntries(kept),
@@ -92,6 +93,39 @@ t.test('what happens outside all tests fails the file, and is shown', async (t) 
   t.match(output, /thrown by a timer/)
   t.match(output, /rejected and not caught/)
   t.equal(status, 1)
+})
+
+t.test('files share a process, each with a root of its own; what ends the process fails one file', async (t) => {
+  const note = (text: string) => `globalThis.notes = [...(globalThis.notes ?? []), '${text}']`
+  const files = {
+    'a.test.ts': test(`t.teardown(() => { ${note('torn down')} })
+t.test('inner', async (t) => { ${note('ran')}; t.ok(t.testdir().endsWith('a.test.ts-inner')) })`),
+    'b.test.ts': test(`t.same(globalThis.notes, ['ran', 'torn down'], 'the file before it is done')
+t.equal(1, 2, 'unequal')`),
+    'c.test.ts': test(`t.test('dies', async () => {
+  setTimeout(() => { throw new Error('thrown by a timer') })
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+})`),
+    'd.test.ts': test(`t.equal(globalThis.notes, undefined, 'a new process')
+t.test('no root of another', { skip: 'not here' }, async () => {})`),
+    'e.test.ts': '',
+    'f.test.ts': test(`t.equal(process.argv.length, 2, 'alone, because it asks')`),
+  }
+  const { status, output } = runTests(t, files)
+  for (const file of ['a', 'd', 'f']) t.match(output, new RegExp(`\\d ok .*  ${file}\\.test\\.ts`))
+  for (const file of ['b', 'c', 'e']) t.match(output, new RegExp(`\\d FAILED .*  ${file}\\.test\\.ts`))
+  t.match(output, /^b\.test\.ts: unequal$/m)
+  t.match(output, /^c\.test\.ts: ended its process with 1$/m)
+  t.match(output, /^e\.test\.ts: no test in it$/m)
+  t.match(output, /^skipped 1: not here$/m)
+  t.equal(status, 1)
+})
+
+t.test('each file alone, on demand', async (t) => {
+  const asks = `t.equal(globalThis.before, undefined)\nglobalThis.before = true`
+  const files = { 'a.test.ts': test(asks), 'b.test.ts': test(asks) }
+  t.match(runTests(t, files), { status: 1, output: /^b\.test\.ts: should be equal$/m })
+  t.match(runTests(t, files, '', '--alone'), { status: 0, lastLine: '2 passed, 0 failed, 0 skipped' })
 })
 
 t.test('what a file costs includes the processes that it starts, and the most expensive come last', async (t) => {

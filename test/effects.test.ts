@@ -5,11 +5,16 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
+import checkout from '@plinth-example/checkout'
 import t from 'tap'
-import product from '../examples/quickstart/plinth.config.ts'
+import quickstart from '../examples/quickstart/plinth.config.ts'
 import { testFiles } from '../scripts/test-files.ts'
+
+/** The checkout needs a chain, so the quickstart does not list it. */
+const product = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })
 
 const root = join(import.meta.dirname, '..')
 /** `a.{b,c}` stands for `a.b` and `a.c`. */

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { climbingImports, layers } from '../scripts/layers.ts'
 
+const loadsTypeBox = 'schemas are built with Type of @plinth/http, without loading TypeBox'
 const root = join(import.meta.dirname, '..')
 
 t.test('an import that climbs, or goes past the name of a package, is a fault', async (t) => {
@@ -15,9 +16,12 @@ t.test('an import that climbs, or goes past the name of a package, is a fault', 
     ['plugins/database/src/a/b.ts', `import {\n  x,\n} from '@plinth/iam/verification'`, 'database may not import iam'],
     ['plugins/i18n/src/a.ts', `export * from '@plinth/console'`, 'i18n may not import console'],
     ['plugins/http/src/a.ts', `  await import('@plinth/install')`, 'http may not import install'],
-    ['plugins/console/src/a.ts', `import { http } from '@plinth/http'`, 'console may not import http'],
+    ['plugins/console/web/a.tsx', `import { http } from '@plinth/http'`, 'a page of the browser may not import http'],
     ['plugins/http/src/a.ts', `import x from '@plinth/nothing'`, 'http may not import nothing'],
     ['plugins/iam/src/a.ts', `import x from '../../http/src/x.ts'`, '../../http/src/x.ts leads out of the package'],
+    ['plugins/iam/src/a.ts', `import { Type } from 'typebox'`, loadsTypeBox],
+    ['plugins/iam/src/a.ts', `import {\n  Type,\n} from 'typebox'`, loadsTypeBox],
+    ['plugins/iam/src/a.ts', `export * from 'typebox/value'`, loadsTypeBox],
   ]
   for (const [file, source, fault] of faults) {
     t.strictSame(climbingImports(file, `// first\n${source}\n`), [`${file}: ${fault}`], source)
@@ -32,9 +36,15 @@ t.test('what stands below, the package itself, libraries and examples in comment
     `import { x } from '@plinth/open-platform'`,
     `import { y } from '../src/y.ts'`,
     `import t from 'tap'`,
+    `import type { TSchema } from 'typebox'`,
     ` * import { order } from '@plinth/install'`,
   ]
   t.strictSame(climbingImports('plugins/open-platform/src/a.ts', fine.join('\n')), [])
+  t.strictSame(
+    climbingImports('plugins/http/src/a.ts', `import { Type } from 'typebox'`),
+    [],
+    'who spares it to others',
+  )
 })
 
 t.test('every package stands in one layer, and the lint finds no import that climbs', async (t) => {

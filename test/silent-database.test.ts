@@ -10,11 +10,12 @@ const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
 
 async function startBehindProxy(t: Test, db: TestDatabase) {
   const proxy = await startHalfOpenProxy({ port: ports[db.dialect] })
+  t.teardown(() => proxy.close())
   const config = {
     ...db.config,
     'platform.database.port': proxy.port,
-    'platform.database.connect-timeout': '1s',
-    'platform.database.query-timeout': '1s',
+    'platform.database.connect-timeout': '3s',
+    'platform.database.query-timeout': '3s',
     'platform.http.metrics.allowed-clients': '127.0.0.0/8',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
   }
@@ -23,7 +24,6 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   t.teardown(async () => {
     running.child.kill('SIGKILL')
     await running.ended
-    await proxy.close()
   })
   const publish = async () => {
     const answer = await fetch(`${running.url}/api/v1/probe/events/one`, {

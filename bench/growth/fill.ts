@@ -23,6 +23,8 @@ interface Words {
   /** The moment of so many milliseconds since 1970. */
   moment(ms: string): string
   day(ms: string): string
+  /** A constant of a column that holds JSON. */
+  json(text: string): string
   readonly analyze: string | undefined
 }
 
@@ -31,6 +33,7 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
     series: (from, to) =>
       `(with recursive s(i) as (select ${from} union all select i + 1 from s where i < ${to}) select i from s) s`,
     moment: (ms) => `(${ms})`,
+    json: (text) => `'${text}'`,
     day: (ms) => `strftime('%Y-%m-%d', (${ms}) / 1000, 'unixepoch')`,
     // A product never lets SQLite count its rows.
     analyze: undefined,
@@ -38,10 +41,39 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
   postgresql: {
     series: (from, to) => `generate_series(${from}::bigint, ${to}::bigint) as s(i)`,
     moment: (ms) => `to_timestamp((${ms}) / 1000.0)`,
+    json: (text) => `'${text}'::jsonb`,
     day: (ms) => `to_char(to_timestamp((${ms}) / 1000.0) at time zone 'UTC', 'YYYY-MM-DD')`,
     analyze: 'vacuum analyze',
   },
 }
+
+/** What a review of a payment saw. */
+const reviewedPlan = JSON.stringify({
+  outTradeNo: 'filled',
+  state: 'ready',
+  reasons: [],
+  causes: [],
+  chainName: 'sepolia',
+  chainId: 11155111,
+  transactionHash: '0x1111111111111111111111111111111111111111111111111111111111111111',
+  transfer: {
+    blockNumber: 1,
+    blockHash: '0x2222222222222222222222222222222222222222222222222222222222222222',
+    logIndex: 0,
+    logOrdinal: 0,
+    from: '0x3333333333333333333333333333333333333333',
+    to: '0x4444444444444444444444444444444444444444',
+    token: '0x5555555555555555555555555555555555555555',
+    value: '1000',
+  },
+  confirmations: 12,
+  requiredConfirmations: 12,
+  eventKey: 'sepolia:0x:0',
+  fingerprint: 'ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+  fingerprintVersion: 1,
+  providerId: 'node',
+  head: 12,
+})
 
 type Row = Readonly<Record<string, string>>
 
@@ -77,9 +109,10 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   /** Milliseconds since 1970: row 1 is the oldest. */
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
-  const { sendLog, audits, events, users, tasks, calls, configChanges, alerts } = sizes
+  const { sendLog, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
   const heads = headsOf(sizes)
   const inboxOwner = `case when i % 10 = 0 then (select id from iam_user where username = 'root') else 1 + i % ${users} end`
+  const pointsAccount = accountOf('i', users)
   const isHead = `(i % 10 = 9 and i / 10 < ${heads})`
   const everyMoment = (rows: number, word: Words) => word.moment(time(rows))
   return [
@@ -178,13 +211,13 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         status: `case when i % 100 = 2 then 'unknown' when i % 10 = 0 then 'failed' when i % 10 = 1 then 'retried' else 'success' end`,
         outcome: `case when i % 100 = 2 then 'unknown' when i % 10 < 2 then 'rejected' else 'accepted' end`,
         delivery_key: `case when i % 3 = 2 then 'delivery-' || i end`,
-        notification_id: `case when i % 3 = 2 then i / 100 end`,
+        notification_id: `case when i % 3 = 2 then 1 + i / 100 end`,
         message_id: `'message-' || i`,
         recipients: `'["mobile:***0001"]'`,
         recipient_count: '1',
         subject: `'Your order ' || i`,
         template: `'order'`,
-        restorable: 'i % 20 = 0',
+        restorable: 'i % 20 in (0, 1)',
         payload: `'{"orderId":' || i || ',"text":"Your order has left our house and is on its way to you."}'`,
         attempt: '1',
         trace_id: `'trace-' || i`,
@@ -334,6 +367,258 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
+      table: 'money_payment_order',
+      rows: orders,
+      row: (_, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        fingerprint: `'filled-' || i`,
+        provider: `case when i % 4 = 0 then 'web3' else 'bank' end`,
+        scene: `'recharge'`,
+        user_id: `1 + i % ${users}`,
+        asset: `'wallet:cny'`,
+        amount: '1000',
+        status: `case when i % 50 = 0 then 'closed' when i % 50 < 5 then 'pending' else 'success' end`,
+        refunded_amount: '0',
+        version: '2',
+        created_at: time(rows),
+        paid_at: time(rows),
+      }),
+    },
+    {
+      table: 'money_payment_transaction',
+      rows: orders,
+      row: (_, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        type: `case when i % 10 = 0 then 'refund' else 'web3-settlement' end`,
+        transaction_hash: `'0x' || i`,
+        amount: '1000',
+        event_key: `'sepolia:' || i`,
+        chain_name: `'sepolia'`,
+        log_ordinal: '0',
+        created_at: time(rows),
+      }),
+    },
+    {
+      table: 'approval_instance',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        workflow: `'filled.' || (i % 3)`,
+        action: `'settle'`,
+        source_type: `'kind-' || (i % 3)`,
+        source_id: `'' || (i % 1000)`,
+        source_state: `'open'`,
+        permission_snapshot: word.json('[]'),
+        actor_user_id: '7',
+        result: `case when i % 10 = 0 then 'refused' else 'approved' end`,
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'web3_settlement_review_log',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        chain_name: `'sepolia'`,
+        transaction_hash: `'0x' || i`,
+        action: `case when i % 10 = 0 then 'auto-approve' else 'settle' end`,
+        status: `case when i % 1000 = 0 then 'open' else 'settled' end`,
+        state: `'ready'`,
+        candidate: 'true',
+        retryable: 'i % 1000 = 0',
+        reasons: word.json('[]'),
+        plan_snapshot: word.json(reviewedPlan),
+        review_fingerprint: `'filled-' || i`,
+        fingerprint_version: '1',
+        permission_snapshot: word.json('[]'),
+        version: '1',
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'web3_payment_callback_log',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        review_log_id: 'i',
+        started_by: `'settle'`,
+        outcome: `'settled'`,
+        reasons: word.json('[]'),
+        review_fingerprint: `'filled-' || i`,
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'web3_settlement_retry',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        review_fingerprint: `'filled-' || i`,
+        attempts: '1',
+        updated_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      // Of a hundred: ninety without a risk, and of the others one in two that somebody has dealt with.
+      table: 'web3_settlement_audit_log',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        out_trade_no: `'filled-' || i`,
+        chain_name: `'sepolia'`,
+        risk_reasons: `case when i % 100 < 90 then ${word.json('[]')} when i % 4 < 2 then ${word.json('["transfer-removed"]')} else ${word.json('["rpc-query-failed"]')} end`,
+        risk_level: `case when i % 100 < 90 then 'none' when i % 4 < 2 then 'high' else 'low' end`,
+        risky: 'i % 100 >= 90',
+        suggested_action: `case when i % 100 < 90 then 'mark-resolved' when i % 4 < 2 then 'manual-compensation' else 'recheck-later' end`,
+        retryable: `case when i % 100 < 90 then null else i % 4 >= 2 end`,
+        needs_fund_review: `case when i % 100 < 90 then null else i % 4 < 2 end`,
+        chain_reorg_suspected: 'i % 100 >= 90 and i % 4 < 2',
+        confirmation_snapshot: word.json(reviewedPlan),
+        handling_status: `case when i % 2 = 0 then 'open' else 'resolved' end`,
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'mall_order',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        order_no: `'filled-' || i`,
+        user_id: `1 + i % ${users}`,
+        status: `case when i % 20 = 0 then 'cancelled' when i % 20 < 3 then 'shipped' else 'paid' end`,
+        currency: `'CNY'`,
+        goods_amount: '1000',
+        coupon_amount: '0',
+        cash_amount: '1000',
+        refunded_amount: '0',
+        refund_open: '0',
+        created_at: everyMoment(rows, word),
+        paid_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'mall_refund',
+      rows: orders,
+      row: (word, rows) => ({
+        id: 'i',
+        refund_no: `'filled-' || i`,
+        order_id: 'i',
+        order_no: `'filled-' || i`,
+        user_id: `1 + i % ${users}`,
+        amount: '10',
+        reason: `'filled'`,
+        status: `case when i % 100 = 0 then 'rejected' when i % 100 < 10 then 'pending' else 'refunded' end`,
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      // Of a hundred sources of an account two have points left; none has lapsed.
+      table: 'points_source',
+      rows: points,
+      row: (_, rows) => ({
+        id: 'i',
+        account_id: pointsAccount,
+        user_id: `1 + i % ${users}`,
+        asset: `'points:mall'`,
+        source_type: `'order'`,
+        source_id: `'filled-' || i`,
+        granted: '5',
+        remaining: `case when i / 10 % 50 = 0 and i > ${rows} - 1000 then 5 else 0 end`,
+        held: '0',
+        consumed: `case when i / 10 % 50 = 0 and i > ${rows} - 1000 then 0 else 5 end`,
+        reversed: '0',
+        expired: '0',
+        expires_at: `${now} + ${10 * dayMs} + i`,
+        status: `case when i / 10 % 50 = 0 and i > ${rows} - 1000 then 'active' else 'exhausted' end`,
+        journal_id: 'i',
+        rule_code: `'order-reward'`,
+        rule_version: '1',
+        created_at: time(rows),
+      }),
+    },
+    {
+      table: 'points_source_use',
+      rows: points,
+      row: () => ({ journal_id: 'i', source_id: 'i', kind: `'spend'`, amount: '5' }),
+    },
+    {
+      table: 'points_check_in',
+      rows: points,
+      row: (word, rows) => ({
+        id: 'i',
+        user_id: `1 + i % ${users}`,
+        check_date: word.day(`${now} - (1 + (${rows} - i) / ${users}) * ${dayMs}`),
+        zone: `'UTC'`,
+        consecutive_days: '1',
+        points: '5',
+        journal_id: 'i',
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'points_order_reward',
+      rows: points / 2,
+      row: (word, rows) => ({
+        id: 'i',
+        order_no: `'filled-' || i`,
+        user_id: `1 + i % ${users}`,
+        asset: `'points:mall'`,
+        status: `'paid'`,
+        paid_amount: '1000',
+        refunded_amount: '0',
+        granted: '10',
+        reversed_target: '0',
+        deducted: '0',
+        shortfall: '0',
+        owed: '0',
+        recovered: '0',
+        source_id: 'i',
+        journal_id: 'i',
+        version: '1',
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'points_reversal',
+      rows: points / 2,
+      row: (word, rows) => ({
+        id: 'i',
+        refund_no: `'filled-' || i`,
+        order_no: `'filled-' || i`,
+        user_id: `1 + i % ${users}`,
+        refund_amount: '10',
+        status: `'booked'`,
+        wanted: '0',
+        deducted: '0',
+        shortfall: '0',
+        created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      table: 'points_expire_batch',
+      rows: points / 100,
+      row: (word, rows) => ({
+        id: 'i',
+        asset: `'points:mall'`,
+        as_of: time(rows),
+        status: `'completed'`,
+        cursor_expires_at: '0',
+        cursor_id: '0',
+        scanned: '0',
+        expired: '0',
+        points: '0',
+        refused: '0',
+        lease_until: '0',
+        started_at: everyMoment(rows, word),
+        finished_at: everyMoment(rows, word),
+      }),
+    },
+    {
       // A hundred applications with ten routes: a thousand lines a day, the newest today.
       table: 'open_call_day',
       rows: calls,
@@ -395,6 +680,120 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         actor: `'user:' || (1 + i % 50)`,
         actor_user_id: '1 + i % 50',
         changed_at: everyMoment(rows, word),
+      }),
+    },
+    ...ledgerFillings({ users, entries: sizes.entries, findings: alerts }, now, time),
+  ]
+}
+
+/** The account of a movement: the one of the user who asks is the second, and a tenth of all is there. */
+const accountOf = (movement: string, users: number) =>
+  `case when ${movement} % 10 = 0 then 2 else 3 + ${movement} % ${users - 1} end`
+
+/** Accounts of users, the one of the system before them; each journal moves units from that to one of them. */
+function ledgerFillings(
+  { users, entries, findings }: { readonly users: number; readonly entries: number; readonly findings: number },
+  now: number,
+  time: (rows: number) => string,
+): readonly Filling[] {
+  const idOf = (rows: number) =>
+    `case when i <= ${rows / pastRetention} then i else (${time(rows)} - ${Date.UTC(2025, 0, 1)}) * 4096 + i % 4096 end`
+  const isOwners = 'i % 2 = 1'
+  return [
+    {
+      table: 'money_account',
+      rows: users + 1,
+      row: () => ({
+        id: 'i',
+        owner_type: `case when i = 1 then 'system' else 'user' end`,
+        owner_id: `case when i = 1 then 'filled' when i = 2 then (select cast(id as text) from iam_user where username = 'root')
+          else cast(i as text) end`,
+        asset: `'points:mall'`,
+        role: `case when i = 1 then 'system' else 'owner' end`,
+        available: '0',
+        frozen: '0',
+        version: '0',
+        status: `'open'`,
+        created_at: String(now),
+        updated_at: String(now),
+      }),
+    },
+    {
+      table: 'money_journal',
+      rows: Math.ceil(entries / 2),
+      row: (_, rows) => ({
+        id: 'i',
+        idem_hash: `'filled-' || i`,
+        idem_key: `'filled-' || i`,
+        fingerprint: `'filled'`,
+        action: `'credit'`,
+        kind: `'points.filled'`,
+        ref_type: `'order'`,
+        ref_id: `'' || i`,
+        occurred_at: time(rows),
+        created_at: time(rows),
+      }),
+    },
+    {
+      table: 'money_entry',
+      rows: entries,
+      row: (word, rows) => ({
+        id: 'i',
+        journal_id: '(i + 1) / 2',
+        account_id: `case when ${isOwners} then ${accountOf('(i / 2)', users)} else 1 end`,
+        asset: `case when ${isOwners} then 'points:mall' end`,
+        seq: `case when ${isOwners} then 1 + i / 2 end`,
+        d_available: `case when ${isOwners} then 5 else -5 end`,
+        d_frozen: '0',
+        available_after: `case when ${isOwners} then 5 * (1 + i / 2) end`,
+        frozen_after: `case when ${isOwners} then 0 end`,
+        kind: `'points.filled'`,
+        // A thousand in a month: the newest are of this one.
+        month_key: `cast(replace(substr(${word.day(`${now} - (${rows} - i) / 1000 * ${30 * dayMs}`)}, 1, 7), '-', '') as integer)`,
+        created_at: time(rows),
+      }),
+    },
+    {
+      table: 'money_hold',
+      rows: users,
+      row: (_, rows) => ({
+        id: 'i',
+        account_id: '1 + i',
+        amount: '5',
+        captured: `case when i % 10 = 0 then 0 else 5 end`,
+        released: '0',
+        state: `case when i % 10 = 0 then 'open' else 'captured' end`,
+        expires_at: String(Number.MAX_SAFE_INTEGER),
+        journal_id: 'i',
+        created_at: time(rows),
+      }),
+    },
+    {
+      table: 'money_reconciliation',
+      rows: Math.ceil(findings / 10),
+      row: (_, rows) => ({
+        id: idOf(rows),
+        state: `'completed'`,
+        requested_by: `'scheduler'`,
+        accounts: '1',
+        journals: '1',
+        findings: '10',
+        created_at: time(rows),
+        finished_at: time(rows),
+      }),
+    },
+    {
+      // Half of them of one reconciliation: something went wrong once.
+      table: 'money_finding',
+      rows: findings,
+      row: (_, rows) => ({
+        id: idOf(rows),
+        reconciliation_id: `case when i % 2 = 0 then 1 else 1 + i / 10 end`,
+        rule: `'holds'`,
+        account_id: '7',
+        expected: '5',
+        found: '4',
+        created_at: time(rows),
       }),
     },
   ]

@@ -2,10 +2,11 @@
  * The quickstart product in a process of its own, for `fork`. Command line: JSON of its configuration. Sends `{ url, token }`
  * when it listens; then each message `{ id, call, ... }` is answered by `{ id, answer }` or `{ id, failure }`.
  */
-import './statement-count.ts'
+import './statements.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
@@ -14,7 +15,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { fillTables } from './fill.ts'
 import type { Sizes } from './sizes.ts'
-import { statementCount } from './statement-count.ts'
+import { statementCount, takeLongestWriteMs } from './statements.ts'
 
 export type Call =
   | { readonly call: 'fill'; readonly sizes: Sizes }
@@ -28,9 +29,18 @@ export interface Used {
   readonly statements: number
 }
 
+/** What a purge held at the longest, in milliseconds. */
+export interface Held {
+  /** The event loop, by the clock and by the CPU time of its thread. */
+  readonly turnMs: number
+  readonly turnCpuMs: number
+  /** Locks of what was written. */
+  readonly writeMs: number
+}
+
 const purges = [
   ...['iam', 'events', 'async-task', 'notification.send-log', 'notification.inbox', 'notification.rules'],
-  'open-platform',
+  ...['open-platform', 'money', 'approval', 'money.web3.settlement'],
 ]
 const root = mkdtempSync(join(tmpdir(), 'plinth-growth-'))
 const running = await startForTest({ ...product, root } as Product, {
@@ -38,6 +48,8 @@ const running = await startForTest({ ...product, root } as Product, {
     'platform.http.port': '0',
     'platform.install.installed': 'true',
     'platform.log.level': 'error',
+    // To fill the tables takes longer than any statement of a product.
+    'platform.database.query-timeout': '10m',
     // Events that wait for their next attempt in a day are within what it waits for.
     'platform.events.retry.max-delay': '7d',
     ...Object.fromEntries(purges.map((plugin) => [`platform.${plugin}.purge.auto-startup`, 'false'])),
@@ -60,10 +72,37 @@ async function rowsOf(tables: readonly string[]): Promise<number> {
   return rows
 }
 
-async function purge(name: string): Promise<void> {
+async function purge(name: string): Promise<Held> {
   const task = running.scheduledTasks.find((candidate) => candidate.name === name)
   if (task === undefined) throw new Error(`There is no task ${name}`)
+  takeLongestWriteMs()
+  const turns = watchTurns()
   await task.run(new AbortController().signal)
+  return { ...turns.end(), writeMs: takeLongestWriteMs() }
+}
+
+/** The longest time between two looks of a timer, less than 2 ms above that of a turn. */
+function watchTurns() {
+  const longest = { turnMs: 0, turnCpuMs: 0 }
+  const cpuMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
+  let last = { wall: performance.now(), cpu: cpuMs() }
+  const look = () => {
+    const now = { wall: performance.now(), cpu: cpuMs() }
+    longest.turnMs = Math.max(longest.turnMs, now.wall - last.wall)
+    longest.turnCpuMs = Math.max(longest.turnCpuMs, now.cpu - last.cpu)
+    last = now
+  }
+  const timer = setInterval(look, 1)
+  return {
+    end() {
+      clearInterval(timer)
+      look()
+      return longest
+    },
+  }
 }
 
 async function answer(message: Call): Promise<unknown> {

@@ -9,8 +9,14 @@ export interface Sizes {
   /** Calls recorded and, as many again, lines of usage. */
   readonly calls: number
   readonly configChanges: number
+  /** Payment orders, and orders of the mall; with as many payments of them. */
+  readonly orders: number
+  /** Sources of points; half as many orders that were rewarded. */
+  readonly points: number
   /** Alerts that rules remember; rules themselves are few. */
   readonly alerts: number
+  /** Of the money ledger: half as many journals, an account and a hold for each user. */
+  readonly entries: number
 }
 
 /** A thousand of everything. */
@@ -22,7 +28,10 @@ export const small: Sizes = {
   tasks: 1_000,
   calls: 1_000,
   configChanges: 1_000,
+  orders: 1_000,
+  points: 1_000,
   alerts: 1_000,
+  entries: 1_000,
 }
 
 /** @param rows of the send log; at least 100,000. The other tables are in proportion, as far as one was seen in products. */
@@ -34,5 +43,8 @@ export const grown = (rows: number): Sizes => ({
   tasks: (rows * 3) / 10,
   calls: rows / 10,
   configChanges: rows / 50,
+  orders: rows / 2,
+  points: rows,
   alerts: rows / 10,
+  entries: rows,
 })

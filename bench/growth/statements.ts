@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module'
+import { performance } from 'node:perf_hooks'
+import Sqlite from 'better-sqlite3'
+
+let count = 0
+let longestWriteMs = 0
+
+type Run = (...parameters: unknown[]) => unknown
+
+/** What one connection writes: since when it has held locks, in a transaction or by a statement alone. */
+class Writing {
+  #begun: number | undefined
+
+  /** Call it before a statement; the answer is to be called when the statement is over. */
+  statement(text: string): () => void {
+    count++
+    const start = performance.now()
+    const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase()
+    if (word === 'begin' || word === 'start') {
+      this.#begun = start
+      return () => {}
+    }
+    const begun = this.#begun
+    if (word === 'commit' || word === 'rollback') this.#begun = undefined
+    else if (begun !== undefined || word === 'select') return () => {}
+    return () => {
+      longestWriteMs = Math.max(longestWriteMs, performance.now() - (begun ?? start))
+    }
+  }
+}
+
+const writings = new WeakMap<object, Writing>()
+function writingOf(connection: object): Writing {
+  const known = writings.get(connection) ?? new Writing()
+  writings.set(connection, known)
+  return known
+}
+
+const { prepare } = Sqlite.prototype
+Sqlite.prototype.prepare = function (this: InstanceType<typeof Sqlite>, text: string) {
+  const statement = prepare.call(this, text) as unknown as Record<string, Run>
+  const writing = writingOf(this)
+  for (const method of ['run', 'all', 'get', 'iterate']) {
+    const run = statement[method] as Run
+    statement[method] = (...parameters) => {
+      const end = writing.statement(text)
+      const answer = run.apply(statement, parameters)
+      end()
+      return answer
+    }
+  }
+  return statement as never
+}
+
+/** The driver of MikroORM, which brings no types. */
+const { Client } = createRequire(import.meta.url)('pg') as { readonly Client: { readonly prototype: { query: Run } } }
+const { query } = Client.prototype
+Client.prototype.query = function (this: object, ...parameters) {
+  const [first] = parameters as [string | { readonly text: string }]
+  const end = writingOf(this).statement(typeof first === 'string' ? first : first.text)
+  const answer = query.apply(this, parameters)
+  if (answer instanceof Promise) answer.then(end, end)
+  return answer
+}
+
+/** Statements that this process has sent to a database since this module was loaded. Import it before the product. */
+export const statementCount = () => count
+
+/** Milliseconds of the longest transaction that wrote, or may have, and of the longest single write, since the last call. */
+export function takeLongestWriteMs(): number {
+  const longest = longestWriteMs
+  longestWriteMs = 0
+  return longest
+}

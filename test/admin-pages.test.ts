@@ -1,0 +1,250 @@
+import { join } from 'node:path'
+import { adminPages, attention, http, labelSources, type PageDeclaration } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { attentionFaults } from '../plugins/console/src/admin/attention-faults.ts'
+import { operationsOf } from '../plugins/console/src/admin/operations.ts'
+import { ownPageFaults, ownPages } from '../plugins/console/src/admin/own-pages.ts'
+import { pageFaults } from '../plugins/console/src/admin/page-faults.ts'
+
+const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
+
+const running = await startForTest(product, {
+  set: { 'platform.http.port': '0', 'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite') },
+})
+t.teardown(() => running.stop('test ended'))
+const server = running.service(http)
+const pages = [...running.contributions(adminPages).values()]
+const needs = [...running.contributions(attention).values()]
+const kinds = running.contributions(labelSources)
+
+const password = 'Back-office-2026'
+await running.service(accounts).createSuperAdministrator({ username: 'root', password }, actor)
+const login = async (username: string) => {
+  const { data } = (
+    await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
+  ).json()
+  return (url: string, language = 'en') =>
+    server
+      .inject({ url, headers: { authorization: `Bearer ${data.accessToken}`, 'accept-language': language } })
+      .then((response) => response.json())
+}
+const asRoot = await login('root')
+
+t.test('every page of the product names what its routes have', async (t) => {
+  t.ok(pages.length >= 6)
+  t.strictSame(pageFaults(pages, await operationsOf(server), kinds), [])
+})
+
+t.test('what needs attention is counted in what its operation answers, and leads to a page', async (t) => {
+  const operations = await operationsOf(server)
+  const declared = new Map(pages.map((page) => [page.id, page]))
+  t.ok(needs.length >= 5)
+  t.strictSame(attentionFaults(needs, operations, declared), [])
+  const { data } = await asRoot('/api/v1/admin/console/attention', 'zh-CN')
+  t.equal(data.items.length, needs.length)
+  for (const { id, path, query } of data.items)
+    t.match(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, id)
+  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
+    [{ source: 'getAdminIamUsersById' }, /cannot be asked without more/],
+    [{ query: { colour: 'red' } }, /"colour" is no parameter/],
+    [{ count: 'nothing' }, /"nothing" is no member/],
+    [{ where: { colour: 'red' } }, /"colour" is no member of what is counted/],
+    [{ filled: 'colour' }, /"colour" is no member of what is counted/],
+    [{ page: { id: 'nowhere' } }, /no page "nowhere"/],
+    [{ page: { id: 'iam.users', filter: { colour: 'red' } } }, /"colour" is no filter/],
+  ]
+  const sound = {
+    id: 'probe.users',
+    title: { en: 'x', 'zh-CN': 'y' },
+    tone: 'bad',
+    source: 'getAdminIamUsers',
+  } as const
+  t.strictSame(attentionFaults([sound], operations, declared), [])
+  for (const [change, fault] of wrong) {
+    const [found = ''] = attentionFaults([{ ...sound, ...change }], operations, declared)
+    t.match(found, fault)
+  }
+})
+
+t.test('every page has its texts in both languages', async (t) => {
+  const texts = (value: unknown, path: string): string[] => {
+    if (typeof value !== 'object' || value === null) return []
+    if ('en' in value && 'zh-CN' in value) {
+      const { en, 'zh-CN': zh } = value as { readonly en: string; readonly 'zh-CN': string }
+      return en === '' || zh === '' || (en === zh && /[a-z]{4}/i.test(en)) ? [path] : []
+    }
+    return Object.entries(value).flatMap(([name, inner]) => texts(inner, `${path}.${name}`))
+  }
+  t.strictSame(
+    [...pages, ...needs].flatMap((declared) => texts(declared, declared.id)),
+    [],
+  )
+})
+
+t.test('every page is answered joined with its operations, in the language of the request', async (t) => {
+  for (const { id } of pages) {
+    const english = await asRoot(`/api/v1/admin/console/pages/${id}`)
+    t.match(english, { code: '200', data: { id, method: 'GET', path: /^\/api\/v1\//, allowed: true } }, id)
+    const chinese = await asRoot(`/api/v1/admin/console/pages/${id}`, 'zh-CN')
+    t.not(chinese.data.title, english.data.title, `${id} in Chinese`)
+    const titles = JSON.stringify(english.data).match(/"title":"[^"]*"/g) ?? []
+    t.notOk(
+      titles.find((title) => /:"[a-z]+[A-Z]\w*"/.test(title)),
+      `${id}: a member has no title`,
+    )
+  }
+})
+
+t.test('every list of the product is answered by its operation as the page asks it', async (t) => {
+  for (const page of pages) {
+    if (page.kind !== 'list') continue
+    const { data } = await asRoot(`/api/v1/admin/console/pages/${page.id}`)
+    if (data.path.includes('{')) continue
+    const sort = page.sort === undefined ? '' : `&sort=${page.sort}`
+    const paged = data.isPaged ? '?size=25&count=capped' : '?'
+    t.match(await asRoot(`${data.path}${paged}${sort}`), { code: '200' }, page.id)
+  }
+})
+
+t.test(
+  'a person sees the pages whose operations the roles open, and is told which permission another needs',
+  async (t) => {
+    const { data } = await asRoot('/api/v1/admin/console/pages')
+    const shown = data.groups.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id))
+    const placed = pages.filter(({ place }) => place !== undefined).map(({ id }) => id)
+    t.strictSame(shown.toSorted(), [...placed, ...ownPages.map(({ id }) => id)].toSorted())
+
+    await running.service(accounts).create({ username: 'nobody', password }, actor)
+    const asNobody = await login('nobody')
+    const { items } = (await asNobody('/api/v1/admin/console/attention')).data
+    for (const { path, query } of items)
+      t.match(await asNobody(`${path}?${new URLSearchParams(query)}`), { code: '200' }, 'nothing is asked in vain')
+    const known = await operationsOf(server)
+    const open = pages.filter(({ place, source }) => place !== undefined && known.get(source)?.access === 'user')
+    const nobody = (await asNobody('/api/v1/admin/console/pages')).data.groups
+    t.strictSame(
+      nobody.flatMap(({ pages }: { pages: { id: string }[] }) => pages.map(({ id }) => id)).toSorted(),
+      open.map(({ id }) => id).toSorted(),
+      'pages of operations that are open to whoever is signed in',
+    )
+    t.match(await asNobody('/api/v1/admin/console/pages/iam.users'), {
+      code: '403',
+      data: { reason: 'console.permission-missing', permission: 'iam:user:view' },
+    })
+    t.match(await asNobody('/api/v1/admin/console/labels?kind=iam.role&search='), { code: '403' })
+    t.match(await asRoot('/api/v1/admin/console/pages/nothing.here'), {
+      code: '404',
+      data: { reason: 'console.page-unknown' },
+    })
+    t.match(await asRoot('/api/v1/admin/console/labels?kind=nothing'), {
+      code: '404',
+      data: { reason: 'console.labels-unknown' },
+    })
+    const anonymous = await server.inject({ url: '/api/v1/admin/console/pages' })
+    t.match(anonymous.json(), { code: '401' })
+  },
+)
+
+t.test('a page by hand is told which of its operations there are and which the reader may call', async (t) => {
+  const operations = await operationsOf(server)
+  const declared = new Set(pages.map(({ id }) => id))
+  t.strictSame(ownPageFaults(operations, declared), [])
+  for (const { id, source, operations: others } of ownPages) {
+    const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`)
+    t.match(data, { id, kind: 'own' })
+    t.strictSame(Object.keys(data.operations).toSorted(), [source, ...others].toSorted(), id)
+    for (const operation of Object.values(data.operations))
+      t.match(operation, { allowed: true, path: /^\/api\/v1\// }, id)
+    t.not((await asRoot(`/api/v1/admin/console/pages/${id}`, 'zh-CN')).data.title, data.title, id)
+    t.match(await (await login('nobody'))(`/api/v1/admin/console/pages/${id}`), { code: '403' }, id)
+    const left = new Map([...operations].filter(([name]) => name !== others[0]))
+    t.equal(ownPageFaults(left, new Set([id])).length, others.length === 0 ? 1 : 2, `${id}: one missing, one twice`)
+    left.delete(source)
+    // Another page may call the same operation, and say that it is gone.
+    const own = ownPageFaults(left, new Set([id])).filter((fault) => fault.startsWith(`page "${id}"`))
+    t.strictSame(own, [], `${id}: its plugin is left out`)
+  }
+})
+
+t.test('ids have names, and names are found', async (t) => {
+  const found = await asRoot('/api/v1/admin/console/labels?kind=iam.user&search=roo')
+  t.match(found.data.items, [{ name: 'root' }])
+  const named = await asRoot(`/api/v1/admin/console/labels?kind=iam.user&ids=${found.data.items[0].id}`)
+  t.strictSame(named.data.items, found.data.items)
+  const permissions = await asRoot('/api/v1/admin/console/labels?kind=iam.permission&search=IAM:user:v', 'zh-CN')
+  t.match(permissions.data.items, [{ id: 'iam:user:view', name: /iam:user:view/ }])
+  for (const kind of kinds.keys()) {
+    t.match(await asRoot(`/api/v1/admin/console/labels?kind=${kind}&search=`), { code: '200' }, kind)
+    t.match(await asRoot(`/api/v1/admin/console/labels?kind=${kind}&ids=1&ids=none`), { code: '200' }, kind)
+  }
+})
+
+t.test('a page that names what no route has is found, a fault for each', async (t) => {
+  const operations = await operationsOf(server)
+  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
+    [{ key: 'uuid' }, /key "uuid" is no member/],
+    [{ columns: [{ field: 'nick', as: 'text' }] }, /"nick" is no member of what is answered/],
+    [{ columns: [{ field: 'enabled', as: 'time' }] }, /"enabled" cannot be shown as time/],
+    [{ columns: [{ field: 'id', as: 'reference', of: { labels: 'x' } }] }, /nobody names things of the kind "x"/],
+    [{ search: 'words' }, /"words" is no parameter/],
+    [{ filters: [{ name: 'colour' }] }, /"colour" is no parameter/],
+    [{ sort: '-mobile' }, /cannot be sorted by "-mobile"/],
+    [{ detail: 'iam.users' }, /"iam.users" is no page of one thing/],
+    [{ actions: [{ operation: 'deleteAdminIamUsersById', params: {} }] }, /is not given "id"/],
+    [
+      { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { field: 'id' } } }] },
+      /not sent the version that was read/,
+    ],
+    [{ actions: [{ operation: 'postNothing', params: {} }] }, /"postNothing" is brought by no plugin/],
+    [
+      { actions: [{ operation: 'putAdminIamUsersByIdPassword', params: { id: { field: 'id' } } }] },
+      /putAdminIamUsersByIdPassword is not sent "password"/,
+    ],
+    [{ create: { operation: 'postAdminIamUsers', fields: ['username', 'nick'] } }, /"nick" is no member of the body/],
+    [{ columns: [{ field: 'email', as: 'rows', columns: [] }] }, /"email" cannot be shown as rows/],
+    [
+      { columns: [{ field: 'roles', as: 'rows', columns: [{ field: 'nick', as: 'text' }] }] },
+      /"nick" is no member of what is answered/,
+    ],
+    [
+      {
+        create: {
+          ...{ operation: 'postAdminIamRoles', fields: ['code', 'name', 'permissions'] },
+          answer: [{ field: 'nick', as: 'text' }],
+        },
+      },
+      /"nick" is no member of what is answered/,
+    ],
+    [{ bulk: [{ operation: 'postAdminIamUsers', ids: 'username' }] }, /"username" is no list/],
+  ]
+  const users = running.contributions(adminPages).get('iam.users') as PageDeclaration
+  const plain = { ...users, actions: [], create: undefined }
+  for (const [change, fault] of wrong) {
+    const page = JSON.parse(JSON.stringify({ ...plain, ...change, id: 'x.y' })) as PageDeclaration
+    t.match(pageFaults([...pages, page], operations, kinds), [fault], String(fault))
+  }
+})
+
+t.test('the address of a page is answered with the page, and its files are files', async (t) => {
+  t.match((await server.inject('/admin')).headers, { location: '/admin/' })
+  const page = await server.inject({ url: '/admin/iam.user/1', headers: { accept: 'text/html' } })
+  t.match(page, {
+    statusCode: 200,
+    headers: { 'cache-control': 'no-store', 'content-security-policy': /script-src 'self' 'nonce-/ },
+  })
+  t.match((await server.inject('/admin/assets/nothing.js')).statusCode, 404)
+})
+
+t.test('without the back office the pages of plugins cost nothing', async (t) => {
+  const without = { ...product, plugins: product.plugins.filter(({ id }) => id !== 'console.admin') }
+  const started = await startForTest(without, {
+    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite') },
+  })
+  t.teardown(() => started.stop('test ended'))
+  t.match((await started.service(http).inject('/admin/')).statusCode, 404)
+})

@@ -1,0 +1,191 @@
+/** The quickstart with a little of everything that a back office shows, as a shop has it after some days. */
+import { join } from 'node:path'
+import { database } from '@plinth/database'
+import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { events } from '@plinth/events'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import { defineProduct, systemClock } from '@plinth/kernel'
+import { payments } from '@plinth/money/payments'
+import { mall } from '@plinth-example/mall'
+import quickstart from '../examples/quickstart/plinth.config.ts'
+
+const origin = { name: 'setup', clientIp: '127.0.0.1', traceId: 'setup', userAgent: 'setup' }
+export const password = 'Back-office-2026'
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of many routes
+type Data = any
+
+/** @param teardown is given what ends the product and removes its database */
+export async function startWithRows(teardown: (work: () => Promise<unknown>) => void) {
+  const db = await createDatabase('sqlite')
+  teardown(() => db.drop())
+  const product = defineProduct({
+    name: 'quickstart',
+    plugins: quickstart.plugins,
+    config: {
+      ...quickstart.config,
+      ...db.config,
+      'platform.http.port': 0,
+      'platform.storage.root': join(db.directory, 'storage'),
+      'platform.system-config.master-key-file': join(db.directory, 'master.key'),
+      'platform.install.installed': true,
+      'platform.site.title': 'Tea House',
+      'platform.rate-limit.enabled': false,
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': 1,
+      'platform.example.mall.test-payments': true,
+      // A chat service that is away.
+      'platform.outgoing-http.allow-http': true,
+      'platform.outgoing-http.allowed-hosts': ['127.0.0.1:9'],
+      'platform.notification.channels.webhook.enabled': true,
+      'platform.notification.channels.webhook.default-provider': 'generic',
+      'platform.notification.channels.webhook.providers.generic.endpoint': 'http://127.0.0.1:9/hook',
+      'platform.mail.driver': 'file',
+      'platform.mail.from': 'shop@example.com',
+    },
+  })
+  const running = await startMigrated(product, { clock: systemClock })
+  teardown(() => running.stop('end'))
+  const server = running.service(http)
+  const people = running.service(accounts)
+  await people.createAdministrator({ username: 'root', email: 'root@example.com', password }, origin)
+
+  const logIn = async (username: string, secret = password) => {
+    const payload = { username, password: secret }
+    const answer = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
+    return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, language = 'en'): Promise<Data> => {
+      const { code, data, message } = (
+        await server.inject({
+          ...{ method, url: `/api/v1/${path}` },
+          headers: { authorization: `Bearer ${answer.data?.accessToken}`, 'accept-language': language },
+          ...(payload === undefined ? {} : { payload }),
+        })
+      ).json()
+      if (code !== '200') throw new Error(`${method} ${path}: ${code} ${message} ${JSON.stringify(data)}`)
+      return data
+    }
+  }
+  await logIn('root', 'Not-the-password-1')
+  const root = await logIn('root')
+
+  const role = await root('POST', 'admin/iam/roles', {
+    ...{ code: 'support', name: 'Customer service', description: 'Looks after orders and messages', dataScope: 'all' },
+    permissions: ['iam:user:view'],
+  })
+  const created: Data[] = []
+  for (const username of ['anna', 'bela', 'chen', 'dana'])
+    created.push(
+      await root('POST', 'admin/iam/users', {
+        ...{ username, email: `${username}@example.com`, password },
+        roleIds: username === 'anna' ? [role.id] : [],
+      }),
+    )
+  const [anna, bela, chen] = created
+
+  // The configuration has changed, one of the values waits for a restart.
+  for (const [key, value, reason] of [
+    ['platform.site.title', 'Tea House', 'The shop has a name'],
+    ['platform.site.time-zone', 'Asia/Shanghai', 'Where the shop is'],
+    ['platform.notification.send-deadline', '20s', 'The provider is slow'],
+  ] as const)
+    await root('POST', 'admin/system-config/changes', { changes: [{ key, action: 'set', value }], reason })
+
+  // Messages: in the inbox, by mail, and to a channel that refuses.
+  await root('POST', 'admin/templates', {
+    ...{ code: 'order-shipped', channel: 'mail', locale: 'en', subject: 'Order {{orderNo}} is on its way' },
+    content: 'Dear {{name}}, order {{orderNo}} has left our house.',
+  })
+  const send = (channel: string, subject: string, recipientUserIds: readonly number[]) =>
+    root('POST', 'notifications/send', { channels: [channel], recipientUserIds, subject, content: `${subject}.` })
+  await send('database', 'The shop is closed on Monday', [anna.id, bela.id, chen.id])
+  await send('mail', 'Your parcel is on its way', [bela.id])
+  await send('mail', 'Your invoice', [chen.id])
+  await send('webhook', 'Tea is running out', []).catch(() => {})
+  await root('POST', 'notification-rules', {
+    ...{ code: (await root('GET', 'notification-rules/templates'))[0].code, channels: ['database'] },
+    recipientUserIds: [anna.id],
+  })
+
+  // The shop sells, for points too.
+  await root('POST', 'admin/member-points/rules', {
+    ...{ code: 'survey', type: 'task', enabled: true, config: { points: 50 } },
+    displayTitle: { en: 'Answer our questions', 'zh-CN': '填写问卷' },
+  })
+  for (const [user, points, reason] of [
+    [bela, 1_200, 'Welcome gift'],
+    [chen, 800, 'Moved from the old shop'],
+    [bela, -200, 'Given twice by mistake'],
+  ] as const)
+    await root('POST', 'admin/member-points/manual-adjustments', { userId: user.id, points, reason })
+  await running.service(mall).seedDemo()
+  const buyer = await logIn('bela')
+  await buyer('POST', 'member-points/users/me/check-in').catch(() => {})
+  const { items: goods } = await buyer('GET', 'mall/goods')
+  for (const pays of [true, false]) {
+    const { orderNo } = await buyer('POST', 'mall/orders', { lines: [{ goodsId: goods[0].id, quantity: 1 }] })
+    if (!pays) continue
+    await buyer('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })
+    await buyer('POST', `mall/orders/${orderNo}/refunds`, { amount: 100, reason: 'One cup is broken' })
+  }
+  await root('POST', 'admin/money/reconciliations', {})
+
+  // A payment on a chain that nobody has announced yet.
+  await root('POST', 'admin/web3/chains', {
+    ...{ name: 'base', chainId: 8453, requiredConfirmations: 12 },
+    providers: [{ id: 'node', url: 'https://node.example.com/rpc' }],
+    explorerTransactionUrl: 'https://basescan.org/tx/{hash}',
+  })
+  for (const [outTradeNo, action] of [
+    ['TEA-2026-0001', 'settle'],
+    ['TEA-2026-0002', 'record'],
+  ] as const) {
+    await running.service(payments).create({
+      ...{ outTradeNo, provider: 'web3', scene: 'recharge', userId: bela.id, asset: 'points:mall', amount: 4_900 },
+      ...{ chainName: 'base', chainId: 8453, tokenContract: `0x${'a1'.repeat(20)}` },
+      ...{ receiver: `0x${'5c'.repeat(20)}`, amountRaw: '49000000' },
+    })
+    await root('POST', 'admin/web3/payment-settlement-review-logs', {
+      outTradeNo,
+      action,
+      remark: 'Asked by the buyer',
+    })
+  }
+
+  // Somebody else's program, with a limit of its own.
+  await root('POST', 'admin/open-platform/apps', {
+    name: 'Warehouse',
+    description: 'Tells when parcels leave',
+    scopes: [],
+  })
+  const { items: tasks } = await root('GET', 'admin/scheduler/tasks').then((data) =>
+    'items' in data ? data : { items: data },
+  )
+  await root('POST', `admin/scheduler/tasks/${tasks[0].name}/run-now`)
+
+  // An event that nobody could deliver, and one that could be.
+  const at = new Date()
+  const later = new Date('9998-01-01T00:00:00Z')
+  const store = running.service(database)
+  for (const [id, type, status, error] of [
+    [9001, 'shop.order-paid', 'failed', 'The warehouse does not answer'],
+    [9002, 'shop.order-shipped', 'skipped', null],
+  ] as const)
+    await store.execute(
+      'insert into outbox_event (id, type, payload, status, attempts, last_error, next_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
+      [id, type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
+    )
+  await running.service(events).idle()
+  // Until the pages are built, a page that asks again by itself is served.
+  while ((await server.inject('/admin/')).body.includes('http-equiv="refresh"'));
+  const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
+  return { running, server, root, texts, url: `${server.url}/admin/` }
+}
+
+/** Keys of texts, with and without the word before all of them. */
+function* keysOf(tree: object, path = ''): Generator<string> {
+  for (const [name, value] of Object.entries(tree)) {
+    if (typeof value === 'object') yield* keysOf(value, `${path}${name}.`)
+    else yield* [`${path}${name}`, `messages.${path}${name}`]
+  }
+}
