@@ -5,6 +5,7 @@ import { definePlugin, defineProduct } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import money, { ledger } from '@plinth/money'
 import paymentsPlugin, {
+  type PaymentOrder,
   type PaymentStatus,
   type PaymentTerms,
   paymentRefunded,
@@ -392,7 +393,8 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
   for (let i = 0; i < 40; i++) {
     await payments.create(recharge(`M-${i}`))
     const event = { eventKey: `local:0x${i % 20}:${i}`, chainName: 'local', logOrdinal: i < 20 ? 0 : 1 }
-    await payments.settle(settlement(`M-${i}`, `0x${i % 20}`, event))
+    const facts = i === 0 ? { facts: { blockNumber: 7, notes: [null, 'a "note"'] } } : {}
+    await payments.settle(settlement(`M-${i}`, `0x${i % 20}`, { ...event, ...facts }))
   }
   const orders = watchStatements(own, 'money_payment_order')
   const written = watchStatements(own, 'money_payment_transaction')
@@ -413,6 +415,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
   t.same(await payments.transactionsOf({ chainName: 'other', transactionHashes: ['0x3'] }), [])
   for (const [watched, work] of [
     [orders, () => payments.findMany(['M-1', 'M-2'])],
+    [orders, () => payments.paidAfter('web3', 0, 5)],
     [written, () => payments.transactionsOf({ outTradeNos: ['M-4', 'M-5'] })],
     [written, () => payments.transactionsOf({ chainName: 'local', transactionHashes: ['0x3', '0x4'] })],
   ] as const) {
@@ -420,6 +423,26 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
     t.equal(plans.length, 1)
     for (const { sql, scans } of plans) t.same(scans, [], sql)
   }
+  // What is read without entities is what is read with them.
+  const window = { orderBy: [{ property: 'id', direction: 'asc' }], size: 50, offset: 0, count: 'none' } as const
+  const { items: all } = await payments.list({}, window)
+  const numbers = all.map(({ outTradeNo }) => outTradeNo)
+  const byNumber = await payments.findMany(numbers)
+  t.same(
+    numbers.map((number) => byNumber.get(number)),
+    all,
+  )
+  const { items: transactions } = await payments.transactions({}, window)
+  t.same(await payments.transactionsOf({ outTradeNos: numbers }), transactions)
+  t.same(transactions[0]?.facts, { blockNumber: 7, notes: [null, 'a "note"'] })
+
+  await payments.create(recharge('M-unpaid'))
+  await payments.create(recharge('M-other', { provider: 'test' }))
+  await payments.settle(settlement('M-other', '0x99'))
+  const walked: PaymentOrder[] = []
+  for (let part = 0; part < 3; part++) walked.push(...(await payments.paidAfter('web3', walked.at(-1)?.id ?? 0, 16)))
+  t.same(walked, all, 'every order that is paid, in the order of the ids')
+  for (const limit of [0, 1.5, 201, Number.NaN]) await t.rejects(payments.paidAfter('web3', 0, limit), RangeError)
   const many = Array.from({ length: 201 }, (_, index) => `M-${index}`)
   await t.rejects(payments.findMany(many), RangeError)
   await t.rejects(payments.transactionsOf({ outTradeNos: many }), RangeError)

@@ -8,10 +8,13 @@ import type { TransferPick } from './planning/transfers.ts'
 export const settlementType = 'web3-settlement'
 /** Transactions that one question to a chain is about. */
 const together = 100
+const hashForm = /^0x[0-9a-f]{64}$/
 
 /** Which payment of which order is looked at. */
 export interface CandidateQuestion {
   readonly outTradeNo: string
+  /** As the caller has just read it; read when absent. */
+  readonly order?: PaymentOrder | undefined
   /** The order's own when absent. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
@@ -26,6 +29,14 @@ export interface Candidate {
   readonly chain: Chain | undefined
   /** Monotonic time at which the first question was asked: nothing in the plan is older. */
   readonly askedAt: number
+}
+
+interface Asked {
+  /** Place of the question. */
+  readonly at: number
+  readonly question: CandidateQuestion
+  readonly order: PaymentOrder | undefined
+  readonly chain: Chain | undefined
 }
 
 interface CandidateParts {
@@ -48,37 +59,52 @@ export class Candidates {
     return candidate
   }
 
-  /** In the order of the questions, at most 200; one request to a chain for a hundred of its transactions. */
+  /** In the order of the questions, at most 200; a chain is asked for a hundred of its transactions at a time. */
   async ofMany(questions: readonly CandidateQuestion[]): Promise<readonly Candidate[]> {
-    const { payments, clock } = this.#parts
-    const askedAt = clock.monotonic()
-    const orders = await payments.findMany([...new Set(questions.map(({ outTradeNo }) => outTradeNo))])
+    const askedAt = this.#parts.clock.monotonic()
+    const orders = await this.#ordersOf(questions)
     const known = await this.#chainsOf(orders.values())
-    const asked = questions.map((question) => {
+    const made: Candidate[] = []
+    const plan = ({ at, question, order, chain }: Asked, facts?: unknown, used: readonly PaymentTransaction[] = []) => {
+      const consumed = used.map(consumedBy)
+      const input: PlanInput = { ...question, order: order ?? null, chain: chain ?? null, facts, consumed }
+      made[at] = { plan: planSettlement(input), order, chain, askedAt }
+    }
+    const byChain = new Map<string, Map<string, Asked[]>>()
+    for (const [at, question] of questions.entries()) {
       const order = orders.get(question.outTradeNo)
       const chain = order?.chainName == null ? undefined : known.get(order.chainName)
       const hash = (question.transactionHash ?? order?.transactionHash)?.toLowerCase()
-      const isAskable = chain?.enabled === true && hash !== undefined && /^0x[0-9a-f]{64}$/.test(hash)
-      return { question, order, chain, hash: isAskable ? hash : undefined }
-    })
-    const byChain = new Map<string, Set<string>>()
-    for (const { chain, hash } of asked) {
-      if (chain === undefined || hash === undefined) continue
-      byChain.set(chain.name, (byChain.get(chain.name) ?? new Set()).add(hash))
-    }
-    const found = new Map<string, { facts: unknown; consumed: readonly ConsumedTransfer[] }>()
-    await Promise.all([...byChain].map(([name, hashes]) => this.#ask(name, [...hashes], found)))
-    return asked.map(({ question, order, chain, hash }) => {
-      const answer = chain === undefined || hash === undefined ? undefined : found.get(`${chain.name}:${hash}`)
-      const input: PlanInput = {
-        ...question,
-        order: order ?? null,
-        chain: chain ?? null,
-        facts: answer?.facts,
-        consumed: answer?.consumed ?? [],
+      const asked = { at, question, order, chain }
+      if (chain?.enabled !== true || hash === undefined || !hashForm.test(hash)) {
+        plan(asked)
+        continue
       }
-      return { plan: planSettlement(input), order, chain, askedAt }
-    })
+      const byHash = byChain.get(chain.name) ?? new Map<string, Asked[]>()
+      byChain.set(chain.name, byHash.set(hash, [...(byHash.get(hash) ?? []), asked]))
+    }
+    const parts = [...byChain].flatMap(([chainName, byHash]) =>
+      partsOf([...byHash], together).map((part) => ({ chainName, part })),
+    )
+    // Plans of one part are made while the chain is asked for the others.
+    await Promise.all(
+      parts.map(async ({ chainName, part }) => {
+        const { facts, used } = await this.#ask(chainName, part)
+        for (const [hash, askers] of part) for (const asked of askers) plan(asked, facts.get(hash), used.get(hash))
+      }),
+    )
+    return made
+  }
+
+  async #ordersOf(questions: readonly CandidateQuestion[]): Promise<ReadonlyMap<string, PaymentOrder>> {
+    const orders = new Map<string, PaymentOrder>()
+    const unknown = new Set<string>()
+    for (const { outTradeNo, order } of questions) {
+      if (order === undefined) unknown.add(outTradeNo)
+      else orders.set(outTradeNo, order)
+    }
+    if (unknown.size === 0) return orders
+    return new Map([...orders, ...(await this.#parts.payments.findMany([...unknown]))])
   }
 
   async #chainsOf(orders: Iterable<PaymentOrder>): Promise<ReadonlyMap<string, Chain>> {
@@ -91,23 +117,22 @@ export class Candidates {
     return known
   }
 
-  async #ask(
-    chainName: string,
-    hashes: readonly string[],
-    found: Map<string, { facts: unknown; consumed: readonly ConsumedTransfer[] }>,
-  ): Promise<void> {
+  /** What the chain says of some transactions, and the transfers of each that were used already. */
+  async #ask(chainName: string, part: readonly (readonly [hash: string, askers: readonly Asked[]])[]) {
     const { payments, chains } = this.#parts
-    for (let from = 0; from < hashes.length; from += together) {
-      const some = hashes.slice(from, from + together)
-      // A provider that fails is no failure of ours: the plan says what it means.
-      const facts = await chains.factsOfMany(chainName, some).catch((): ReadonlyMap<string, unknown> => new Map())
-      const used = await payments.transactionsOf({ chainName, transactionHashes: some })
-      for (const hash of some) {
-        const consumed = used.filter(({ transactionHash }) => transactionHash === hash).map(consumedBy)
-        found.set(`${chainName}:${hash}`, { facts: facts.get(hash), consumed })
-      }
-    }
+    const hashes = part.map(([hash]) => hash)
+    // A provider that fails is no failure of ours: the plan says what it means.
+    const facts = await chains.factsOfMany(chainName, hashes).catch((): ReadonlyMap<string, unknown> => new Map())
+    // Only an order that waits can be refused because its transfer has paid for something.
+    const waiting = part.filter(([, askers]) => askers.some(({ order }) => order?.status === 'pending'))
+    const transactionHashes = waiting.map(([hash]) => hash)
+    const used = waiting.length === 0 ? [] : await payments.transactionsOf({ chainName, transactionHashes })
+    return { facts, used: Map.groupBy(used, ({ transactionHash }) => transactionHash) }
   }
+}
+
+function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
 
 /** The event key ends with the index that the log had then. */

@@ -139,6 +139,41 @@ onEachDatabase(
   },
 )
 
+onEachDatabase(
+  t,
+  'S-023 S-058 an audit reads its orders once and writes what it found in one go, however many there are',
+  async (t: Test, at) => {
+    const product = await startSettlement(t, at, { config: { [`${audit}.limit`]: 120 } })
+    const { db, world, runTask, count } = product
+    for (let index = 0; index < 120; index++) {
+      const { transactionHash } = await product.paidOrder({ status: 'success', paidAt: 1 })
+      world.answers.set(String(transactionHash), paidBy(String(transactionHash), gone))
+    }
+    const statements: string[] = []
+    for (const name of ['query', 'execute'] as const) {
+      const run = db[name].bind(db) as (sql: string, ...rest: unknown[]) => unknown
+      const counted = (sql: string, ...rest: unknown[]) => {
+        statements.push(sql)
+        return run(sql, ...rest)
+      }
+      Object.defineProperty(db, name, { configurable: true, value: counted })
+    }
+    await runTask(auditTask)
+    t.equal(await count('web3_settlement_audit_log'), 120)
+    for (const table of ['money_payment_order', 'money_payment_transaction', 'web3_settlement_audit_count']) {
+      t.equal(statements.filter((sql) => new RegExp(`\\b${table}\\b`).test(sql)).length, 1, table)
+    }
+    t.same(
+      world.questions.map(({ length }) => length),
+      [100, 20],
+      'the chain is asked for a hundred at a time',
+    )
+    await runTask(auditTask)
+    t.equal(await count('web3_settlement_audit_log'), 120, 'the same is not written twice')
+    t.match((await product.call('GET', `${auditPath}/summary`)).data, { total: 120, open: 120 })
+  },
+)
+
 onSqlite(t, 'S-059 S-060 the settings of the audit say which orders, how many and how deep', async (t: Test, at) => {
   let isFirst = true
   const run = async (

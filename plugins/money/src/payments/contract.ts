@@ -180,6 +180,14 @@ export interface Payments {
    * @throws RangeError for more
    */
   findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>>
+  /**
+   * Orders of a provider that are paid, in the order of their ids, in one statement: for those who walk all of them.
+   *
+   * @param afterId id of the last order of the part before, 0 for the first part
+   * @param limit 1 to 200; with fewer orders the walk is at its end
+   * @throws RangeError for another limit
+   */
+  paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]>
   /** @throws BusinessError `404` `payment.order-unknown` */
   get(outTradeNo: string): Promise<PaymentOrder>
   list(filter: PaymentFilter, window: PageWindow): Promise<FoundPage<PaymentOrder>>

@@ -8,6 +8,7 @@ import {
   type PaymentSuccessHandler,
   type Payments,
   type PaymentTerms,
+  type PaymentTransaction,
   paymentRefunded,
   paymentSucceeded,
   type Refunded,
@@ -19,7 +20,15 @@ import {
 } from './contract.ts'
 import { PaymentOrderRow, PaymentTransactionRow } from './entities.ts'
 import { refusal } from './failures.ts'
-import { orderOf, transactionOf } from './payment-rows.ts'
+import {
+  orderOf,
+  orderRead,
+  type PlainRow,
+  plainOrder,
+  plainTransaction,
+  transactionOf,
+  transactionRead,
+} from './payment-rows.ts'
 import {
   assertRefund,
   assertSettlement,
@@ -78,17 +87,39 @@ export class PaymentsService implements Payments {
   }
 
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
-    const rows = await this.#parts.db.fork().find(PaymentOrderRow, { outTradeNo: { $in: few(outTradeNos) } })
-    return new Map(rows.map((row) => [row.outTradeNo, orderOf(row)]))
+    const wanted = few(outTradeNos)
+    if (wanted.length === 0) return new Map()
+    const rows = await this.#parts.db.query<PlainRow>(
+      `select ${orderRead} from money_payment_order where out_trade_no in (${places(wanted)})`,
+      wanted,
+    )
+    return new Map(rows.map(plainOrder).map((order) => [order.outTradeNo, order]))
   }
 
-  async transactionsOf(asked: TransactionsAsked) {
-    const where =
+  async paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]> {
+    if (!Number.isInteger(limit) || limit < 1 || limit > mostAtOnce)
+      throw new RangeError(`The limit is ${limit}, not 1 to ${mostAtOnce}`)
+    const rows = await this.#parts.db.query<PlainRow>(
+      `select ${orderRead} from money_payment_order
+       where provider = ? and status = 'success' and id > ? order by id limit ${limit}`,
+      [provider, afterId],
+    )
+    return rows.map(plainOrder)
+  }
+
+  async transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
+    const [column, wanted] =
       'outTradeNos' in asked
-        ? { outTradeNo: { $in: few(asked.outTradeNos) } }
-        : { chainName: asked.chainName, transactionHash: { $in: few(asked.transactionHashes) } }
-    const rows = await this.#parts.db.fork().find(PaymentTransactionRow, where, { orderBy: { id: 'asc' } })
-    return rows.map(transactionOf)
+        ? ['out_trade_no', few(asked.outTradeNos)]
+        : ['transaction_hash', few(asked.transactionHashes)]
+    if (wanted.length === 0) return []
+    const [condition, bound] = 'chainName' in asked ? ['chain_name = ? and ', [asked.chainName]] : ['', []]
+    const rows = await this.#parts.db.query<PlainRow>(
+      `select ${transactionRead} from money_payment_transaction
+       where ${condition}${column} in (${places(wanted)}) order by id`,
+      [...bound, ...wanted],
+    )
+    return rows.map(plainTransaction)
   }
 
   async get(outTradeNo: string): Promise<PaymentOrder> {
@@ -218,6 +249,8 @@ function few(values: readonly string[]): string[] {
   if (distinct.length > mostAtOnce) throw new RangeError(`${distinct.length} are more than ${mostAtOnce} at once`)
   return distinct
 }
+
+const places = (values: readonly string[]) => values.map(() => '?').join(', ')
 
 const given = (filter: PaymentFilter | TransactionFilter) =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))

@@ -66,23 +66,19 @@ export class SettledAudit {
   async #settled(scope: AuditScope): Promise<{ orders: readonly PaymentOrder[]; nextAfterId: number | null }> {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
     const orders: PaymentOrder[] = []
-    let after: readonly number[] = [afterId]
+    let after = afterId
     for (let round = 0; round < mostRounds; round++) {
-      const { items, next } = await this.#parts.payments.list(
-        { status: 'success', provider },
-        { orderBy: [{ property: 'id', direction: 'asc' }], size: limit, offset: 0, after, count: 'none' },
-      )
-      for (const order of items) {
+      const paid = await this.#parts.payments.paidAfter(provider, after, limit)
+      for (const order of paid) {
+        after = order.id
         if (chainName !== undefined && order.chainName !== chainName) continue
         if ((order.paidAt ?? Number.POSITIVE_INFINITY) > paidBefore.getTime()) continue
         orders.push(order)
-        if (orders.length === limit) return { orders, nextAfterId: order.id }
+        if (orders.length === limit) return { orders, nextAfterId: after }
       }
-      const last = items.at(-1)
-      if (next === null || last === undefined) return { orders, nextAfterId: null }
-      after = [last.id]
+      if (paid.length < limit) return { orders, nextAfterId: null }
     }
-    return { orders, nextAfterId: after[0] ?? null }
+    return { orders, nextAfterId: after }
   }
 
   /** What the chain says about these orders, which are paid; at most 200. Writes nothing. */
@@ -93,10 +89,11 @@ export class SettledAudit {
     const settled = new Map(
       transactions.filter(({ type }) => type === settlementType).map((row) => [row.outTradeNo, row]),
     )
-    const questions = orders.map(({ outTradeNo }) => ({
-      outTradeNo,
-      transactionHash: settled.get(outTradeNo)?.transactionHash,
-      pick: { ordinal: settled.get(outTradeNo)?.logOrdinal },
+    const questions = orders.map((order) => ({
+      outTradeNo: order.outTradeNo,
+      order,
+      transactionHash: settled.get(order.outTradeNo)?.transactionHash,
+      pick: { ordinal: settled.get(order.outTradeNo)?.logOrdinal },
       wasMined: true,
       requiredConfirmations,
     }))
@@ -119,42 +116,68 @@ export class SettledAudit {
     const { findings, nextAfterId } = await this.page({ ...scope, afterId })
     // What an ending process could not ask is no finding.
     if (signal?.aborted) return 0
-    let written = 0
-    for (const finding of findings) {
-      if (finding.risky || !rules.onlyRisky) written += (await this.#write(finding, rules.notify)) ? 1 : 0
-    }
-    await this.#moveTo(walk, nextAfterId ?? 0)
-    return written
+    const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
+    return this.#parts.db.transactional(async () => {
+      const written = await this.#write(worth, rules.notify)
+      await this.#moveTo(walk, nextAfterId ?? 0)
+      return written
+    })
   }
 
-  /** False when the same was found before and somebody has it in hand. */
-  async #write(finding: AuditFinding, notify: boolean): Promise<boolean> {
+  /** Leaves out what was found before and somebody has in hand. */
+  async #write(findings: readonly AuditFinding[], notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
-    const { outTradeNo, plan, riskReasons, riskLevel, risky, chainReorgSuspected } = finding
-    return db.transactional(async (em) => {
-      const [last] = await em.find(AuditLog, { outTradeNo }, { orderBy: { id: 'desc' }, limit: 1 })
-      if (last !== undefined && last.handlingStatus !== 'resolved') {
-        if (last.riskReasons.join() === riskReasons.join()) return false
-      }
-      const id = db.newId()
-      await em.insert(AuditLog, {
+    const last = await this.#lastLogs(findings)
+    const fresh = findings
+      .filter(({ outTradeNo, riskReasons }) => {
+        const log = last.get(outTradeNo)
+        return log === undefined || log.handlingStatus === 'resolved' || log.riskReasons.join() !== riskReasons.join()
+      })
+      .map((finding) => ({ ...finding, id: db.newId() }))
+    if (fresh.length === 0) return 0
+    const createdAt = new Date(clock.now())
+    await db.fork().insertMany(
+      AuditLog,
+      fresh.map(({ id, outTradeNo, plan, riskReasons, riskLevel, risky, chainReorgSuspected, ...advice }) => ({
         ...{ id, outTradeNo, chainName: plan.chainName, transactionHash: plan.transactionHash },
         ...{ riskReasons: [...riskReasons], riskLevel, risky, chainReorgSuspected },
-        suggestedAction: finding.suggestedAction,
-        retryable: risky ? finding.retryable : null,
-        needsFundReview: risky ? finding.needsFundReview : null,
+        suggestedAction: advice.suggestedAction,
+        retryable: risky ? advice.retryable : null,
+        needsFundReview: risky ? advice.needsFundReview : null,
         confirmationSnapshot: plan,
-        handlingStatus: 'open',
-        ...{ handledBy: null, handledAt: null },
-        createdAt: new Date(clock.now()),
-      })
-      await changeAuditCounts(db, [{ handlingStatus: 'open', riskLevel, chainReorgSuspected, total: 1 }])
-      if (riskLevel !== 'none' && notify) {
-        const payload = { ...paymentOf(plan, finding.chain), riskLevel, riskReasons: [...riskReasons] }
-        await events.publish(settlementAtRisk, { ...payload, chainReorgSuspected, auditLogId: id })
-      }
-      return true
-    })
+        handlingStatus: 'open' as const,
+        ...{ handledBy: null, handledAt: null, createdAt },
+      })),
+    )
+    await changeAuditCounts(
+      db,
+      fresh.map(({ riskLevel, chainReorgSuspected }) => ({
+        ...{ handlingStatus: 'open', riskLevel, chainReorgSuspected, total: 1 },
+      })),
+    )
+    if (!notify) return fresh.length
+    for (const { id, plan, chain, riskLevel, riskReasons, chainReorgSuspected } of fresh) {
+      if (riskLevel === 'none') continue
+      const payload = { ...paymentOf(plan, chain), riskLevel, riskReasons: [...riskReasons] }
+      await events.publish(settlementAtRisk, { ...payload, chainReorgSuspected, auditLogId: id })
+    }
+    return fresh.length
+  }
+
+  /** The newest log of each of these orders that has one. */
+  async #lastLogs(findings: readonly AuditFinding[]) {
+    const { db } = this.#parts
+    const numbers = findings.map(({ outTradeNo }) => outTradeNo)
+    if (numbers.length === 0) return new Map<string, Pick<AuditLog, 'handlingStatus' | 'riskReasons'>>()
+    const newest = await db.query<{ id: unknown }>(
+      `select max(id) as id from web3_settlement_audit_log where out_trade_no in (${numbers.map(() => '?').join(', ')})
+       group by out_trade_no`,
+      numbers,
+    )
+    const ids = newest.map(({ id }) => exactInteger(id))
+    const fields = ['outTradeNo', 'handlingStatus', 'riskReasons'] as const
+    const logs = ids.length === 0 ? [] : await db.fork().find(AuditLog, { id: { $in: ids } }, { fields })
+    return new Map(logs.map((log) => [log.outTradeNo, log]))
   }
 
   async #position(walk: string): Promise<number> {
