@@ -180,33 +180,30 @@ t.test('C-022 C-023 C-024 R-061 the send route is limited', async (t) => {
   t.equal(sent.messages.length, 30)
 })
 
-t.test(
-  'C-019 N-013 send-metadata names the channels in the language of the request [C-018 partly: compensation metadata holds codes alone]',
-  async (t) => {
-    // effect of platform.notification.channels.memory.enabled
-    const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
-    const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
-    t.match(english, { status: 200, code: '200' })
-    t.same(english.data.channels, [
-      {
-        code: 'database',
-        displayName: 'database',
-        enabled: true,
-        isDefault: false,
-        recipientKinds: ['user'],
-        providers: [],
-      },
-      { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'], providers: [] },
-      { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [], providers: [] },
-      { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [], providers: [] },
-    ])
-    const chinese = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN,zh;q=0.9' })
-    t.same(
-      chinese.data.channels.map(({ displayName }: { displayName: string }) => displayName),
-      ['database', '故障', '日志', '内存'],
-    )
-  },
-)
+t.test('C-018 C-019 N-013 send-metadata names the channels in the language of the request', async (t) => {
+  // effect of platform.notification.channels.memory.enabled
+  const { call } = await start(t, { 'platform.notification.channels.memory.enabled': 'false' })
+  const english = await call('GET', 'send-metadata', undefined, { 'accept-language': 'en' })
+  t.match(english, { status: 200, code: '200' })
+  t.same(english.data.channels, [
+    {
+      code: 'database',
+      displayName: 'database',
+      enabled: true,
+      isDefault: false,
+      recipientKinds: ['user'],
+      providers: [],
+    },
+    { code: 'down', displayName: 'Broken', enabled: true, isDefault: false, recipientKinds: ['user'], providers: [] },
+    { code: 'log', displayName: 'Log', enabled: true, isDefault: true, recipientKinds: [], providers: [] },
+    { code: 'memory', displayName: 'Memory', enabled: false, isDefault: false, recipientKinds: [], providers: [] },
+  ])
+  const chinese = await call('GET', 'send-metadata', undefined, { 'accept-language': 'zh-CN,zh;q=0.9' })
+  t.same(
+    chinese.data.channels.map(({ displayName }: { displayName: string }) => displayName),
+    ['database', '故障', '日志', '内存'],
+  )
+})
 
 t.test('N-044 N-128 send-metadata describes social messages, and says which field is sensitive', async (t) => {
   const { call } = await start(t)

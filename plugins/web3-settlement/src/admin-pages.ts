@@ -9,6 +9,7 @@ import {
   type Row,
 } from '@plinth/http'
 import type { LocalizedText } from '@plinth/kernel'
+import { advice, handling, reasons, riskLevels } from './display-names.ts'
 
 const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 
@@ -40,24 +41,6 @@ const reviewActions = {
   'auto-reject': text('Rejected by itself', '超时自动拒绝'),
   'auto-retry': text('Tried again by itself', '自动重试'),
 }
-const riskLevels = {
-  none: text('None', '无'),
-  low: text('Low', '低'),
-  medium: text('Medium', '中'),
-  high: text('High', '高'),
-}
-const handling = {
-  open: text('Open', '待处理'),
-  resolved: text('Resolved', '已解决'),
-  ignored: text('Ignored', '已忽略'),
-}
-const advice = {
-  'mark-resolved': text('Mark as resolved', '标记为已解决'),
-  'wait-confirmations': text('Wait for confirmations', '等待确认'),
-  'recheck-later': text('Ask the chain again later', '稍后再查'),
-  'manual-compensation': text('Compensate by hand', '人工补偿'),
-  'manual-review': text('Review by hand', '人工复核'),
-}
 const results = {
   settled: text('Settled', '已结算'),
   skipped: text('Left out', '已跳过'),
@@ -86,29 +69,6 @@ const adviceTones = {
 }
 const resultTones = { settled: 'good', skipped: 'quiet', failed: 'bad' } as const
 
-const reasons = {
-  'order-not-found': text('Order unknown', '订单不存在'),
-  'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
-  'order-update-conflict': text('Order changed meanwhile', '订单已变更'),
-  'provider-not-web3': text('Not paid on a chain', '非链上支付'),
-  'local-order-already-paid': text('Order is paid already', '订单已支付'),
-  'local-order-not-settleable': text('Order is closed', '订单已关闭'),
-  'chain-not-configured': text('Chain not set up', '链未配置'),
-  'chain-id-mismatch': text('Another chain', '链编号不符'),
-  'transaction-hash-missing': text('No transaction named', '缺少交易哈希'),
-  'chain-transaction-not-mined': text('Not in a block yet', '交易未上链'),
-  'chain-transaction-failed': text('Transaction failed', '交易执行失败'),
-  'chain-confirmations-insufficient': text('Too few confirmations', '确认数不足'),
-  'transfer-missing': text('No such transfer', '没有对应转账'),
-  'receiver-address-mismatch': text('Another receiver', '收款地址不符'),
-  'token-contract-mismatch': text('Another token', '代币合约不符'),
-  'amount-mismatch': text('Another amount', '金额不符'),
-  'transaction-already-exists': text('Transaction is used already', '交易已被使用'),
-  'review-fingerprint-mismatched': text('Not as it was reviewed', '与复核时不一致'),
-  'applier-not-available': text('Nobody finishes this kind of order', '没有处理程序'),
-  'transfer-removed': text('Transfer is gone from the chain', '转账已从链上消失'),
-  'rpc-query-failed': text('Chain not reached', '链查询失败'),
-}
 const causes = {
   'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
   'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),

@@ -1,11 +1,13 @@
 /** Settled payments are looked at again, and what is advised about those that are at risk. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { http } from '@plinth/http'
 import t, { type Test } from 'tap'
 import { assessRisk, riskReasons } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'
 import { paidBy } from './fixtures/doubles.ts'
 import {
   admin,
+  administrator,
   auditPath,
   type RunningSettlement,
   type SettlementSettings,
@@ -375,26 +377,54 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'S-066 the metadata lists every value, and each risk has its advice', async (t: Test, at) => {
-  const { call } = await startSettlement(t, at)
-  const { data } = await call('GET', `${auditPath}/compensation-metadata`)
-  t.same(data, {
-    suggestedActions: ['mark-resolved', 'wait-confirmations', 'recheck-later', 'manual-compensation', 'manual-review'],
-    riskLevels: ['none', 'low', 'medium', 'high'],
-    riskReasons: [...riskReasons],
-    handlingStatuses: ['open', 'resolved', 'ignored'],
-  })
-  for (const reason of blockingReasons) {
-    const { risky, suggestedAction, riskLevel } = assessRisk({ reasons: [reason] })
-    t.equal(risky, riskReasons.includes(reason), reason)
-    t.equal(suggestedAction === 'mark-resolved', riskLevel === 'none')
-  }
-  t.match(assessRisk({ reasons: ['chain-confirmations-insufficient', 'amount-mismatch', 'transfer-removed'] }), {
-    ...{ riskLevel: 'high', suggestedAction: 'manual-compensation' },
-    ...{ retryable: false, needsManualReview: true, needsFundReview: true, chainReorgSuspected: true },
-  })
-  t.match(assessRisk({ reasons: ['local-order-already-paid'] }), { risky: false }, 'which every settled order is')
-})
+onSqlite(
+  t,
+  'C-018 S-066 the metadata lists every value with its name, and each risk has its advice',
+  async (t: Test, at) => {
+    const { running } = await startSettlement(t, at)
+    const server = running.service(http)
+    const payload = { username: 'admin', password: administrator.password }
+    const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })
+    const metadata = async (language: string) => {
+      const headers = { authorization: `Bearer ${login.json().data.accessToken}`, 'accept-language': language }
+      const answer = await server.inject({ method: 'GET', url: `${auditPath}/compensation-metadata`, headers })
+      return answer.json().data as Record<string, { code: string; displayName: string }[]>
+    }
+    const [english, chinese] = [await metadata('en'), await metadata('zh-CN')]
+    const codes = (data: typeof english) =>
+      Object.fromEntries(Object.entries(data).map(([name, options]) => [name, options.map(({ code }) => code)]))
+    const expected = {
+      suggestedActions: [
+        'mark-resolved',
+        'wait-confirmations',
+        'recheck-later',
+        'manual-compensation',
+        'manual-review',
+      ],
+      riskLevels: ['none', 'low', 'medium', 'high'],
+      riskReasons: [...riskReasons],
+      handlingStatuses: ['open', 'resolved', 'ignored'],
+    }
+    t.same(codes(english), expected)
+    t.same(codes(chinese), expected)
+    for (const { code, displayName } of Object.values(english).flat()) {
+      t.match(displayName, /^[A-Z][A-Za-z ]+$/, code)
+    }
+    for (const { code, displayName } of Object.values(chinese).flat()) {
+      t.match(displayName, /^\p{Script=Han}+$/u, code)
+    }
+    for (const reason of blockingReasons) {
+      const { risky, suggestedAction, riskLevel } = assessRisk({ reasons: [reason] })
+      t.equal(risky, riskReasons.includes(reason), reason)
+      t.equal(suggestedAction === 'mark-resolved', riskLevel === 'none')
+    }
+    t.match(assessRisk({ reasons: ['chain-confirmations-insufficient', 'amount-mismatch', 'transfer-removed'] }), {
+      ...{ riskLevel: 'high', suggestedAction: 'manual-compensation' },
+      ...{ retryable: false, needsManualReview: true, needsFundReview: true, chainReorgSuspected: true },
+    })
+    t.match(assessRisk({ reasons: ['local-order-already-paid'] }), { risky: false }, 'which every settled order is')
+  },
+)
 
 onEachDatabase(t, 'logs past their retention are removed, and the summary with them', async (t: Test, at) => {
   const config = { 'platform.money.web3.settlement.retention': '30d' } // effect of platform.money.web3.settlement.retention

@@ -14,8 +14,9 @@ import {
   text,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { audit, auditCaller, type Clock, type Kernel } from '@plinth/kernel'
+import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Payments } from '@plinth/money/payments'
+import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
 import { own } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
@@ -50,6 +51,15 @@ const ids = Type.Array(id, { minItems: 1, maxItems: 100 })
 const outTradeNo = line(64, { minLength: 1 })
 const recheck = Type.Boolean({ default: false, description: 'True: ask the chain first.' })
 const flag = Type.Optional(Type.Boolean())
+const options = Type.Array(Type.Object({ code: text, displayName: text }))
+
+function optionsOf<Code extends string>(
+  codes: readonly Code[],
+  displayNames: Readonly<Record<Code, LocalizedText>>,
+  locale: string,
+) {
+  return codes.map((code) => ({ code, displayName: localize(displayNames[code], locale) }))
+}
 
 const scope = Type.Object({
   outTradeNos: Type.Optional(
@@ -131,16 +141,16 @@ export const auditRoutes = [
     summary: 'Values that advice and audit logs can have',
     access: { permission: own.auditView },
     response: Type.Object({
-      suggestedActions: Type.Array(text),
-      riskLevels: Type.Array(text),
-      riskReasons: Type.Array(text),
-      handlingStatuses: Type.Array(text),
+      suggestedActions: options,
+      riskLevels: options,
+      riskReasons: options,
+      handlingStatuses: options,
     }),
-    handler: () => ({
-      suggestedActions: [...suggestedActions],
-      riskLevels: [...riskLevels],
-      riskReasons: [...riskReasons],
-      handlingStatuses: [...handlingStatuses],
+    handler: ({ locale }) => ({
+      suggestedActions: optionsOf(suggestedActions, names.advice, locale),
+      riskLevels: optionsOf(riskLevels, names.riskLevels, locale),
+      riskReasons: optionsOf(riskReasons, names.reasons, locale),
+      handlingStatuses: optionsOf(handlingStatuses, names.handling, locale),
     }),
   }),
   route({
