@@ -1,10 +1,20 @@
 import { join } from 'node:path'
-import { adminPages, attention, http, labelSources, type PageDeclaration } from '@plinth/http'
+import {
+  adminPages,
+  attention,
+  type ChartDeclaration,
+  charts,
+  http,
+  labelSources,
+  metrics,
+  type PageDeclaration,
+} from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { attentionFaults } from '../plugins/console/src/admin/attention-faults.ts'
+import { chartFaults } from '../plugins/console/src/admin/chart-faults.ts'
 import { operationsOf } from '../plugins/console/src/admin/operations.ts'
 import { ownPageFaults, ownPages } from '../plugins/console/src/admin/own-pages.ts'
 import { pageFaults } from '../plugins/console/src/admin/page-faults.ts'
@@ -18,6 +28,7 @@ t.teardown(() => running.stop('test ended'))
 const server = running.service(http)
 const pages = [...running.contributions(adminPages).values()]
 const needs = [...running.contributions(attention).values()]
+const drawn = [...running.contributions(charts).values()]
 const kinds = running.contributions(labelSources)
 
 const password = 'Back-office-2026'
@@ -70,6 +81,58 @@ t.test('what needs attention is counted in what its operation answers, and leads
   }
 })
 
+t.test('every chart shows what its operation or a metric of the product has, on a page that there is', async (t) => {
+  const operations = await operationsOf(server)
+  const registry = running.service(metrics)
+  const around = {
+    operations,
+    pages: new Map(pages.map((page) => [page.id, page])),
+    hasMetric: (name: string) => registry.getSingleMetric(name) !== undefined,
+  }
+  t.ok(drawn.length >= 6)
+  t.strictSame(chartFaults(drawn, around), [])
+  const onPages = new Set(drawn.flatMap(({ page }) => page ?? []))
+  const shown = [
+    ...(await asRoot('/api/v1/admin/console/charts')).data.items,
+    ...(await Promise.all([...onPages].map((id) => asRoot(`/api/v1/admin/console/pages/${id}`)))).flatMap(
+      ({ data }) => data.charts,
+    ),
+  ]
+  t.strictSame(shown.map(({ id }) => id).toSorted(), drawn.map(({ id }) => id).toSorted())
+  for (const { id, path, ranges } of shown)
+    for (const { query } of ranges)
+      t.match(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200', data: { items: [] } }, id)
+  const sound: ChartDeclaration = {
+    kind: 'operation',
+    id: 'probe.logins',
+    title: { en: 'x', 'zh-CN': 'y' },
+    order: 1,
+    source: 'getAdminIamLoginAudits',
+    at: 'occurredAt',
+    lines: [{ field: 'attempts' }],
+  }
+  t.strictSame(chartFaults([sound], around), [])
+  const counted = { kind: 'measured', metric: 'http_request_duration_seconds', lines: [{ name: 'a' }] }
+  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
+    [{ source: 'getAdminIamUsersById' }, /answers no list/],
+    [{ query: { colour: 'red' } }, /"colour" is no parameter/],
+    [{ at: 'attempts' }, /"attempts" is no moment/],
+    [{ by: 'colour' }, /"colour" is no member/],
+    [{ lines: [] }, /it has 0 lines/],
+    [{ lines: [{ field: 'method', title: sound.title }] }, /"method" is no number/],
+    [{ page: 'nowhere' }, /there is no page "nowhere"/],
+    [{ page: 'iam.user' }, /"iam.user" shows one thing of many/],
+    [{ ...counted, metric: 'nothing_total' }, /nobody measures "nothing_total"/],
+    [{ ...counted, lines: [{ name: 'a' }, { name: 'a' }] }, /two lines have the same name/],
+  ]
+  for (const [change, fault] of wrong) {
+    const faults = chartFaults([{ ...sound, ...change } as ChartDeclaration], around)
+    t.equal(faults.length, 1, String(fault))
+    t.match(faults[0], fault)
+  }
+})
+
 t.test('every page has its texts in both languages', async (t) => {
   const texts = (value: unknown, path: string): string[] => {
     if (typeof value !== 'object' || value === null) return []
@@ -80,7 +143,7 @@ t.test('every page has its texts in both languages', async (t) => {
     return Object.entries(value).flatMap(([name, inner]) => texts(inner, `${path}.${name}`))
   }
   t.strictSame(
-    [...pages, ...needs].flatMap((declared) => texts(declared, declared.id)),
+    [...pages, ...needs, ...drawn].flatMap((declared) => texts(declared, declared.id)),
     [],
   )
 })

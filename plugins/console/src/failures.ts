@@ -7,5 +7,6 @@ export const messages = { en, 'zh-CN': zhCN }
 export const refusal = businessFailures('console', en.console, {
   'page-unknown': '404',
   'labels-unknown': '404',
+  'chart-unknown': '404',
   'permission-missing': '403',
 })

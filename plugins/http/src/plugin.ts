@@ -1,4 +1,4 @@
-import { definePlugin, healthCheck } from '@plinth/kernel'
+import { definePlugin, healthCheck, optional } from '@plinth/kernel'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
@@ -9,7 +9,9 @@ import { http, metrics } from './contract.ts'
 import { measureDatabase } from './database-metrics.ts'
 import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
+import { charts } from './pages/chart-declaration.ts'
 import { healthRoutes, metricsRoute } from './probes.ts'
+import { requestCharts } from './request-charts.ts'
 import { requires } from './requires.ts'
 import { Listener } from './server/listener.ts'
 import { createRequestDurations } from './server/request-durations.ts'
@@ -29,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [http, metrics, site],
-  contributes: [healthCheck],
+  contributes: [healthCheck, optional(charts)],
   config: keys,
   messages,
   commands,
@@ -92,6 +94,7 @@ export default definePlugin({
     })
     provideEach(http, (consumer) => service.serverFor(consumer.id))
     provide(metrics, registry)
+    if (hasMetrics) for (const chart of requestCharts) contribute(charts, chart.id, chart)
     // A running server compiles a schema when its route is first used; `plinth doctor` tries them all beforehand.
     if (roles.has('cli')) contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
 

@@ -1,4 +1,4 @@
-import { adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
+import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
 import type { LocalizedText } from '@plinth/kernel'
 
 const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
@@ -297,3 +297,18 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
 
 /** What the back office shows of points. */
 export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches]
+
+/** What lapsed, run by run. */
+export const pointsCharts = [
+  adminChart('getAdminMemberPointsExpireBatches', {
+    id: 'member-points.lapsed',
+    title: text('Points that lapsed', '过期的积分'),
+    lead: text('Of the last hundred runs, when each began.', '最近一百次执行，按开始时间。'),
+    page: 'member-points.expire-batches',
+    order: 10,
+    query: { size: 100, count: 'none' },
+    at: 'startedAt',
+    by: 'asset',
+    lines: [{ field: 'points', tone: 'warn' }],
+  }),
+]

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { database } from '@plinth/database'
 import { events, firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
-import { adminPages, http, labelSources, localDays, site } from '@plinth/http'
+import { adminPages, charts, http, labelSources, localDays, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, isBusinessError, kernel, optional } from '@plinth/kernel'
@@ -9,7 +9,7 @@ import { ledger, ledgerAssets } from '@plinth/money'
 import { scheduler } from '@plinth/scheduler'
 import { Adjustments } from './admin/adjustments.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
-import { pages } from './admin-pages.ts'
+import { pages, pointsCharts } from './admin-pages.ts'
 import { CheckIns } from './check-in/check-ins.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
@@ -45,7 +45,7 @@ export default definePlugin({
     ...{ i18n: optional(i18n), scheduler: optional(scheduler) },
   },
   provides: [memberPoints],
-  contributes: [ledgerAssets, optional(adminPages), optional(labelSources)],
+  contributes: [ledgerAssets, optional(adminPages), optional(charts), optional(labelSources)],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -87,6 +87,7 @@ export default definePlugin({
     })
 
     for (const page of pages) contribute(adminPages, page.id, page)
+    for (const chart of pointsCharts) contribute(charts, chart.id, chart)
     contribute(labelSources, 'member-points.rule', ruleLabels(rules, texts))
     http.addRoutes(memberRoutes, { db, clock, ledger, rules, lapsing, checkIns, calendar, texts })
     http.addRoutes(ruleRoutes, { rules, texts, kernel })

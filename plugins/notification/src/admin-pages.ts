@@ -1,4 +1,4 @@
-import { adminAttention, adminBulk, adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
+import { adminAttention, adminBulk, adminDetail, adminForm, adminList, adminPreview, measuredChart } from '@plinth/http'
 import type { LocalizedText } from '@plinth/kernel'
 
 const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
@@ -588,5 +588,30 @@ export const rulesNeedAttention = [
     tone: 'warn',
     count: 'escalationIncompleteRuleCodes',
     page: { id: 'notification.rule-summary' },
+  }),
+]
+
+const metric = 'platform_notification_sends_total'
+const lines = [
+  { name: 'accepted', title: outcomes.accepted, tone: 'good', where: { outcome: ['accepted'] } },
+  {
+    name: 'failed',
+    title: text('Not accepted', '未被接收'),
+    tone: 'bad',
+    where: { outcome: ['rejected', 'deferred', 'unknown'] },
+  },
+] as const
+
+/** Sends over time: on the overview all of them, on the page of the send log by channel. */
+export const sendCharts = [
+  measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
+  measuredChart({
+    id: 'notification.channels',
+    title: text('Messages by channel', '各渠道的发送'),
+    page: 'notification.send-log',
+    order: 10,
+    metric,
+    by: 'channel',
+    lines,
   }),
 ]

@@ -1,11 +1,11 @@
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
-import { adminPages, attention, http, labelSources, metrics, site } from '@plinth/http'
+import { adminPages, attention, charts, http, labelSources, metrics, site } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, verificationCodeSender } from '@plinth/iam'
 import { definePlugin, kernel, type NotificationMessage, notificationChannel, optional } from '@plinth/kernel'
 import { templates } from '@plinth/template'
-import { messagePages, sendPages, sendsNeedAttention } from './admin-pages.ts'
+import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
 import { verdictOn } from './delivery/automatic-retry.ts'
@@ -59,7 +59,13 @@ export default definePlugin({
   },
   provides: [notification],
   extensionPoints: [notificationChannel],
-  contributes: [optional(verificationCodeSender), optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [
+    optional(verificationCodeSender),
+    optional(adminPages),
+    optional(attention),
+    optional(charts),
+    optional(labelSources),
+  ],
   config,
   permissions,
   migrations: [
@@ -139,6 +145,7 @@ export default definePlugin({
     http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
     http?.addRoutes(previewRoutes, { outgoing, rendering })
     contribute(labelSources, 'notification.channel', channelLabels(facade))
+    if (meter) for (const chart of sendCharts) contribute(charts, chart.id, chart)
     if (db && recorder) {
       for (const page of [...sendPages, ...messagePages]) contribute(adminPages, page.id, page)
       for (const one of sendsNeedAttention) contribute(attention, one.id, one)

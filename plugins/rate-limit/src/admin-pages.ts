@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail } from '@plinth/http'
+import { adminAttention, adminDetail, measuredChart } from '@plinth/http'
 import type { LocalizedText } from '@plinth/kernel'
 
 const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
@@ -64,5 +64,38 @@ export const needsAttention = [
     tone: 'warn',
     count: 'protectionGaps',
     page,
+  }),
+]
+
+const metric = 'platform_rate_limit_requests_total'
+const refused = {
+  name: 'rejected',
+  title: text('Refused', '已拒绝'),
+  tone: 'bad',
+  where: { outcome: ['rejected'] },
+} as const
+
+/** What the limiter decided: on the overview what it refused, on its page everything, by store. */
+export const limitCharts = [
+  measuredChart({
+    id: 'rate-limit.refused',
+    title: text('Refused by rate limits', '限流拒绝'),
+    order: 30,
+    metric,
+    lines: [refused],
+  }),
+  measuredChart({
+    id: 'rate-limit.outcomes',
+    title: text('Decisions by store', '各存储的限流结果'),
+    lead: text('What became of the calls that a limit looked at.', '经过限流判定的调用的结果。'),
+    page: 'rate-limit.operations',
+    order: 10,
+    metric,
+    by: 'store',
+    lines: [
+      { name: 'allowed', title: text('Allowed', '已放行'), tone: 'good', where: { outcome: ['allowed'] } },
+      refused,
+      { name: 'unlimited', title: text('Without a limit', '不限流'), tone: 'quiet', where: { outcome: ['unlimited'] } },
+    ],
   }),
 ]

@@ -1,6 +1,6 @@
-import { addressNetwork, adminPages, attention, http, metrics, usualIpv6Prefix } from '@plinth/http'
+import { addressNetwork, adminPages, attention, charts, http, metrics, usualIpv6Prefix } from '@plinth/http'
 import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
-import { needsAttention, pages } from './admin-pages.ts'
+import { limitCharts, needsAttention, pages } from './admin-pages.ts'
 import { addressKeys, identityOf } from './caller-key.ts'
 import { config } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
@@ -25,7 +25,7 @@ export default definePlugin({
   requires: { http: optional(http), metrics: optional(metrics) },
   provides: [rateLimiter, identityResolvers, routeLimits],
   extensionPoints: [rateLimitStore],
-  contributes: [optional(adminPages), optional(attention)],
+  contributes: [optional(adminPages), optional(attention), optional(charts)],
   config,
   permissions,
   messages,
@@ -72,6 +72,7 @@ export default definePlugin({
     const annotationEnabled = config.get('platform.rate-limit.annotation.enabled')
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
+    if (counter !== undefined) for (const chart of limitCharts) contribute(charts, chart.id, chart)
     server.addRoutes(operations, { stores, settings, annotationEnabled, watch, server })
     if (!annotationEnabled) return
     const keyPrefix = config.get('platform.rate-limit.annotation.key-prefix')

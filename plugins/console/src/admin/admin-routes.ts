@@ -1,6 +1,8 @@
 import {
   type BrowserPage,
   type HttpServer,
+  instant,
+  nullable,
   pageNonce,
   type Route,
   routesWith,
@@ -11,16 +13,22 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import type { Kernel } from '@plinth/kernel'
+import { chartPoints } from './chart-views.ts'
+import { type MetricHistory, spans } from './metric-history.ts'
 import type { PageBook } from './page-book.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 
 export interface AdminRouteParts {
   readonly book: PageBook
+  readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
   readonly page: BrowserPage
   readonly site: Site
   readonly kernel: Kernel
   readonly http: Pick<HttpServer, 'routes'>
 }
+
+/** May be asked for what the product counts. */
+export const viewMetrics = 'console:metrics:view'
 
 /** Where the back office is. */
 export const adminPath = '/admin/'
@@ -82,6 +90,55 @@ const apiRoutes = [
     }),
     async handler(request, { book }) {
       return { items: [...(await book.attention(requirePrincipal(request), request.locale))] }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/charts',
+    operationId: 'getConsoleCharts',
+    summary: 'Charts of the overview, and the operations that have their numbers',
+    access: 'user',
+    response: Type.Object({
+      items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        description: 'In their order: title, operation, ranges of time, and the lines with the members that they show.',
+      }),
+    }),
+    async handler(request, { book }) {
+      return { items: [...(await book.charts(requirePrincipal(request), request.locale))] }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/charts/:id/points',
+    operationId: chartPoints,
+    summary: 'What the counters of a chart counted, step by step, the oldest step first',
+    description:
+      'Counted by the process that answers, since it started; other instances of the product have counts of their own. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
+    access: { permission: viewMetrics },
+    request: {
+      params: Type.Object({ id: word }),
+      query: Type.Object({ span: Type.Optional(Type.Enum(['hour', 'day'], { default: 'hour' })) }),
+    },
+    response: Type.Object({
+      instance: Type.String({ description: 'The process that counted.' }),
+      since: nullable(instant, { description: 'When it began to count; null before it did.' }),
+      stepSeconds: Type.Integer(),
+      items: Type.Array(
+        Type.Object({
+          at: Type.String({ format: 'date-time', description: 'End of the step.' }),
+          of: nullable(Type.String(), { description: 'What is counted apart; null where nothing is.' }),
+          counts: Type.Record(Type.String(), Type.Number(), { description: 'By the lines of the chart.' }),
+        }),
+      ),
+    }),
+    handler({ params, query: { span = 'hour' } }, { book, history }) {
+      const chart = book.measuredChart(params.id)
+      const { instance, since } = history
+      return {
+        ...{ instance, since: since === undefined ? null : new Date(since).toISOString() },
+        stepSeconds: spans[span].stepMs / 1000,
+        items: history.steps(chart, span).map(({ at, ...step }) => ({ ...step, at: new Date(at).toISOString() })),
+      }
     },
   }),
   route({

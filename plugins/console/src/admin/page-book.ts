@@ -1,8 +1,10 @@
 import {
   type AttentionDeclaration,
+  type ChartDeclaration,
   type HttpRequest,
   type HttpServer,
   type LabelSource,
+  type MeasuredChart,
   type PageDeclaration,
   pageGroups,
 } from '@plinth/http'
@@ -10,6 +12,8 @@ import { type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
 import { attentionFaults } from './attention-faults.ts'
+import { chartFaults } from './chart-faults.ts'
+import { chartView, sourceOf } from './chart-views.ts'
 import { groupTitles } from './group-titles.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { type OwnPage, ownPageFaults, ownPages } from './own-pages.ts'
@@ -37,7 +41,10 @@ interface PageBookParts {
   readonly http: Pick<HttpServer, 'openapi' | 'routes'>
   readonly pages: ReadonlyMap<string, PageDeclaration>
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
+  readonly charts: ReadonlyMap<string, ChartDeclaration>
   readonly labels: ReadonlyMap<string, LabelSource>
+  /** Whether the product has a metric of this name. */
+  readonly hasMetric: (name: string) => boolean
 }
 
 /** Labels of one question. */
@@ -67,7 +74,7 @@ export class PageBook {
   }
 
   /**
-   * One page joined with its operations.
+   * One page joined with its operations, and its charts that the reader may see.
    *
    * @throws BusinessError "404" `console.page-unknown`; "403" `iam.permission-denied` with the permission, when the reader may
    *   not call what it shows
@@ -78,7 +85,28 @@ export class PageBook {
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw refusal('page-unknown', { params: { id } })
     assertMayCall(principal, source)
-    return pageView(declared, operations, { locale, can: (operation) => mayCall(principal, operation) })
+    const view = pageView(declared, operations, { locale, can: (operation) => mayCall(principal, operation) })
+    return { ...view, charts: await this.charts(principal, locale, id) }
+  }
+
+  /** Charts of a page, or of the overview, whose numbers the reader may ask for. */
+  async charts(principal: Principal, locale: string, page?: string) {
+    const operations = await this.#known()
+    return [...this.#parts.charts.values()]
+      .filter((chart) => chart.page === page)
+      .sort((a, b) => a.order - b.order)
+      .flatMap((chart) => {
+        const operation = operations.get(sourceOf(chart))
+        if (operation === undefined || !mayCall(principal, operation)) return []
+        return [chartView(chart, operation, locale)]
+      })
+  }
+
+  /** @throws BusinessError "404" `console.chart-unknown` for what is no chart of counters */
+  measuredChart(id: string): MeasuredChart {
+    const chart = this.#parts.charts.get(id)
+    if (chart?.kind !== 'measured') throw refusal('chart-unknown', { params: { id } })
+    return chart
   }
 
   /** What may need attention and how to find out, of what the reader may call; the worst first. */
@@ -116,11 +144,12 @@ export class PageBook {
 
   /** What is wrong with the pages, a sentence each. */
   async faults(): Promise<readonly string[]> {
-    const { pages, attention, labels } = this.#parts
+    const { pages, attention, charts, labels, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
       ...pageFaults(pages.values(), operations, labels),
       ...attentionFaults(attention.values(), operations, pages),
+      ...chartFaults(charts.values(), { operations, pages, hasMetric }),
       ...ownPageFaults(operations, pages),
     ]
   }

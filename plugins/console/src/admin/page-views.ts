@@ -26,7 +26,7 @@ const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) 
   value === undefined ? {} : { [name]: view(value) }
 
 /** What a reader of one language calls a member. */
-function titleOf(schema: Json | undefined, name: string, { locale }: Reader): string {
+export function titleOf(schema: Json | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
   const titles = schema?.['x-title'] as Readonly<Record<string, string>> | undefined
   return titles?.[locale] ?? (schema?.['title'] as string | undefined) ?? name
 }

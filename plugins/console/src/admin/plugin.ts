@@ -1,9 +1,10 @@
-import { adminPages, attention, http, labelSources, site } from '@plinth/http'
+import { adminPages, attention, charts, http, labelSources, metrics, site } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel } from '@plinth/kernel'
 import { builtPages } from '../contract.ts'
 import { messages } from '../failures.ts'
-import { adminRoutes } from './admin-routes.ts'
+import { adminRoutes, viewMetrics } from './admin-routes.ts'
+import { MetricHistory } from './metric-history.ts'
 import { PageBook } from './page-book.ts'
 import { viewPlugins } from './plugin-facts.ts'
 
@@ -12,23 +13,31 @@ export default definePlugin({
   id: 'console.admin',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, http, site, identity, builtPages },
-  extensionPoints: [adminPages, attention, labelSources],
+  requires: { kernel, http, metrics, site, identity, builtPages },
+  extensionPoints: [adminPages, attention, charts, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
+    { code: viewMetrics, displayName: { en: 'View what the product counts', 'zh-CN': '查看产品的统计图表' } },
   ],
   messages,
-  setup({ services, contributions, roles, log, onReady }) {
-    const { kernel, http, site, builtPages } = services
+  setup({ services, contributions, roles, clock, log, onReady, onStop }) {
+    const { kernel, http, metrics: registry, site, builtPages } = services
+    const declared = contributions(charts)
+    const history = new MetricHistory({ registry, charts: declared, clock, log })
+    const stopped = new AbortController()
+    onStop(() => stopped.abort())
     const book = new PageBook({
       http,
       pages: contributions(adminPages),
       attention: contributions(attention),
+      charts: declared,
       labels: contributions(labelSources),
+      hasMetric: (name) => registry.getSingleMetric(name) !== undefined,
     })
-    http.addRoutes(adminRoutes, { book, site, kernel, http, page: builtPages.page('admin') })
+    http.addRoutes(adminRoutes, { book, history, site, kernel, http, page: builtPages.page('admin') })
     onReady(async () => {
       if (!roles.has('web')) return
+      void history.run(stopped.signal)
       for (const fault of await book.faults()) log.warn(fault)
     })
   },

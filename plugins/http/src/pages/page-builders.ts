@@ -1,4 +1,5 @@
 import type { LocalizedText } from '@plinth/kernel'
+import type { MeasuredChart, OperationChart } from './chart-declaration.ts'
 import type {
   AttentionDeclaration,
   DetailPageDeclaration,
@@ -298,6 +299,28 @@ interface AttentionOptions<O extends OperationId> extends Pick<AttentionDeclarat
 /** Something that may need an operator, over an operation that knows how often it is there. */
 export function adminAttention<O extends OperationId>(source: O, options: AttentionOptions<O>): AttentionDeclaration {
   return { source, ...(options as Omit<AttentionDeclaration, 'source'>) }
+}
+
+interface ChartOptions<O extends OperationId, T>
+  extends Pick<OperationChart, 'id' | 'title' | 'lead' | 'unit' | 'page' | 'order' | 'labels'> {
+  readonly query?: Partial<Of<O, 'query'>>
+  readonly at: Named<T, string>
+  readonly by?: Named<T, Plain>
+  readonly lines: readonly {
+    readonly field: Named<T, number>
+    readonly title?: LocalizedText
+    readonly tone?: Tone
+  }[]
+}
+
+/** Numbers over time, over an operation that answers rows with a moment each. */
+export function adminChart<O extends ListOperation>(source: O, options: ChartOptions<O, ItemOf<O>>): OperationChart {
+  return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
+}
+
+/** What counters of the product counted, as far back as the process remembers. */
+export function measuredChart(options: Omit<MeasuredChart, 'kind'>): MeasuredChart {
+  return { kind: 'measured', ...options }
 }
 
 type Source = string | { readonly value: unknown }

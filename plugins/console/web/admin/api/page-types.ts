@@ -96,9 +96,31 @@ export interface Bulk extends Write {
   readonly confirm?: string
 }
 
+/** Numbers over time: how to ask for them, and what is shown of the rows that are answered. */
+export interface Chart extends Callable {
+  readonly id: string
+  readonly title: string
+  readonly lead?: string
+  readonly unit?: Column['unit']
+  /** Times that can be chosen, at least one. */
+  readonly ranges: readonly {
+    readonly id: string
+    readonly title: string
+    readonly query: Readonly<Record<string, Value>>
+  }[]
+  /** Member of a row that is a moment, or a day. */
+  readonly at: string
+  /** Member whose values have lines of their own. */
+  readonly by?: string
+  /** Names for the values of `by`. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
+}
+
 interface AnyPage extends Operation {
   readonly id: string
   readonly title: string
+  readonly charts: readonly Chart[]
 }
 
 export interface ListPage extends AnyPage {

@@ -7,6 +7,7 @@ import { siteName } from '../../app/site-name.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { type DetailPage, type ListPage, type Row, takenFrom, valueAt } from '../api/page-types.ts'
+import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { onePage } from '../shell/session-calls.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import classes from './detail-view.module.css'
@@ -83,6 +84,7 @@ export function DetailView({ page, id }: { readonly page: DetailPage; readonly i
           )}
         </div>
       </div>
+      <LazyCharts charts={page.charts} />
       {page.sections.map(({ title, columns }) => (
         <section key={title ?? ''} className={classes.section}>
           {title !== undefined && <h2>{title}</h2>}

@@ -7,6 +7,7 @@ import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
 import { useApi } from '../api/context.tsx'
 import { type Column, type Form, type ListPage, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
+import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { Cell } from './cell.tsx'
 import { FilterBar } from './filter-bar.tsx'
@@ -50,6 +51,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
           ))}
         </div>
       </div>
+      <LazyCharts charts={page.charts} />
       <Rowset page={page} state={state} />
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
     </>

@@ -6,8 +6,14 @@ import { useSite } from '../shell/site-context.ts'
 export interface Formats {
   time(value: string): string
   exactTime(value: string): string
+  /** To the second, for tables of numbers over time. */
+  second(moment: Date): string
   /** Time of the day. */
   clock(moment: Date): string
+  /** Time of the day without seconds, for axes. */
+  minute(moment: Date): string
+  /** @param isDay true for a day that is written as midnight UTC */
+  day(moment: Date, isDay?: boolean): string
   count(value: number, unit?: Column['unit']): string
 }
 
@@ -20,7 +26,12 @@ export function formatsOf(language: string, timeZone: string): Formats {
   if (found !== undefined) return found
   const moment = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone })
   const exact = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long', timeZone })
+  const second = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone })
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium', timeZone })
+  const minute = new Intl.DateTimeFormat(language, { timeStyle: 'short', timeZone })
+  const parts = { month: 'short', day: 'numeric' } as const
+  const day = new Intl.DateTimeFormat(language, { ...parts, timeZone })
+  const utcDay = new Intl.DateTimeFormat(language, { ...parts, timeZone: 'UTC' })
   const numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 2 })
   const at = (value: string, format: Intl.DateTimeFormat) => {
     const time = Date.parse(value)
@@ -29,7 +40,10 @@ export function formatsOf(language: string, timeZone: string): Formats {
   const made: Formats = {
     time: (value) => at(value, moment),
     exactTime: (value) => at(value, exact),
+    second: (time) => second.format(time),
     clock: (time) => clock.format(time),
+    minute: (time) => minute.format(time),
+    day: (time, isDay = false) => (isDay ? utcDay : day).format(time),
     count(value, unit) {
       if (unit === 'bytes') return bytes(value, numbers)
       if (unit === 'ms') return duration(value, language)

@@ -5,6 +5,7 @@ export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as con
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
 export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
+export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as const
 export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as const
 
 export interface Account {

@@ -1,0 +1,151 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { http } from '@plinth/http'
+import { manualClock } from '@plinth/kernel/testing'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { pagePlaces } from '../src/page-source.ts'
+import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
+import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
+import { lending } from './fixtures/lending.ts'
+
+const stepMs = 30_000
+const clock = manualClock()
+const { plugin, served } = lending()
+const office = await startBackOffice(t.testdir(), (work) => t.teardown(work), { plugins: [plugin], clock })
+const { running, people, actor } = office
+const server = running.service(http)
+
+async function callAs(username: string) {
+  const payload = { username, password }
+  const { data } = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
+  const headers = { authorization: `Bearer ${data.accessToken}` }
+  return (path: string, language = 'en') =>
+    server
+      .inject({ url: `/api/v1/admin/console/${path}`, headers: { ...headers, 'accept-language': language } })
+      .then((response) => response.json())
+}
+
+const titles = (page: Page) => page.locator('main section h2').allInnerTexts()
+
+t.test('what draws is loaded with charts alone, and the first load stays small', { timeout: 300_000 }, async (t) => {
+  const { output } = pagePlaces(join(import.meta.dirname, '..'))
+  const html = await readFile(join(output, 'admin.html'), 'utf8')
+  const packed = (await readdir(join(output, 'assets'))).filter((name) => name.endsWith('.js.gz'))
+  const weigh = async (names: readonly string[]) => {
+    const sizes = await Promise.all(names.map((name) => stat(join(output, 'assets', name))))
+    return sizes.reduce((sum, { size }) => sum + size, 0)
+  }
+  const isFirst = (name: string) => html.includes(name.slice(0, -'.gz'.length))
+  const first = await weigh(packed.filter(isFirst))
+  t.ok(first > 0 && first <= 200 * 1024, `first load: ${first} bytes`)
+  const drawing = packed.filter((name) => name.startsWith('charts-'))
+  t.equal(drawing.length, 1)
+  t.notOk(drawing.some(isFirst))
+  const more = await weigh(drawing)
+  t.ok(more <= 60 * 1024, `charts: ${more} bytes`)
+})
+
+t.test('before a step has ended the overview says that nothing was counted', { skip, timeout: 300_000 }, async (t) => {
+  const { page, complaints } = await openSignedIn(t.teardown, office.url)
+  await page.getByRole('region', { name: 'Requests', exact: true }).getByText('Nothing was counted yet').waitFor()
+  t.strictSame(await barriers(page), [])
+  t.strictSame(complaints, [])
+})
+
+t.test('charts of the overview in their order, and what the counters of this process counted', async (t) => {
+  const call = await callAs('root')
+  const { items } = (await call('charts')).data
+  t.strictSame(
+    items.map(({ id }: { id: string }) => id),
+    ['http.requests', 'http.failures', 'lending.desk'],
+  )
+  t.match(items[2], {
+    title: 'At the desk',
+    method: 'GET',
+    path: '/api/v1/admin/console/charts/lending.desk/points',
+    ranges: [{ id: 'hour', query: { span: 'hour' } }, { id: 'day' }],
+    lines: [{ field: 'counts.served', title: 'Served', tone: 'good' }],
+  })
+  t.match((await call('charts', 'zh-CN')).data.items[0], { title: '请求', ranges: [{ title: '最近一小时' }, {}] })
+
+  served(3)
+  await clock.advance(stepMs)
+  const { code, data } = await call('charts/lending.desk/points')
+  t.equal(code, '200')
+  t.match(data, { instance: /:\d+:/, since: '2026-01-01T00:00:00.000Z', stepSeconds: 30 })
+  t.strictSame(data.items.at(-1), { at: '2026-01-01T00:00:30.000Z', of: null, counts: { served: 3 } })
+  const requests = (await call('charts/http.requests/points')).data.items
+  t.ok(requests.at(-1).counts.all > 0, 'those of this test')
+  await clock.advance(40 * 60_000)
+  t.equal((await call('charts/lending.desk/points?span=hour')).data.items.length, 81)
+  t.equal((await call('charts/lending.desk/points?span=day')).data.items.length, 8)
+})
+
+t.test('who may not ask for the numbers sees no chart of them', async (t) => {
+  const root = await callAs('root')
+  t.match(await root('charts/lending.by-day/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
+  t.match(await root('charts/nothing.here/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
+  t.match(await root('charts/lending.desk/points?span=year'), { code: '400' })
+  await people.create({ username: 'nobody', password }, actor)
+  const nobody = await callAs('nobody')
+  t.strictSame((await nobody('charts')).data.items, [])
+  t.match(await nobody('charts/http.requests/points'), { code: '403' })
+  t.match((await server.inject('/api/v1/admin/console/charts')).json(), { code: '401' })
+  t.match((await root('pages/lending.days')).data.charts, [
+    { id: 'lending.by-day', path: '/api/v1/admin/lending/days', at: 'day', by: 'branch', labels: { north: 'North' } },
+  ])
+  t.strictSame((await root('pages/iam.users')).data.charts, [])
+})
+
+t.test(
+  'charts in the browser: drawn, as a table, in both languages and colours',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    served(5)
+    await clock.advance(stepMs)
+    const { page, complaints } = await openSignedIn(t.teardown, office.url, { colorScheme: 'light' })
+    const desk = page.getByRole('region', { name: 'At the desk', exact: true })
+    await desk.locator('canvas').waitFor()
+    await desk.getByText('Served 8').waitFor()
+    t.strictSame((await titles(page)).slice(1, 4), ['Requests', 'Failures of the product', 'At the desk'])
+    t.match(await desk.innerText(), /Counted by \S+:\d+:\w+ since /)
+
+    await desk.getByText('Numbers as a table').focus()
+    await page.keyboard.press('Enter')
+    const rows = desk.locator('tbody tr')
+    t.match(await rows.first().innerText(), /\s5$/, 'the newest first')
+    t.equal(await rows.count(), 82)
+    await picture(page, 'charts-light')
+    t.strictSame(await barriers(page), [])
+
+    await desk.getByRole('radio', { name: 'Last day' }).focus()
+    await page.keyboard.press('Space')
+    await desk.getByText('Served 3').waitFor()
+    await desk.locator('tbody tr').nth(7).waitFor()
+    t.equal(await desk.locator('tbody tr').count(), 8, 'long steps')
+
+    await page.getByText('中文', { exact: true }).click()
+    const chinese = page.getByRole('region', { name: 'At the desk 中文' })
+    await chinese.getByText('最近一天').waitFor()
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await page.setViewportSize({ width: 390, height: 844 })
+    t.equal(await overhang(page), 0)
+    t.strictSame(await barriers(page), [])
+    await picture(page, 'charts-phone-dark')
+    t.strictSame(complaints, [])
+  },
+)
+
+t.test('a chart over an operation, on the page of a third party', { skip, timeout: 300_000 }, async (t) => {
+  const { page, complaints } = await openSignedIn(t.teardown, `${office.url}lending.days`)
+  const chart = page.getByRole('region', { name: 'Loans by branch' })
+  await chart.locator('canvas').waitFor()
+  t.match(await chart.locator('li').allInnerTexts(), ['North 11', 'south 1'])
+  await chart.getByText('Numbers as a table').click()
+  await chart.locator('tbody tr').first().waitFor()
+  t.strictSame(await chart.locator('tr').allInnerTexts(), ['Time\tNorth\tsouth', 'Mar 3\t4\t–', 'Mar 1\t7\t1'])
+  await picture(page, 'charts-lending')
+  t.strictSame(await barriers(page), [])
+  t.strictSame(complaints, [])
+})

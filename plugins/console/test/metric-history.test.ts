@@ -1,0 +1,193 @@
+import { type ChartDeclaration, type MeasuredChart, measuredChart } from '@plinth/http'
+import { manualClock } from '@plinth/kernel/testing'
+import fc from 'fast-check'
+import { Counter, Histogram, Registry } from 'prom-client'
+import t from 'tap'
+import { MetricHistory, spans } from '../src/admin/metric-history.ts'
+
+const title = { en: 'x', 'zh-CN': 'y' }
+const stepMs = spans.hour.stepMs
+
+const calls = measuredChart({
+  id: 'probe.calls',
+  title,
+  order: 1,
+  metric: 'calls',
+  lines: [
+    { name: 'all', title },
+    { name: 'failed', title, where: { outcome: ['failed', 'late'] } },
+  ],
+})
+const byStore: MeasuredChart = { ...calls, id: 'probe.stores', by: 'store' }
+
+/** A history over counters of its own, on a clock that stands still. */
+function probe(teardown: (work: () => void) => void, charts: readonly ChartDeclaration[] = [calls, byStore]) {
+  const registry = new Registry()
+  const clock = manualClock(Date.UTC(2026, 0, 1))
+  const lines: string[] = []
+  const log = {
+    error: (_: object, text: string) => lines.push(text),
+    info: (_: object, text: string) => lines.push(text),
+  }
+  const history = new MetricHistory({
+    ...{ registry, clock, log: log as never },
+    charts: new Map(charts.map((chart) => [chart.id, chart])),
+  })
+  const stopped = new AbortController()
+  teardown(() => stopped.abort())
+  const counter = () =>
+    new Counter({ name: 'calls', help: 'x', labelNames: ['store', 'outcome'], registers: [registry] })
+  const run = async () => {
+    void history.run(stopped.signal)
+    await clock.advance(0)
+  }
+  return { registry, clock, lines, history, counter, run, stopped }
+}
+
+t.test('what is counted is counted in the step in which it was, and before the first reading in none', async (t) => {
+  const { clock, history, counter, run } = probe(t.teardown)
+  t.equal(history.since, undefined)
+  const made = counter()
+  made.inc({ store: 'memory', outcome: 'ok' }, 100)
+  await run()
+  t.equal(history.since, Date.UTC(2026, 0, 1))
+  t.strictSame(history.steps(calls, 'hour'), [], 'no step has ended')
+  made.inc({ store: 'memory', outcome: 'ok' }, 3)
+  made.inc({ store: 'redis', outcome: 'failed' }, 2)
+  await clock.advance(stepMs)
+  made.inc({ store: 'redis', outcome: 'late' })
+  await clock.advance(stepMs)
+  const at = [1, 2].map((step) => Date.UTC(2026, 0, 1) + step * stepMs)
+  t.strictSame(history.steps(calls, 'hour'), [
+    { at: at[0], of: null, counts: { all: 5, failed: 2 } },
+    { at: at[1], of: null, counts: { all: 1, failed: 1 } },
+  ])
+  t.strictSame(history.steps(byStore, 'hour'), [
+    { at: at[0], of: 'memory', counts: { all: 3, failed: 0 } },
+    { at: at[0], of: 'redis', counts: { all: 2, failed: 2 } },
+    { at: at[1], of: 'memory', counts: { all: 0, failed: 0 } },
+    { at: at[1], of: 'redis', counts: { all: 1, failed: 1 } },
+  ])
+  t.strictSame(history.steps(calls, 'day'), [], 'no long step has ended')
+})
+
+t.test('of a histogram its observations are counted; of a metric that nobody made nothing is', async (t) => {
+  const seconds = { ...calls, id: 'probe.seconds', metric: 'seconds' }
+  const { registry, clock, history, run } = probe(t.teardown, [calls, seconds])
+  await run()
+  const histogram = new Histogram({ name: 'seconds', help: 'x', labelNames: ['outcome'], registers: [registry] })
+  histogram.observe({ outcome: 'failed' }, 0.3)
+  histogram.observe({ outcome: 'ok' }, 12)
+  await clock.advance(stepMs)
+  t.match(history.steps(seconds, 'hour'), [{ counts: { all: 2, failed: 1 } }])
+  t.strictSame(history.steps(calls, 'hour'), [])
+})
+
+t.test('a counter that is made anew begins at nothing', async (t) => {
+  const { registry, clock, history, counter, run } = probe(t.teardown)
+  counter().inc(10)
+  await run()
+  registry.removeSingleMetric('calls')
+  counter().inc(4)
+  await clock.advance(stepMs)
+  t.match(history.steps(calls, 'hour'), [{ counts: { all: 4 } }])
+})
+
+t.test('more than eight values of a label: the later ones are counted together', async (t) => {
+  const { clock, history, counter, run } = probe(t.teardown)
+  const made = counter()
+  await run()
+  for (let store = 0; store < 20; store++) made.inc({ store: `s${store}` })
+  await clock.advance(stepMs)
+  made.inc({ store: 's19' }, 5)
+  await clock.advance(stepMs)
+  const steps = history.steps(byStore, 'hour')
+  t.strictSame(
+    steps.slice(0, 9).map(({ of, counts }) => [of, counts['all']]),
+    [...Array.from({ length: 8 }, (_, store) => [`s${store}`, 1]), ['other', 12]],
+  )
+  t.match(steps.at(-1), { of: 'other', counts: { all: 5 } })
+})
+
+t.test('a metric that cannot be read is told once, and what it counted meanwhile is shown later', async (t) => {
+  const { registry, clock, history, lines, run } = probe(t.teardown)
+  let isBroken = false
+  const made = new Counter({
+    name: 'calls',
+    help: 'x',
+    registers: [registry],
+    collect() {
+      if (isBroken) throw new Error('gone')
+    },
+  })
+  await run()
+  isBroken = true
+  made.inc(2)
+  await clock.advance(2 * stepMs)
+  t.match(lines, [/cannot be read/])
+  isBroken = false
+  await clock.advance(stepMs)
+  t.match(lines, [/cannot be read/, /are read .* again/])
+  t.strictSame(
+    history.steps(calls, 'hour').map(({ counts }) => counts['all']),
+    [0, 0, 2],
+  )
+})
+
+t.test('a metric whose reading does not end holds up no other, and stopping ends the wait', async (t) => {
+  const stuck = { ...calls, id: 'probe.stuck', metric: 'stuck' }
+  const { registry, clock, history, counter, run, stopped } = probe(t.teardown, [stuck, calls])
+  const never = new Counter({ name: 'stuck', help: 'x', registers: [registry] })
+  never.get = () => new Promise(() => {})
+  const made = counter()
+  await run()
+  await clock.advance(10_000)
+  made.inc()
+  await clock.advance(stepMs + 10_000)
+  t.match(history.steps(calls, 'hour'), [{ counts: { all: 1 } }])
+  stopped.abort()
+  await clock.advance(10 * stepMs)
+  t.equal(history.steps(calls, 'hour').length, 1)
+})
+
+t.test('a correction of the system time puts no step before the one before it', async (t) => {
+  const { clock, history, counter, run } = probe(t.teardown)
+  counter()
+  await run()
+  await clock.advance(3 * stepMs)
+  clock.shiftWallClock(-3_600_000)
+  await clock.advance(stepMs)
+  const moments = history.steps(calls, 'hour').map(({ at }) => at)
+  t.strictSame(
+    moments,
+    moments.toSorted((a, b) => a - b),
+  )
+  t.equal(moments.at(-1), clock.now())
+})
+
+t.test(
+  'whatever is counted when: nothing is lost, nothing counted twice, and no more is kept than is said',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(50), { minLength: 1, maxLength: 400 }), async (counted) => {
+        const { clock, history, counter, run, stopped } = probe(() => {})
+        const made = counter()
+        await run()
+        for (const count of counted) {
+          made.inc(count)
+          await clock.advance(stepMs)
+        }
+        stopped.abort()
+        const told = (span: 'hour' | 'day') => history.steps(calls, span).map(({ counts }) => counts['all'])
+        const long = counted.flatMap((_, index) =>
+          index % 10 === 9 ? [counted.slice(index - 9, index + 1).reduce((sum, one) => sum + one, 0)] : [],
+        )
+        return (
+          JSON.stringify(told('hour')) === JSON.stringify(counted.slice(-spans.hour.steps)) &&
+          JSON.stringify(told('day')) === JSON.stringify(long.slice(-spans.day.steps))
+        )
+      }),
+      { numRuns: 15 },
+    )
+  },
+)

@@ -1,0 +1,102 @@
+import { SegmentedControl } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useId, useMemo, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import type { Chart, Row, Rows } from '../api/page-types.ts'
+import { LoadFailure } from '../pages/load-failure.tsx'
+import { useFormats } from '../pages/shown-value.ts'
+import { Waiting } from '../pages/waiting.tsx'
+import classes from './chart-card.module.css'
+import { type ChartData, chartData } from './chart-data.ts'
+import { NumberTable } from './number-table.tsx'
+import { dashOf, Plot } from './plot.tsx'
+
+/** Asked again so often while somebody looks. */
+const everyMs = 30_000
+
+/** What the process that counted says of itself. */
+interface Counted {
+  readonly instance?: string
+  readonly since?: string | null
+}
+
+/** One chart: a plot for those who see it, and the same numbers as a table. */
+export function ChartCard({ chart }: { readonly chart: Chart }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const formats = useFormats()
+  const heading = useId()
+  const [chosen, setChosen] = useState(chart.ranges[0]?.id)
+  const range = chart.ranges.find(({ id }) => id === chosen) ?? chart.ranges[0]
+  const query = range?.query ?? {}
+  const answer = useQuery({
+    queryKey: [chart.path, query],
+    queryFn: ({ signal }) => api.call<(Rows & Counted) | readonly Row[]>(chart, { query, signal }),
+    refetchInterval: everyMs,
+    placeholderData: (last) => last,
+  })
+  const data = useMemo(() => answer.data && chartData(chart, answer.data), [chart, answer.data])
+  const { instance, since } = (answer.data ?? {}) as Counted
+  return (
+    <section className={classes.card} aria-labelledby={heading} aria-busy={answer.isPending}>
+      <header className={classes.head}>
+        <div>
+          <h2 id={heading}>{chart.title}</h2>
+          {chart.lead !== undefined && <p className={classes.lead}>{chart.lead}</p>}
+        </div>
+        {chart.ranges.length > 1 && (
+          <SegmentedControl
+            size="xs"
+            aria-label={say('admin.chart.range', { title: chart.title })}
+            value={range?.id ?? ''}
+            onChange={setChosen}
+            data={chart.ranges.map(({ id, title }) => ({ value: id, label: title }))}
+          />
+        )}
+      </header>
+      {answer.error !== null && <LoadFailure error={answer.error} onRetry={() => void answer.refetch()} />}
+      {data === undefined && answer.error === null && <Waiting lines={1} height={180} />}
+      {data !== undefined && data.lines.length === 0 && <p className={classes.empty}>{say('admin.chart.nothing')}</p>}
+      {data !== undefined && data.lines.length > 0 && <Shown chart={chart} data={data} />}
+      {instance !== undefined && typeof since === 'string' && (
+        <p className={classes.source}>{say('admin.chart.source', { instance, time: formats.time(since) })}</p>
+      )}
+    </section>
+  )
+}
+
+function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const [pointed, setPointed] = useState<number>()
+  const moment = pointed === undefined ? undefined : data.moments[pointed]
+  const drawn = data.lines.slice(0, data.drawn)
+  return (
+    <>
+      <ul className={classes.legend}>
+        {drawn.map(({ key, title, tone, turn, values, sum, last }) => {
+          const shown = moment === undefined ? (chart.unit === undefined ? sum : last) : values[pointed ?? 0]
+          return (
+            <li key={key}>
+              <svg className={classes.mark} data-tone={tone} viewBox="0 0 20 4" aria-hidden="true">
+                <line x1="0" y1="2" x2="20" y2="2" strokeDasharray={dashOf(turn).join(' ')} />
+              </svg>
+              {title} <strong>{typeof shown === 'number' ? formats.count(shown, chart.unit) : '–'}</strong>
+            </li>
+          )
+        })}
+        {moment !== undefined && (
+          <li className={classes.moment}>
+            {data.isDaily ? formats.day(new Date(moment), true) : formats.clock(new Date(moment))}
+          </li>
+        )}
+      </ul>
+      <Plot data={data} unit={chart.unit} onPoint={setPointed} />
+      {data.lines.length > data.drawn && (
+        <p className={classes.source}>{say('admin.chart.more', { count: data.lines.length - data.drawn })}</p>
+      )}
+      <NumberTable chart={chart} data={data} />
+    </>
+  )
+}

@@ -1,0 +1,114 @@
+import { useComputedColorScheme } from '@mantine/core'
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import type { Column, Tone } from '../api/page-types.ts'
+import { useFormats } from '../pages/shown-value.ts'
+import { useSite } from '../shell/site-context.ts'
+import type { ChartData } from './chart-data.ts'
+import classes from './plot.module.css'
+
+/** In pixels. */
+const height = 180
+const axisWidth = 60
+const dayMs = 86_400_000
+
+/** Lines of one colour differ in this. */
+const dashes = [[], [6, 4], [2, 3], [10, 3, 2, 3]] as const
+export const dashOf = (turn: number): readonly number[] => dashes[turn % dashes.length] ?? []
+
+const inks: Readonly<Record<Tone, string>> = {
+  good: '--good',
+  info: '--accent',
+  warn: '--warn',
+  bad: '--bad',
+  quiet: '--edge-strong',
+}
+
+/** Steps of the axis of numbers: things that are counted have no halves. */
+const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
+
+/** Steps of the axis of time where it names days, in seconds. */
+const daySteps = [1, 2, 3, 7, 14, 28, 56, 112, 364].map((days) => (days * dayMs) / 1000)
+
+interface PlotProps {
+  readonly data: ChartData
+  readonly unit: Column['unit']
+  /** Called with the place of the moment that somebody points at, and without one when nobody does. */
+  onPoint(place: number | undefined): void
+}
+
+/** The lines of a chart. Its numbers are told elsewhere too: this is for eyes alone. */
+export function Plot({ data, unit, onPoint }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const formats = useFormats()
+  const { timeZone } = useSite()
+  const scheme = useComputedColorScheme()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page, which has those of the scheme
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return
+    const style = getComputedStyle(element)
+    const ink = (name: string) => style.getPropertyValue(name).trim()
+    const lines = data.lines.slice(0, data.drawn)
+    const [first = 0, last = 0] = [data.moments[0], data.moments.at(-1)]
+    const isLong = data.isDaily || last - first > 2 * dayMs
+    const axis = {
+      stroke: ink('--mantine-color-dimmed'),
+      font: `11px ${style.fontFamily}`,
+      grid: { stroke: ink('--edge'), width: 1 },
+      ticks: { stroke: ink('--edge'), width: 1 },
+    }
+    const plot = new UPlot(
+      {
+        ...{ width: Math.max(1, element.clientWidth), height },
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false } },
+        tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), data.isDaily ? 'UTC' : timeZone),
+        scales: {
+          x: { range: (_, min, max) => (min === max ? [min - 60, max + 60] : [min, max]) },
+          y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+        },
+        axes: [
+          {
+            ...axis,
+            space: 70,
+            ...(isLong ? { incrs: daySteps } : {}),
+            values: (_, moments) =>
+              moments.map((seconds) => {
+                const moment = new Date(seconds * 1000)
+                return isLong ? formats.day(moment, data.isDaily) : formats.minute(moment)
+              }),
+          },
+          {
+            ...axis,
+            size: axisWidth,
+            ...(unit === undefined ? { incrs: wholeSteps } : {}),
+            values: (_, numbers) => numbers.map((number) => formats.count(number, unit)),
+          },
+        ],
+        series: [
+          {},
+          ...lines.map(({ title, tone, turn }) => ({
+            label: title,
+            stroke: ink(inks[tone]),
+            width: 2,
+            dash: [...dashOf(turn)],
+            points: { size: 5, fill: ink(inks[tone]) },
+          })),
+        ],
+        hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
+      },
+      [data.moments.map((moment) => moment / 1000), ...lines.map(({ values }) => [...values])],
+      element,
+    )
+    const watch = new ResizeObserver(() => plot.setSize({ width: Math.max(1, element.clientWidth), height }))
+    watch.observe(element)
+    return () => {
+      watch.disconnect()
+      onPoint(undefined)
+      plot.destroy()
+    }
+  }, [data, unit, formats, timeZone, scheme, onPoint])
+  return <div ref={place} className={classes.plot} aria-hidden="true" />
+}
