@@ -1,4 +1,5 @@
 import { envelopeOf } from '../../app/answer.ts'
+import type { Callable, Value } from './callable.ts'
 
 /** What kind of failure it is: the page does something else for each. */
 export type FailureKind =
@@ -52,15 +53,6 @@ export class CallFailure extends Error {
     this.faults = Array.isArray(data['errors']) ? (data['errors'] as readonly FieldFault[]) : []
   }
 }
-
-/** What a page knows of an operation: see the page views of the server. */
-export interface Callable {
-  readonly method: string
-  /** With parameters in braces. */
-  readonly path: string
-}
-
-export type Value = string | number | boolean | null | undefined
 
 export interface CallInput {
   readonly params?: Readonly<Record<string, Value>>

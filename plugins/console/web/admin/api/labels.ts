@@ -1,5 +1,5 @@
 import { labels } from '../shell/session-calls.ts'
-import type { Callable } from './call.ts'
+import type { Callable } from './callable.ts'
 
 /** Something that an id names, as people call it. */
 export interface Label {

@@ -28,7 +28,8 @@ const inks: Readonly<Record<Tone, string>> = {
 /** Steps of the axis of numbers: things that are counted have no halves. */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 
-/** Steps of the axis of time where it names days, in seconds. */
+/** Steps of the axis of time, in seconds: it names minutes, or days, and none twice. */
+const minuteSteps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60)
 const daySteps = [1, 2, 3, 7, 14, 28, 56, 112, 364].map((days) => (days * dayMs) / 1000)
 
 interface PlotProps {
@@ -66,14 +67,14 @@ export function Plot({ data, unit, onPoint }: PlotProps) {
         cursor: { y: false, drag: { x: false, y: false } },
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), data.isDaily ? 'UTC' : timeZone),
         scales: {
-          x: { range: (_, min, max) => (min === max ? [min - 60, max + 60] : [min, max]) },
+          x: { range: () => (first === last ? [first / 1000 - 60, last / 1000 + 60] : [first / 1000, last / 1000]) },
           y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
         },
         axes: [
           {
             ...axis,
             space: 70,
-            ...(isLong ? { incrs: daySteps } : {}),
+            incrs: isLong ? daySteps : minuteSteps,
             values: (_, moments) =>
               moments.map((seconds) => {
                 const moment = new Date(seconds * 1000)
