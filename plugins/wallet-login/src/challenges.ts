@@ -15,8 +15,16 @@ export interface Challenge {
 interface StoredChallenge {
   readonly message: string
   readonly address: Address
+  /** Absent in one that an earlier release made. */
+  readonly chainId?: number
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
+}
+
+/** What was to be signed, and for which chain. */
+export interface TakenChallenge {
+  readonly message: string
+  readonly chainId: number | undefined
 }
 
 /** Why there is no challenge to sign in with; for the audit alone. */
@@ -61,18 +69,19 @@ export class Challenges {
       nonce: randomBytes(randomSize).toString('hex'),
     })
     const challengeId = randomBytes(randomSize).toString('base64url')
-    const stored: StoredChallenge = { message, address, expiresAt: expiresAt.getTime() }
+    const stored: StoredChallenge = { message, address, chainId, expiresAt: expiresAt.getTime() }
     await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs)
     return { challengeId, message, expiresAt }
   }
 
   /** The message that was to be signed. The challenge is used up, whatever comes of it. */
-  async take(challengeId: string, address: Address): Promise<{ readonly message: string } | ChallengeFault> {
+  async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeFault> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'
     const stored: StoredChallenge = JSON.parse(text)
     if (this.#parts.clock.now() >= stored.expiresAt) return 'challenge-expired'
-    return stored.address === address ? { message: stored.message } : 'challenge-of-another-address'
+    const { message, chainId } = stored
+    return stored.address === address ? { message, chainId } : 'challenge-of-another-address'
   }
 }
 

@@ -69,8 +69,8 @@ export const walletRoutes = [
         challengeId: Type.String({ minLength: 1, maxLength: 64 }),
         address,
         signature: Type.String({
-          maxLength: 1000,
-          description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`.',
+          maxLength: 8194,
+          description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',
         }),
         session: sessionChoice,
       }),

@@ -8,7 +8,7 @@ export const provider = 'evm'
 
 export interface WalletLoginParts {
   readonly challenges: Challenges
-  readonly verifier: Pick<WalletVerifier, 'verifyPersonal'>
+  readonly verifier: Pick<WalletVerifier, 'verifyPersonal' | 'verifyPersonalOnChain'>
   readonly accounts: Pick<Accounts, 'findByExternal' | 'resolveExternal'>
   readonly identity: Pick<Identity, 'openProvenSession'>
 }
@@ -41,11 +41,10 @@ export class WalletLogin {
     const { challenges, verifier, accounts } = this.#parts
     const taken = await challenges.take(challengeId, address)
     if (typeof taken === 'string') throw refused(taken)
-    const { valid, reason = 'signature-mismatch' } = verifier.verifyPersonal({
-      address,
-      message: taken.message,
-      signature,
-    })
+    const { message, chainId } = taken
+    const signed = { address, message, signature }
+    const { valid, reason = 'signature-mismatch' } =
+      chainId === undefined ? verifier.verifyPersonal(signed) : await verifier.verifyPersonalOnChain(chainId, signed)
     if (!valid) throw refused(reason)
     const { account } = await accounts.resolveExternal(
       { provider, chainType: provider, subject: address },

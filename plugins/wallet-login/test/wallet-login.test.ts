@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
+import { sharedStore } from '@plinth/shared-store'
 import { siweMessage } from '@plinth/wallet-login'
 import { walletVerifier } from '@plinth/web3'
+import { deploy, skipAnvil, startAnvil } from '@plinth/web3/testing'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { parseSiweMessage, validateSiweMessage } from 'viem/siwe'
@@ -292,5 +294,60 @@ t.test(
     const all = sources.join('\n')
     t.match(all, /verifier\.verifyPersonal/)
     t.notMatch(all, /verifyTypedData|secp256k1|private_?key|mnemonic|createHmac/i)
+  },
+)
+
+t.test(
+  'a challenge that an earlier release stored is taken all the same [C-040 partly: of the one shape that has grown]',
+  async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    const { running, login, clock } = await startWalletLogin(t, db)
+    const expiresAt = clock.now() + 60_000
+    const message = 'as it was stored without its chain'
+    const stored = JSON.stringify({ message, address: annaAddress, expiresAt })
+    await running.service(sharedStore).set('wallet-login:challenge:earlier', stored, 60_000)
+    const signature = await anna.signMessage({ message })
+    const { data } = await login({ challengeId: 'earlier', address: anna.address, signature })
+    t.match(data, { accessToken: /^plinth_/ })
+  },
+)
+
+t.test(
+  'W-015 a wallet that is a contract signs in where its chain lets it, for that chain alone',
+  { skip: skipAnvil, timeout: 240_000 },
+  async (t) => {
+    const [chain, db] = [await startAnvil(), await createDatabase('sqlite')]
+    t.teardown(() => Promise.all([chain.stop(), db.drop()]))
+    const { call, challenge, login, adminToken } = await startWalletLogin(t, db, {
+      config: {
+        ...unlimited,
+        'platform.web3.contract-wallets.chain': 'local',
+        'platform.outgoing-http.allow-http': true,
+        'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${chain.port}`],
+      },
+    })
+    const admin = await adminToken()
+    const body = { name: 'local', chainId: chain.chainId, providers: [{ id: 'node', url: chain.url }] }
+    const created = await call('POST', '/api/v1/admin/web3/chains', { token: admin, body })
+    t.equal(created.code, '200')
+    const address = await deploy(chain, 'Wallet1271', anna.address)
+    const signIn = async (signer: typeof anna, asked: object) => {
+      const { challengeId, message } = (await challenge(address, asked)).data
+      return login({ challengeId, address, signature: await signer.signMessage({ message }) })
+    }
+    const here = { chainId: chain.chainId }
+    const opened = await signIn(anna, here)
+    t.match(opened.data, { accessToken: /^plinth_/ })
+    t.match((await call('GET', me, { token: opened.data.accessToken })).data, { username: address })
+    t.equal(outcome(await signIn(bert, here)), refused, 'another signer')
+    t.equal(outcome(await signIn(anna, {})), refused, 'a challenge for another chain')
+    await chain.stop()
+    t.equal(outcome(await signIn(anna, here)), refused, 'nobody says that the contract agrees')
+    const { data } = await call('GET', '/api/v1/admin/iam/login-audits?success=false', { token: admin })
+    t.same(
+      data.items.map(({ reason }: { reason: string }) => reason).sort(),
+      ['contract-unanswered', 'signature-mismatch', 'signature-mismatch'].map((reason) => `wallet-login.${reason}`),
+    )
   },
 )

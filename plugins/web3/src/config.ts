@@ -14,6 +14,18 @@ export const keys = {
     state: true,
     reload: 'live',
   }),
+  'platform.web3.contract-wallets.chain': key.string({
+    title: { en: 'Chain whose contract wallets may sign', 'zh-CN': '允许合约钱包签名的链' },
+    description: {
+      en: 'Name of the one chain on which wallets that are contracts are asked whether a signature is theirs (EIP-1271), also at login. One only: on another chain somebody else may have a contract at the same address, and would be taken for the same account. Empty: none.',
+      'zh-CN':
+        '填写一条链的名称，验证签名与钱包登录时会询问该链上的合约钱包（EIP-1271）。只能填一条：其他链上相同地址的合约可能属于他人，会被当作同一账户。留空表示不启用。',
+    },
+    default: '',
+    maxLength: 64,
+    pattern: '^(?:[a-z0-9][a-z0-9-]*)?$',
+    reload: 'live',
+  }),
   'platform.web3.rpc.deadline': key.duration({
     title: { en: 'Deadline of an RPC request', 'zh-CN': 'RPC 请求时限' },
     description: {

@@ -23,13 +23,20 @@ export type VerificationReason =
   | 'signature-high-s'
   /** Somebody else signed, or something else was signed. */
   | 'signature-mismatch'
+  /** A contract may have to decide, and no provider of its chain could be asked: the same call may be valid later. */
+  | 'contract-unanswered'
+
+/** Who vouched: the key of the account, or the contract at the address (EIP-1271). */
+export type VerificationMethod = 'ecrecover' | 'eip-1271'
 
 export interface VerificationResult {
   readonly valid: boolean
   /** The address that was asked for, in lower case; as given when it is none. */
   readonly address: string
-  /** Who signed; absent when that cannot be told. */
+  /** Who signed; absent when that cannot be told, and where a contract vouched. */
   readonly recoveredAddress?: Address
+  /** Absent when not valid. */
+  readonly method?: VerificationMethod
   /** Absent when valid. */
   readonly reason?: VerificationReason
 }
@@ -63,10 +70,9 @@ export interface TypedDataSignature {
 }
 
 /**
- * Checks signatures of externally owned accounts, without a request. Contract wallets (EIP-1271, ERC-6492) end as
- * `signature-mismatch` or `signature-malformed`: only their chain can tell. Never throws for what a caller sends. Reads
- * nothing and writes nothing: a signature that is valid is valid every time, and one message has several signatures, so none
- * of them is good as an idempotency key.
+ * Checks signatures of externally owned accounts, without a request. Contract wallets (EIP-1271) end as `signature-mismatch` or
+ * `signature-malformed` there: only their chain can tell, and is asked by the methods that are named after it. Never throws for
+ * what a caller sends. Writes nothing, and one message has several signatures, so none of them is good as an idempotency key.
  */
 export interface WalletVerifier {
   /** `native` where the library of the machine was found; the answers are the same. */
@@ -75,6 +81,16 @@ export interface WalletVerifier {
   verifyPersonal(signed: PersonalSignature): VerificationResult
   /** `eth_signTypedData_v4` (EIP-712). */
   verifyTypedData(signed: TypedDataSignature): TypedDataVerification
+  /**
+   * As `verifyPersonal`. Where the signature is not one of the account's own key, the contract at the address is asked, if the
+   * product lets contract wallets of this chain sign (`platform.web3.contract-wallets.chain`, off by default). What a contract
+   * says holds for that moment alone: it may change its owners. Never within a transaction of the database.
+   *
+   * @param chainId that the message is meant for
+   */
+  verifyPersonalOnChain(chainId: number, signed: PersonalSignature): Promise<VerificationResult>
+  /** As `verifyTypedData` with this `chainId`; contracts as in `verifyPersonalOnChain`. */
+  verifyTypedDataOnChain(chainId: number, signed: TypedDataSignature): Promise<TypedDataVerification>
 }
 
 export const walletVerifier = service<WalletVerifier>('web3.wallet-verifier', { from: '@plinth/web3' })

@@ -31,13 +31,21 @@ const params = Type.Object({
   }),
 })
 /** Wide enough for what is no signature, which is an answer and no failure. */
-const signature = Type.String({ maxLength: 1000, description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`.' })
+const signature = Type.String({
+  maxLength: 8194,
+  description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',
+})
 const address = line(100, { description: 'Who is said to have signed.' })
 const reason = Type.Optional(Type.String({ description: 'Stable code of why it is not valid; absent when it is.' }))
 const resultMembers = {
   valid: Type.Boolean(),
   address: Type.String({ description: 'In lower case.' }),
   recoveredAddress: Type.Optional(Type.String({ description: 'Who signed; absent when that cannot be told.' })),
+  method: Type.Optional(
+    Type.Enum(['ecrecover', 'eip-1271'], {
+      description: 'Who vouched: the key of the account, or the contract at the address, which may change its mind.',
+    }),
+  ),
   chain: Type.String(),
   reason,
 }
@@ -66,10 +74,14 @@ export const openRoutes = [
     },
     response: Type.Object(resultMembers),
     handler: async ({ params, body }, { verifier, chains }) => {
-      await chainIdOf(chains, params.chain)
-      const { messageEncoding = 'utf8', ...signed } = body
-      const result = verifier.verifyPersonal({ ...signed, address: requireAddress(body.address), messageEncoding })
-      return viewOf(result, params.chain)
+      const chainId = await chainIdOf(chains, params.chain)
+      const { messageEncoding = 'utf8' } = body
+      const signed = { ...body, address: requireAddress(body.address), messageEncoding }
+      const isAny = chainId === undefined
+      return viewOf(
+        isAny ? verifier.verifyPersonal(signed) : await verifier.verifyPersonalOnChain(chainId, signed),
+        params.chain,
+      )
     },
   }),
   route({
@@ -105,8 +117,11 @@ export const openRoutes = [
     handler: async ({ params, body }, { verifier, chains }) => {
       const chainId = await chainIdOf(chains, params.chain)
       const signed = { ...body, address: requireAddress(body.address) }
-      const result = verifier.verifyTypedData(chainId === undefined ? signed : { ...signed, chainId })
-      return viewOf(result, params.chain)
+      const isAny = chainId === undefined
+      return viewOf(
+        isAny ? verifier.verifyTypedData(signed) : await verifier.verifyTypedDataOnChain(chainId, signed),
+        params.chain,
+      )
     },
   }),
 ]

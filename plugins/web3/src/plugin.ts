@@ -16,6 +16,7 @@ import { chainLabels } from './label-source.ts'
 import { changeSets } from './migrations/index.ts'
 import { openRoutes, scopes } from './open-routes.ts'
 import { permissions } from './permissions.ts'
+import { ContractWallets } from './signatures/contract-wallets.ts'
 import { bestBackend } from './signatures/recovery.ts'
 import { createWalletVerifier } from './signatures/wallet-verifier.ts'
 
@@ -47,7 +48,9 @@ export default definePlugin({
       },
     })
     const collector = new ChainFactCollector({ source: registry, http: outgoingHttp, clock, log, settings })
-    const verifier = createWalletVerifier(await bestBackend())
+    const chainName = () => config.get('platform.web3.contract-wallets.chain')
+    const contracts = new ContractWallets({ chains: collector, chainName })
+    const verifier = createWalletVerifier(await bestBackend(), contracts)
     log.info({ backend: verifier.backend }, 'wallet signatures are checked by this backend')
 
     provide(walletVerifier, verifier)

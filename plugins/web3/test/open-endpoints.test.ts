@@ -41,7 +41,7 @@ onEachDatabase(
       JSON.stringify(await Promise.all(tables.map((table) => kysely.selectFrom(table).selectAll().execute())))
     const before = await rows()
     const address = anna.address.toLowerCase()
-    const right = { valid: true, address, recoveredAddress: address, chain: 'main' }
+    const right = { valid: true, address, recoveredAddress: address, method: 'ecrecover', chain: 'main' }
     for (let n = 0; n < 2; n++) {
       const { code, data } = await signed(app, endpoint('main', 'personal'), body)
       t.strictSame([code, data], ['200', right])

@@ -64,6 +64,7 @@ onSqlite(t, 'W-001 the service answers with the native backend on a machine that
     valid: true,
     address: anna.address.toLowerCase(),
     recoveredAddress: anna.address.toLowerCase(),
+    method: 'ecrecover',
   })
 })
 

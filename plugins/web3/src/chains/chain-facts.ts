@@ -1,7 +1,17 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
-import type { Chain, ChainFacts, Chains, FactsRequest, Hex, ProviderAttempt, ProviderFault } from '../contract.ts'
+import type {
+  Chain,
+  ChainFacts,
+  ChainFactsFailure,
+  Chains,
+  FactsRequest,
+  Hex,
+  ProviderAttempt,
+  ProviderFault,
+} from '../contract.ts'
 import { isHexBytes } from '../hex.ts'
+import type { ContractAnswer, ContractCall } from '../signatures/contract-wallets.ts'
 import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
 import { JsonRpc, RpcFault, type RpcSettings } from './json-rpc.ts'
 import { heads, type Observed, observe } from './observation.ts'
@@ -95,6 +105,42 @@ export class ChainFactCollector implements Chains {
       }
     }
     return found
+  }
+
+  /** See `ContractChains`. One provider after another, until one of this very chain has an answer of the contract. */
+  async call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure> {
+    const chain = await this.#parts.source.open(chainName)
+    if (chain === undefined || !chain.enabled || chain.providers.length === 0) return notConfigured
+    const attempts: ProviderAttempt[] = []
+    let isRefused = false
+    for (const opened of chain.providers) {
+      const answer = await this.#callAt(chain, opened, call)
+      if (typeof answer !== 'string') return answer
+      // Of a contract that reverts, or of a provider that has enough: the others know more.
+      if (answer === 'call-refused') isRefused = true
+      attempts.push({ providerId: opened.id, fault: answer === 'call-refused' ? 'rpc-error' : answer })
+    }
+    return isRefused ? { data: null } : failureOf(attempts)
+  }
+
+  /** Only the questions about the chain say whether the provider fails: strangers choose the contract, and what it does. */
+  async #callAt(
+    chain: OpenedChain,
+    opened: OpenedProvider,
+    { to, data, gas }: ContractCall,
+  ): Promise<ContractAnswer | ProviderFault | 'call-refused'> {
+    const provider = await this.#provider(chain, opened)
+    if (provider === undefined) return 'secret-unreadable'
+    if (!provider.breaker.enter()) return 'circuit-open'
+    const said = provider.rpc.call('eth_call', [{ to, data, gas: `0x${gas.toString(16)}` }, 'latest']).then(
+      (value) => (typeof value === 'string' && isHexBytes(value) ? { data: value } : 'result-invalid'),
+      (error: unknown) => {
+        if (!(error instanceof RpcFault)) throw error
+        return error.fault === 'rpc-error' ? 'call-refused' : error.fault
+      },
+    )
+    const [head, answer] = await Promise.all([this.#askHead(chain, provider), said])
+    return typeof head === 'number' ? answer : head
   }
 
   /** Asks every provider of the chain for itself, also those that are left alone. */
@@ -233,13 +279,13 @@ export class ChainFactCollector implements Chains {
   }
 }
 
-const notConfigured: ChainFacts = { error: 'chain-not-configured', attempts: [] }
+const notConfigured: ChainFactsFailure = { error: 'chain-not-configured', attempts: [] }
 
 /** A change of the address makes another provider, with a breaker of its own. */
 const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
   JSON.stringify([chain.name, chain.chainId, id, key])
 
-function failureOf(attempts: readonly ProviderAttempt[]): ChainFacts {
+function failureOf(attempts: readonly ProviderAttempt[]): ChainFactsFailure {
   const isElsewhere = attempts.length > 0 && attempts.every(({ fault }) => fault === 'chain-id-mismatch')
   return { error: isElsewhere ? 'chain-id-mismatch' : 'rpc-query-failed', attempts }
 }

@@ -7,6 +7,7 @@ import type {
   VerificationResult,
   WalletVerifier,
 } from '../contract.ts'
+import type { ContractWallets } from './contract-wallets.ts'
 import { personalDigest } from './personal-message.ts'
 import { addressOfKey, type RecoveryBackend } from './recovery.ts'
 import { readSignature } from './signature-form.ts'
@@ -14,31 +15,55 @@ import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
 import { TypedDataFault } from './typed-data/fault.ts'
 
-/** @param backend does the arithmetic of the curve; all rules stand here, so that every backend answers alike */
-export function createWalletVerifier(backend: RecoveryBackend): WalletVerifier {
+/**
+ * @param backend does the arithmetic of the curve; all rules stand here, so that every backend answers alike
+ * @param contracts absent: no chain is asked
+ */
+export function createWalletVerifier(backend: RecoveryBackend, contracts?: ContractWallets): WalletVerifier {
   return {
     backend: backend.name,
-    verifyPersonal: (signed) => verifyPersonal(backend, signed),
-    verifyTypedData: (signed) => verifyTypedData(backend, signed),
+    verifyPersonal: (signed) => verifyPersonal(backend, signed).result,
+    verifyTypedData: (signed) => verifyTypedData(backend, signed).result,
+    async verifyPersonalOnChain(chainId, signed) {
+      const { result, digest } = verifyPersonal(backend, signed)
+      return contracts === undefined || digest === undefined
+        ? result
+        : contracts.decide(chainId, result, digest, signed.signature)
+    },
+    async verifyTypedDataOnChain(chainId, signed) {
+      const { result, digest } = verifyTypedData(backend, { ...signed, chainId })
+      return contracts === undefined || digest === undefined
+        ? result
+        : contracts.decide(chainId, result, digest, signed.signature)
+    },
   }
 }
 
-function verifyPersonal(backend: RecoveryBackend, { address, ...signed }: PersonalSignature): VerificationResult {
-  const digest = personalDigest(signed.message, signed.messageEncoding)
-  if (digest === undefined) return refused(address, 'message-malformed')
-  return verifyDigest(backend, address, digest, signed.signature)
+/** With the digest that was signed, where there is one. */
+interface Verified<Result> {
+  readonly result: Result
+  readonly digest?: Uint8Array
 }
 
-function verifyTypedData(backend: RecoveryBackend, signed: TypedDataSignature): TypedDataVerification {
+function verifyPersonal(
+  backend: RecoveryBackend,
+  { address, ...signed }: PersonalSignature,
+): Verified<VerificationResult> {
+  const digest = personalDigest(signed.message, signed.messageEncoding)
+  if (digest === undefined) return { result: refused(address, 'message-malformed') }
+  return { result: verifyDigest(backend, address, digest, signed.signature), digest }
+}
+
+function verifyTypedData(backend: RecoveryBackend, signed: TypedDataSignature): Verified<TypedDataVerification> {
   const { address, typedData, signature, chainId } = signed
   const read = digestOf(typedData)
-  if (read === undefined) return refused(address, 'typed-data-malformed')
+  if (read === undefined) return { result: refused(address, 'typed-data-malformed') }
   const { document, digest } = read
   const domain = domainOf(document)
   const known = { domain, primaryType: document.primaryType }
   const isElsewhere = chainId !== undefined && domain.chainId !== undefined && domain.chainId !== String(chainId)
-  if (isElsewhere) return { ...refused(address, 'chain-id-mismatch'), ...known }
-  return { ...verifyDigest(backend, address, digest, signature), ...known }
+  if (isElsewhere) return { result: { ...refused(address, 'chain-id-mismatch'), ...known } }
+  return { result: { ...verifyDigest(backend, address, digest, signature), ...known }, digest }
 }
 
 function digestOf(text: string): { readonly document: TypedDataDocument; readonly digest: Uint8Array } | undefined {
@@ -59,7 +84,7 @@ function verifyDigest(backend: RecoveryBackend, given: string, digest: Uint8Arra
   const key = backend.recover(signature, digest)
   if (key === undefined) return refused(address, 'signature-malformed')
   const recoveredAddress = addressOfKey(key)
-  if (recoveredAddress === address) return { valid: true, address, recoveredAddress }
+  if (recoveredAddress === address) return { valid: true, address, recoveredAddress, method: 'ecrecover' }
   return { ...refused(address, 'signature-mismatch'), recoveredAddress }
 }
 

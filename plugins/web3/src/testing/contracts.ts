@@ -9,7 +9,7 @@ import { source, sourceName } from './token-sources.ts'
 import type { Address, Hex } from './values.ts'
 
 /** The contracts of `token-sources.ts`. */
-export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271'
+export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'
 
 /** Older than any chain that the tests speak to. */
 const evmVersion = 'paris'

@@ -91,4 +91,38 @@ contract Wallet1271 {
         return signer != address(0) && signer == owner ? bytes4(0x1626ba7e) : bytes4(0xffffffff);
     }
 }
+
+/// What is asked about a signature ends as the mode says: it is a wallet of nobody.
+contract OddWallet {
+    uint256 public immutable mode;
+
+    constructor(uint256 mode_) {
+        mode = mode_;
+    }
+
+    fallback() external {
+        uint256 how = mode;
+        assembly {
+            mstore(0, shl(224, 0x1626ba7e))
+            mstore(32, 0)
+            switch how
+            // The right word, and more.
+            case 0 { return(0, 64) }
+            // Less than a word.
+            case 1 { return(0, 4) }
+            // The right value, but by a revert.
+            case 2 { revert(0, 32) }
+            // The right value with something behind it.
+            case 3 { mstore(4, shl(224, 1)) return(0, 32) }
+            // The right value at the wrong end of the word.
+            case 4 { mstore(0, 0x1626ba7e) return(0, 32) }
+            // Nothing.
+            case 5 { return(0, 0) }
+            // No end.
+            case 6 { for {} 1 {} {} }
+            // More than anybody reads.
+            default { return(0, 200000) }
+        }
+    }
+}
 `

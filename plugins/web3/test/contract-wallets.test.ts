@@ -1,0 +1,216 @@
+/** Wallets that are contracts (EIP-1271), on a chain of this machine. */
+import { createDatabase, type TestDatabase } from '@plinth/database/testing'
+import { systemClock } from '@plinth/kernel'
+import { type Chain, type Hex, walletVerifier } from '@plinth/web3'
+import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFaultProxy } from '@plinth/web3/testing'
+import t, { type Test } from 'tap'
+import { encodeFunctionData, hashMessage, parseAbi } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { type ContractAnswer, ContractWallets } from '../src/signatures/contract-wallets.ts'
+import { startWeb3 } from './fixtures/product.ts'
+
+const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const message = 'hello'
+const signature = await anna.signMessage({ message })
+const agreement: Hex = `0x1626ba7e${'00'.repeat(28)}`
+// effect of platform.web3.contract-wallets.chain
+const on = { 'platform.web3.contract-wallets.chain': 'local' }
+const abi = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
+
+const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<void>) =>
+  t.test(name, { skip: skipAnvil, timeout: 240_000 }, async (t) => {
+    const db = await createDatabase('sqlite')
+    t.teardown(() => db.drop())
+    await tests(t, db)
+  })
+
+/** A product with the chain `local`, whose providers `first` and `second` are proxies before one node. */
+async function startWallets(t: Test, db: TestDatabase, settings: { config?: object; deadline?: string } = {}) {
+  const chain = await startAnvil()
+  const [first, second] = [await startFaultProxy(chain.url), await startFaultProxy(chain.url)]
+  t.teardown(async () => {
+    await first.close()
+    await second.close()
+    await chain.stop()
+  })
+  const { deadline = '60s' } = settings
+  const product = await startWeb3(t, db, {
+    ports: [first.port, second.port],
+    clock: systemClock,
+    config: { 'platform.web3.rpc.deadline': deadline, ...settings.config },
+  })
+  const token = await product.adminToken()
+  const providers = [first, second].map(({ url }, at) => ({ id: ['first', 'second'][at], url }))
+  const content = { name: 'local', chainId: chain.chainId, providers }
+  const created = await product.call('POST', '/api/v1/admin/web3/chains', token, content)
+  t.equal(created.code, '200')
+  const verifier = product.running.service(walletVerifier)
+  const verify = (address: string, change: object = {}, chainId = chain.chainId) =>
+    verifier.verifyPersonalOnChain(chainId, { address, message, signature, ...change })
+  const forget = () => {
+    for (const proxy of [first, second]) proxy.clear()
+  }
+  return { ...product, ...{ chain, first, second, token, verifier, verify, forget, id: created.data.id } }
+}
+
+const calls = ({ requests }: FaultProxy) => requests.flat().filter((method) => method === 'eth_call').length
+
+onChain('contract wallets are off by default: no chain is asked, and only a key signs', async (t, db) => {
+  const { chain, first, second, verify } = await startWallets(t, db)
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  t.match(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
+  t.match(await verify(anna.address), { valid: true, method: 'ecrecover' })
+  t.same([first.requests, second.requests], [[], []])
+})
+
+onChain('where they are on, the contract at the address decides over exactly what was signed', async (t, db) => {
+  const product = await startWallets(t, db, { config: on })
+  const { chain, first, second, verify, verifier, forget } = product
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  const asked: unknown[] = []
+  first.rewrite = ({ method, params }, result) => {
+    if (method === 'eth_call') asked.push(params)
+    return result
+  }
+  t.strictSame(await verify(wallet), { valid: true, address: wallet, method: 'eip-1271' })
+  const data = encodeFunctionData({ abi, args: [hashMessage(message), signature] })
+  t.same(asked, [[{ to: wallet, data, gas: '0x1e8480' }, 'latest']], 'bounded gas, in the newest block')
+  t.equal(calls(second), 0, 'one provider is asked')
+
+  t.match(await verify(wallet, { message: 'hello!' }), { valid: false, reason: 'signature-mismatch' })
+  const other = await privateKeyToAccount(`0x${'22'.repeat(32)}`).signMessage({ message })
+  t.match(await verify(wallet, { signature: other }), { valid: false, reason: 'signature-mismatch' })
+  for (const [odd, expected] of [
+    ['0x', 'signature-malformed'],
+    [`0x${'ab'.repeat(700)}`, 'signature-malformed'],
+  ]) {
+    t.match(await verify(wallet, { signature: odd }), { valid: false, reason: expected })
+  }
+
+  const typed = {
+    domain: { name: 'Ether Mail', version: '1', chainId: chain.chainId, verifyingContract: wallet },
+    types: { Mail: [{ name: 'contents', type: 'string' }] },
+    primaryType: 'Mail',
+    message: { contents: 'Hello, Bob!' },
+  } as const
+  const document = {
+    address: wallet,
+    typedData: JSON.stringify(typed),
+    signature: await anna.signTypedData(typed),
+  }
+  t.match(await verifier.verifyTypedDataOnChain(chain.chainId, document), {
+    valid: true,
+    method: 'eip-1271',
+    primaryType: 'Mail',
+    domain: { verifyingContract: wallet },
+  })
+  t.match(verifier.verifyTypedData(document), { valid: false, reason: 'signature-mismatch' })
+
+  forget()
+  t.match(await verify(anna.address), {
+    valid: true,
+    method: 'ecrecover',
+    recoveredAddress: anna.address.toLowerCase(),
+  })
+  t.match(await verify(wallet, {}, 5), { valid: false, reason: 'signature-mismatch' }, 'another chain')
+  t.match(await verifier.verifyTypedDataOnChain(5, document), { valid: false, reason: 'chain-id-mismatch' })
+  t.match(await verify(wallet, { signature: `0x${'ab'.repeat(4097)}` }), { reason: 'signature-malformed' })
+  t.match(await verify(wallet, { signature: 'ab' }), { reason: 'signature-malformed' })
+  t.match(await verify('0x12'), { reason: 'address-invalid' })
+  t.same([first.requests, second.requests], [[], []], 'for none of these a chain is asked')
+
+  const endpoint = (chain: string) => `/api/v1/open/web3/chains/${chain}/wallet-signatures/personal/verify`
+  const app = await product.createApp(product.token, ['web3:wallet-signature:personal:verify'])
+  const body = { address: wallet, message, signature }
+  const answer = await product.signed(app, endpoint('local'), body)
+  t.strictSame(answer.data, { valid: true, address: wallet, method: 'eip-1271', chain: 'local' })
+  t.match((await product.signed(app, endpoint('evm'), body)).data, { valid: false, reason: 'signature-mismatch' })
+  await product.call('PUT', `/api/v1/admin/web3/chains/${product.id}`, product.token, { enabled: false })
+  t.match(await verify(wallet), { valid: false, reason: 'signature-mismatch' }, 'a disabled chain decides nothing')
+})
+
+onChain('only the exact answer of a contract that exists counts', async (t, db) => {
+  const { chain, first, second, verify, forget } = await startWallets(t, db, { config: on })
+  const empty = `0x${'e0'.repeat(20)}`
+  const token = await deployToken(chain)
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  const odd = {
+    ...{ 'two words': 0, 'less than a word': 1, 'a revert with the value': 2, 'something behind the value': 3 },
+    ...{ 'the value at the other end': 4, nothing: 5, 'no end': 6, 'very much': 7 },
+  }
+  for (const [name, mode] of Object.entries(odd)) {
+    t.match(await verify(await deploy(chain, 'OddWallet', mode)), { valid: false, reason: 'signature-mismatch' }, name)
+  }
+  t.match(await verify(empty), { valid: false, reason: 'signature-mismatch' }, 'no contract')
+  t.match(await verify(token.address), { valid: false, reason: 'signature-mismatch' }, 'a contract that is no wallet')
+  // The precompiled contract 4 answers what it is given, which begins with the right value.
+  t.match(await verify(`0x${'04'.padStart(40, '0')}`), { valid: false, reason: 'signature-mismatch' }, 'an echo')
+
+  const reverting = await deploy(chain, 'OddWallet', 2)
+  for (let time = 0; time < 5; time++) await verify(reverting)
+  forget()
+  t.match(await verify(wallet), { valid: true })
+  t.same([calls(first), calls(second)], [1, 0], 'contracts of strangers do not get a provider left alone')
+})
+
+onChain('a provider that fails is followed by the next one; nobody who answers is no answer', async (t, db) => {
+  const { chain, first, second, verify } = await startWallets(t, db, {
+    config: { ...on, 'platform.web3.rpc.breaker.failures': 100 },
+  })
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  for (const fault of ['reset', 'status-500', 'html', 'rpc-error', 'answer-missing', 'truncated-json'] as const) {
+    first.fault = fault
+    t.match(await verify(wallet), { valid: true, method: 'eip-1271' }, fault)
+  }
+  first.fault = undefined
+  for (const said of [null, 1, '0x1', 'yes', { data: agreement }]) {
+    first.rewrite = ({ method }, result) => (method === 'eth_call' ? said : result)
+    t.match(await verify(wallet), { valid: true }, `said ${JSON.stringify(said)}`)
+  }
+  first.rewrite = undefined
+  first.fault = 'other-chain'
+  second.rewrite = ({ method }, result) => (method === 'eth_call' ? `0x${'00'.repeat(32)}` : result)
+  t.match(
+    await verify(wallet),
+    { valid: false, reason: 'signature-mismatch' },
+    'the node of another chain is not heard',
+  )
+  first.fault = 'reset'
+  second.fault = 'status-429'
+  t.match(await verify(wallet), { valid: false, reason: 'contract-unanswered', method: undefined })
+})
+
+onChain('providers that hang are given up at the deadline', async (t, db) => {
+  const { chain, first, second, verify } = await startWallets(t, db, { config: on, deadline: '200ms' })
+  const wallet = await deploy(chain, 'Wallet1271', anna.address)
+  first.fault = 'hang'
+  second.fault = 'half'
+  t.match(await verify(wallet), { valid: false, reason: 'contract-unanswered' })
+})
+
+t.test('few are asked at the same time: settlement needs the nodes too', async (t) => {
+  const chain: Chain = {
+    ...{ name: 'local', chainId: 1, enabled: true, requiredConfirmations: 1, finality: 'depth' },
+    ...{ maxHeadLagBlocks: 5, explorerTransactionUrl: null, providers: [] },
+  }
+  const waiting: ((answer: ContractAnswer) => void)[] = []
+  const wallets = new ContractWallets({
+    chainName: () => 'local',
+    chains: {
+      get: async () => chain,
+      call: () => new Promise((resolve) => void waiting.push(resolve)),
+    },
+  })
+  const refused = { valid: false, address: `0x${'c0'.repeat(20)}`, reason: 'signature-mismatch' as const }
+  const decide = () => wallets.decide(1, refused, new Uint8Array(32), '0x')
+  const first = Array.from({ length: 16 }, decide)
+  t.match(await decide(), { valid: false, reason: 'contract-unanswered' })
+  t.equal(waiting.length, 16)
+  for (const answer of waiting.splice(0)) answer({ data: agreement })
+  for (const { valid } of await Promise.all(first)) t.equal(valid, true)
+  const next = decide()
+  await Promise.resolve()
+  while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  for (const answer of waiting.splice(0)) answer({ data: null })
+  t.strictSame(await next, refused)
+})
