@@ -118,6 +118,41 @@ t.test('C-031 whatever breaks a caller of the earlier description is named, and 
   ])
 })
 
+t.test('C-037 a deprecated operation stays for a minor cycle, and goes only while its replacement is there', (t) => {
+  const replacement = 'GET /api/v2/shop/items/{id}'
+  const description = (version: string, ...operations: string[]) => ({
+    info: { version },
+    paths: Object.fromEntries(
+      operations.map((operation) => {
+        const [method = '', path = ''] = operation.split(' ')
+        const isOld = path === '/api/v1/shop/items'
+        const marked = isOld ? { deprecated: true, 'x-deprecated': { since: '1.4.2', replacement } } : {}
+        return [path, { [method.toLowerCase()]: marked }]
+      }),
+    ),
+  })
+  const old = 'GET /api/v1/shop/items'
+  const previous = description('1.4.2', old, replacement)
+  t.same(breakingChanges(previous, description('1.4.9', old, replacement)), [])
+  for (const version of ['1.4.2', '1.4.9', '1.3.0', '0.9.0', 'next']) {
+    t.same(
+      breakingChanges(previous, description(version, replacement)),
+      [`${old} is gone within the minor cycle of its deprecation, 1.4.2`],
+      version,
+    )
+  }
+  for (const version of ['1.5.0', '1.10.0', '2.0.0']) {
+    t.same(breakingChanges(previous, description(version, replacement)), [], version)
+  }
+  t.same(breakingChanges(previous, description('1.5.0')), [
+    `${old} is gone, and ${replacement}, which replaces it, is not there`,
+    `${replacement} is gone`,
+  ])
+  const other = description('1.5.0', 'POST /api/v2/shop/items/{id}')
+  t.match(breakingChanges(previous, other), [/is gone, and GET/], 'the replacement has its method')
+  t.end()
+})
+
 t.test('C-031 a description that refers to itself is compared to the end', async (t) => {
   const tree = (leaf: object) => ({
     paths: { '/api/v1/shop/tree': { get: { responses: { 200: answer({ $ref: '#/components/schemas/Node' }) } } } },

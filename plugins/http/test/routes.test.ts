@@ -452,7 +452,11 @@ const addCatalogue = (http: HttpServer) => {
     route('/api/v1/shop/old', {
       method: 'DELETE',
       description: 'Removes.',
-      deprecated: { since: '1.2.0', replacement: 'DELETE /api/v2/shop/orders/{orderId}' },
+      deprecated: {
+        since: '1.2.0',
+        replacement: 'DELETE /api/v2/shop/orders/{orderId}',
+        migration: 'Name the order in the path.',
+      },
       request: { body: Type.Object({ reason: Type.Optional(Type.String()) }) },
     }),
   )
@@ -494,92 +498,87 @@ const addCatalogue = (http: HttpServer) => {
   })
 }
 
-t.test(
-  'C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every route [C-037 partly: that an old endpoint stays for a minor cycle]',
-  async (t) => {
-    const { call, server } = await startHttp(t, addCatalogue)
-    const document = (await call('/docs/openapi.json')).body
-    t.same(document, JSON.parse(JSON.stringify(await server.openapi())))
-    t.same(document, (await call('/docs/json')).body)
-    t.match(document, { openapi: '3.1.1', info: { title: 'Test shop', version: '2.3.4' } })
-    t.ok(document.paths['/api/v1/shop/orders'], 'C-029 release 2.3.4 serves version 1 of the API')
+t.test('C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every route', async (t) => {
+  const { call, server } = await startHttp(t, addCatalogue)
+  const document = (await call('/docs/openapi.json')).body
+  t.same(document, JSON.parse(JSON.stringify(await server.openapi())))
+  t.same(document, (await call('/docs/json')).body)
+  t.match(document, { openapi: '3.1.1', info: { title: 'Test shop', version: '2.3.4' } })
+  t.ok(document.paths['/api/v1/shop/orders'], 'C-029 release 2.3.4 serves version 1 of the API')
 
-    const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, operations]) =>
-      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
-    )
-    const declared = server.routes
-      .filter(({ hidden }) => !hidden)
-      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
-    t.same(described.sort(), declared.sort())
+  const described = Object.entries(document.paths as Record<string, object>).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+  const declared = server.routes
+    .filter(({ hidden }) => !hidden)
+    .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`)
+  t.same(described.sort(), declared.sort())
 
-    const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
-      ([path, methods]) => Object.values(methods).map((operation) => ({ ...operation, path })),
+  const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, methods]) => Object.values(methods).map((operation) => ({ ...operation, path })),
+  )
+  t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'operation ids are unique')
+  const ajv = addFormats.default(
+    new Ajv2020({ strict: true, strictTypes: false, strictTuples: false }) as never,
+  ) as unknown as Ajv2020
+  ajv.addVocabulary(['components', 'x-title', 'x-sort', 'x-null-with'])
+  ajv.addSchema({ $id: 'document', components: document.components })
+  for (const { path, parameters = [], requestBody, responses, summary } of operations) {
+    t.ok(summary)
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    t.same(
+      parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
+      inPath,
+      path,
     )
-    t.equal(
-      new Set(operations.map(({ operationId }) => operationId)).size,
-      operations.length,
-      'operation ids are unique',
-    )
-    const ajv = addFormats.default(
-      new Ajv2020({ strict: true, strictTypes: false, strictTuples: false }) as never,
-    ) as unknown as Ajv2020
-    ajv.addVocabulary(['components', 'x-title', 'x-sort', 'x-null-with'])
-    ajv.addSchema({ $id: 'document', components: document.components })
-    for (const { path, parameters = [], requestBody, responses, summary } of operations) {
-      t.ok(summary)
-      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-      t.same(
-        parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name),
-        inPath,
-        path,
-      )
-      const bodies = [requestBody, ...Object.values(responses)].flatMap((part) => Object.values(part?.content ?? {}))
-      for (const schema of [...parameters, ...bodies].flatMap((part) => part.schema ?? [])) {
-        const rooted = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'))
-        t.ok(ajv.compile(rooted), path)
-      }
+    const bodies = [requestBody, ...Object.values(responses)].flatMap((part) => Object.values(part?.content ?? {}))
+    for (const schema of [...parameters, ...bodies].flatMap((part) => part.schema ?? [])) {
+      const rooted = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/'))
+      t.ok(ajv.compile(rooted), path)
     }
+  }
 
-    const operation = (method: string, path: string): Operation => document.paths[path][method]
-    t.match(operation('get', '/api/v1/shop/orders').parameters, [
-      { name: 'page', in: 'query', required: false, schema: { type: 'integer', default: 1, minimum: 1 } },
-      { name: 'size', in: 'query', required: false },
-      { name: 'sort', in: 'query', required: false, schema: { type: 'array' } },
-    ])
-    t.match(operation('get', '/api/v1/shop/orders/{orderId}'), {
-      operationId: 'getShopOrdersByOrderId',
-      security: [{ bearer: [] }],
-      parameters: [
-        { name: 'orderId', in: 'path', required: true, description: 'Own order', schema: { type: 'integer' } },
-      ],
-    })
-    const create = operation('post', '/api/v1/admin/shop/orders')
-    t.match(create, { tags: ['orders'], 'x-permission': 'shop:order:create', 'x-plugin': 'shop' })
-    const body = create.requestBody?.content['application/json']?.schema as Record<string, unknown>
-    t.match(body, {
-      required: ['lines', 'pair'],
-      properties: { pair: { prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false } },
-    })
-    const old = operation('delete', '/api/v1/shop/old')
-    t.match(old, {
-      deprecated: true,
-      description: 'Removes.\n\nDeprecated since 1.2.0; use DELETE /api/v2/shop/orders/{orderId}.',
-      requestBody: { required: false },
-    })
-    t.match(operation('get', '/api/v1/shop/orders/export').responses['200'], { content: { 'text/csv': {} } })
-    const [success, failure] =
-      (
-        operation('get', '/api/v1/shop/orders').responses['200'] as {
-          content: Record<string, { schema: { anyOf: object[] } }>
-        }
-      ).content['application/json']?.schema.anyOf ?? []
-    t.match(success, { required: ['code', 'message', 'data'], properties: { code: { const: '200' } } })
-    t.same(failure, { $ref: '#/components/schemas/Failure' })
-    t.match(document.components.schemas.Node2, {
-      properties: { children: { items: { $ref: '#/components/schemas/Node2' } } },
-    })
-  },
-)
+  const operation = (method: string, path: string): Operation => document.paths[path][method]
+  t.match(operation('get', '/api/v1/shop/orders').parameters, [
+    { name: 'page', in: 'query', required: false, schema: { type: 'integer', default: 1, minimum: 1 } },
+    { name: 'size', in: 'query', required: false },
+    { name: 'sort', in: 'query', required: false, schema: { type: 'array' } },
+  ])
+  t.match(operation('get', '/api/v1/shop/orders/{orderId}'), {
+    operationId: 'getShopOrdersByOrderId',
+    security: [{ bearer: [] }],
+    parameters: [
+      { name: 'orderId', in: 'path', required: true, description: 'Own order', schema: { type: 'integer' } },
+    ],
+  })
+  const create = operation('post', '/api/v1/admin/shop/orders')
+  t.match(create, { tags: ['orders'], 'x-permission': 'shop:order:create', 'x-plugin': 'shop' })
+  const body = create.requestBody?.content['application/json']?.schema as Record<string, unknown>
+  t.match(body, {
+    required: ['lines', 'pair'],
+    properties: { pair: { prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false } },
+  })
+  const old = operation('delete', '/api/v1/shop/old')
+  t.match(old, {
+    deprecated: true,
+    description:
+      'Removes.\n\nDeprecated since 1.2.0; use DELETE /api/v2/shop/orders/{orderId}.\n\nName the order in the path.',
+    'x-deprecated': { since: '1.2.0', replacement: 'DELETE /api/v2/shop/orders/{orderId}' },
+    requestBody: { required: false },
+  })
+  t.match(operation('get', '/api/v1/shop/orders/export').responses['200'], { content: { 'text/csv': {} } })
+  const [success, failure] =
+    (
+      operation('get', '/api/v1/shop/orders').responses['200'] as {
+        content: Record<string, { schema: { anyOf: object[] } }>
+      }
+    ).content['application/json']?.schema.anyOf ?? []
+  t.match(success, { required: ['code', 'message', 'data'], properties: { code: { const: '200' } } })
+  t.same(failure, { $ref: '#/components/schemas/Failure' })
+  t.match(document.components.schemas.Node2, {
+    properties: { children: { items: { $ref: '#/components/schemas/Node2' } } },
+  })
+})
 
 t.test('C-011 trees of two plugins may have the same name', async (t) => {
   const { call, send } = await startHttp(t, addCatalogue)

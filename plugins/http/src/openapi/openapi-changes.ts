@@ -6,6 +6,12 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
 const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
 const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
 
+/** Minor versions in their order; undefined for what is no version. */
+function minorOf(version: unknown): number | undefined {
+  const [, major, minor] = /^(\d{1,6})\.(\d{1,6})\.\d/.exec(String(version)) ?? []
+  return major === undefined ? undefined : Number(major) * 1e6 + Number(minor)
+}
+
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const jsonOf = (value: unknown): Json => (isJson(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -14,7 +20,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
  * What a caller of the previous API description would stumble over in the current one; empty when every change is
  * compatible (document 1, "Interface versioning"): a path, a field or a type that is gone, a rule that became stricter,
  * a permission or an operation id that became another. New paths, optional fields and further values of an enumeration in an answer are
- * compatible, and so is a null that comes only with new query parameters or members of the body, which its member names in `x-null-with`.
+ * compatible, so is the end of a deprecated operation a minor cycle later, and so is a null that comes only with new query parameters or members of the body, which its member names in `x-null-with`.
  */
 export function breakingChanges(previous: object, current: object): string[] {
   const comparison = new Comparison(previous as Json, current as Json)
@@ -26,7 +32,7 @@ export function breakingChanges(previous: object, current: object): string[] {
       const name = `${method.toUpperCase()} ${path}`
       if (isJson(before)) {
         if (isJson(after)) comparison.operations(before, after, name)
-        else comparison.changes.push(`${name} is gone`)
+        else comparison.end(before, name)
       }
     }
   }
@@ -45,6 +51,21 @@ class Comparison {
   constructor(previous: Json, current: Json) {
     this.#previous = previous
     this.#current = current
+  }
+
+  /** An operation that is there no more: it may go when callers had a minor cycle to move to what replaces it. */
+  end(before: Json, name: string): void {
+    if (!isJson(before['x-deprecated'])) {
+      this.changes.push(`${name} is gone`)
+      return
+    }
+    const { since, replacement } = before['x-deprecated']
+    const [marked, now] = [minorOf(since), minorOf(jsonOf(this.#current['info'])['version'])]
+    const hadTime = marked !== undefined && now !== undefined && now > marked
+    if (!hadTime) this.changes.push(`${name} is gone within the minor cycle of its deprecation, ${since}`)
+    const [method = '', path = ''] = String(replacement).split(' ')
+    const isReplaced = isJson(jsonOf(jsonOf(this.#current['paths'])[path])[method.toLowerCase()])
+    if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
   operations(before: Json, after: Json, name: string): void {

@@ -101,6 +101,7 @@ function operation(
   const description = [
     declaration.description,
     deprecated && `Deprecated since ${deprecated.since}; use ${deprecated.replacement}.`,
+    deprecated?.migration,
   ].filter(Boolean)
   const parameters = [
     ...pathParameters(path, membersOf(params, schemas), schemas),
@@ -112,7 +113,7 @@ function operation(
     summary: info.summary,
     ...(description.length > 0 ? { description: description.join('\n\n') } : {}),
     tags: tagsOf(route),
-    ...(deprecated ? { deprecated: true } : {}),
+    ...(deprecated ? { deprecated: true, 'x-deprecated': deprecated } : {}),
     ...security,
     'x-plugin': info.plugin,
     ...(parameters.length > 0 ? { parameters } : {}),

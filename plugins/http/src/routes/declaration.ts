@@ -51,8 +51,15 @@ interface RouteFacts {
   /** Groups of the API description; the plugin's name when absent. */
   readonly tags?: readonly string[]
   readonly access: Access
-  /** Marks it deprecated in the API description; says what replaces it. */
-  readonly deprecated?: { readonly since: string; readonly replacement: string }
+  /** Marks it deprecated in the API description, for a whole minor cycle at least: then it may go without breaking anybody. */
+  readonly deprecated?: {
+    /** Version of the product that marked it first, such as `1.4.0`. */
+    readonly since: string
+    /** Method and path of the route that does the same, as the API description writes them. */
+    readonly replacement: string
+    /** What callers change besides the address. */
+    readonly migration?: string
+  }
   readonly annotations?: readonly RouteAnnotation[]
 }
 
