@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { database } from '@plinth/database'
 import {
   adminPages,
   attention,
@@ -48,6 +49,23 @@ t.test('every page of the product names what its routes have', async (t) => {
   t.ok(pages.length >= 6)
   t.strictSame(pageFaults(pages, await operationsOf(server), kinds), [])
 })
+
+t.test(
+  'every table that a page follows is there, and every operation that follows one belongs to its page',
+  async (t) => {
+    const declared = pages.flatMap(({ id, live }) => (Array.isArray(live) ? live.map((table) => [id, table]) : []))
+    const own = ownPages.flatMap(({ id, live = {} }) =>
+      Object.values(live).flatMap((tables) => tables.map((one) => [id, one])),
+    )
+    t.ok(declared.length >= 20)
+    const db = running.service(database)
+    for (const [id, table] of [...declared, ...own])
+      await t.resolves(db.query(`select 1 from ${table} where 1 = 0`), `${id}: ${table}`)
+    for (const { id, source, operations, live = {} } of ownPages)
+      for (const operation of Object.keys(live))
+        t.ok([source, ...operations].includes(operation), `${id}: ${operation}`)
+  },
+)
 
 t.test('what needs attention is counted in what its operation answers, and leads to a page', async (t) => {
   const operations = await operationsOf(server)

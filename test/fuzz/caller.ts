@@ -61,6 +61,12 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAns
         timeout: 30_000,
       },
       (answer) => {
+        // A stream of events has no end: its beginning is judged.
+        if (answer.headers['content-type'] === 'text/event-stream') {
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.alloc(0) })
+          answer.destroy()
+          return
+        }
         const chunks: Buffer[] = []
         answer.on('data', (chunk: Buffer) => chunks.push(chunk))
         answer.on('end', () =>

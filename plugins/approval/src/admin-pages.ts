@@ -12,6 +12,7 @@ const records = adminList('getAdminApprovals', (row) => ({
   ),
   place: { group: 'activity', order: 30 },
   key: 'id',
+  live: ['approval_instance'],
   columns: [
     row.time('createdAt'),
     row.status(

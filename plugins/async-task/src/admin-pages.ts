@@ -59,7 +59,7 @@ const tasks = adminList('getAsyncTasks', (row) => ({
   ],
   actions: [row.action('getAsyncTasksByIdArtifact', download), row.action('postAsyncTasksByIdCancel', cancel)],
   empty: text('There are no background tasks.', '没有后台任务。'),
-  live: true,
+  live: ['async_task'],
 }))
 
 const task = adminDetail('getAsyncTasksById', (it) => ({
@@ -93,7 +93,7 @@ const task = adminDetail('getAsyncTasksById', (it) => ({
     },
   ],
   actions: [it.action('getAsyncTasksByIdArtifact', download), it.action('postAsyncTasksByIdCancel', cancel)],
-  live: true,
+  live: ['async_task'],
 }))
 
 /** What the back office shows of background tasks. */

@@ -9,4 +9,6 @@ export const refusal = businessFailures('console', en.console, {
   'labels-unknown': '404',
   'chart-unknown': '404',
   'permission-missing': '403',
+  'too-many-streams': '429',
+  going: '503',
 })

@@ -73,6 +73,16 @@ export interface Database {
   afterCommit(hook: () => void | Promise<void>): void
 
   /**
+   * Calls the listener after each commit of this process that changed rows of one of the tables, or may have: once for each
+   * such table, whatever wrote to it. For hints that something is worth reading again; what other processes write is not heard.
+   *
+   * @param tables by their names in the database
+   * @param listener is to return soon; runs in the context of this call, outside of any transaction; when it throws, that is logged
+   * @returns ends it
+   */
+  onWritten(tables: Iterable<string>, listener: (table: string) => void): () => void
+
+  /**
    * Runs one statement with bound parameters, prepared once and reused, in the transaction around it if there is one.
    * The way to write what several callers contend for: `update ... set balance = balance - ? where id = ? and balance >= ?`
    * answers 0 when the condition did not hold. Entities in an identity map do not notice. Outside a transaction it is run

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -300,6 +301,17 @@ export class DatabaseService implements Database {
     }
   }
 
+  onWritten(tables: Iterable<string>, listener: (table: string) => void): () => void {
+    const outside = AsyncLocalStorage.snapshot()
+    return this.#open.written.listen(tables, (table) => {
+      try {
+        outside(listener, table)
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'a listener for written tables failed')
+      }
+    })
+  }
+
   async execute(sql: string, parameters: readonly Parameter[] = []): Promise<number> {
     return affectedRows(await this.#run(sql, parameters))
   }
@@ -345,7 +357,10 @@ export class DatabaseService implements Database {
     const { sqlite } = this.#open
     try {
       // The connection is the caller's own here: no need to go through Kysely.
-      if (current !== undefined && sqlite !== undefined) return sqlite.connection.run(sql, parameters)
+      if (current !== undefined && sqlite !== undefined) {
+        this.#open.written.asked(sqlite.connection, sql)
+        return sqlite.connection.run(sql, parameters)
+      }
       if (current === undefined) await this.connect()
       const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
       const query = CompiledQuery.raw(text, parameters as unknown[])

@@ -14,6 +14,7 @@ import {
   sessionStatements,
 } from './connections/server-connection.ts'
 import { SqliteDialect } from './connections/sqlite-dialect.ts'
+import { WrittenTables } from './connections/written-tables.ts'
 import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
@@ -26,6 +27,7 @@ export interface OpenOrm {
   readonly waits: OpenWaits
   /** What the calling code asks of its connections. */
   readonly demand: AsyncLocalStorage<Demand>
+  readonly written: WrittenTables
   /** Of SQLite: its driver, for statements that need no detour. */
   readonly sqlite?: SqliteDialect['driver']
   /** Opens the connection; called once before the first query. */
@@ -136,8 +138,10 @@ function shared(settings: ConnectionSettings, { failures: log }: OrmOptions) {
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()
+  const written = new WrittenTables()
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
-  return { transaction, waits, demand, rules: { waits, demand, failure, log, waitMs: settings.connectTimeoutMs } }
+  const rules = { waits, demand, written, failure, log, waitMs: settings.connectTimeoutMs }
+  return { transaction, waits, demand, written, rules }
 }
 
 async function close(orm: Orm): Promise<void> {

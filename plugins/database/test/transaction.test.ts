@@ -107,6 +107,46 @@ onEachDatabase(t, 'transactions', async (t, db) => {
     t.same(seen.slice(3), ['at once'])
   })
 
+  t.test('whoever asked hears of the tables that a commit wrote to, once each, and of nothing else', async (t) => {
+    const heard: string[] = []
+    const stop = service.onWritten(['sample', 'other'], (table) => void heard.push(table))
+    const broken = service.onWritten(['sample'], () => {
+      throw new Error('only logged')
+    })
+    const id = await addSample(service)
+    t.strictSame(heard, ['sample'], 'a flush')
+    await add(service, id, 1)
+    t.strictSame(heard, ['sample', 'sample'], 'a statement by itself')
+    await service.reserved.execute('update sample set balance = 1 where id = ?', [id])
+    await service.query('select balance from sample where id = ?', [id])
+    t.equal(heard.length, 3, 'who reads says nothing')
+    for (const run of ['transactional', 'statements'] as const) {
+      heard.length = 0
+      await service[run](async () => {
+        await add(service, id, 1)
+        await add(service, id, 1)
+        await service.fork().nativeUpdate(Sample, id, { note: run })
+        t.strictSame(heard, [], 'not before the commit')
+      })
+      t.strictSame(heard, ['sample'], run)
+      await t.rejects(
+        service[run](async () => {
+          await add(service, id, 1)
+          throw new Error('undo')
+        }),
+      )
+      t.strictSame(heard, ['sample'], 'nothing of what was rolled back')
+    }
+    await t.rejects(service.execute('update sample set id = null where id = ?', [id]))
+    t.strictSame(heard, ['sample'], 'nor of what failed')
+    await service.fork().nativeDelete(Sample, id)
+    t.equal(heard.length, 2)
+    stop()
+    broken()
+    await addSample(service)
+    t.equal(heard.length, 2)
+  })
+
   t.test('work that outlives its transaction is not in it', async (t) => {
     const id = await addSample(service)
     const later = Promise.withResolvers<void>()

@@ -61,7 +61,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     }),
   ],
   empty: text('No event is in the outbox.', '发件箱中没有事件。'),
-  live: true,
+  live: ['outbox_event'],
 }))
 
 const event = adminDetail('getAdminEventsOutboxById', (it) => ({
@@ -91,7 +91,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
   ],
   actions: [it.action('postAdminEventsOutboxByIdReplay', replay), it.action('postAdminEventsOutboxByIdSkip', skip)],
   related: [{ page: 'events.outbox', title: text('Events of this type', '同类型事件'), filter: { type: 'type' } }],
-  live: true,
+  live: ['outbox_event', 'outbox_delivery'],
 }))
 
 const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
@@ -118,7 +118,7 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
       ],
     },
   ],
-  live: true,
+  live: ['outbox_event'],
 }))
 
 /** What the back office shows of events. */

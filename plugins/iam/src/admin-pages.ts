@@ -28,6 +28,7 @@ const users = adminList('getAdminIamUsers', (row) => ({
   place: { group: 'access', order: 10 },
   key: 'id',
   detail: 'iam.user',
+  live: ['iam_user', 'iam_user_role'],
   columns: [
     row.text('username', { link: true }),
     row.text('email'),
@@ -69,6 +70,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
   title: text('User', '用户'),
   name: 'username',
   param: 'id',
+  live: ['iam_user', 'iam_user_role'],
   sections: [
     {
       columns: [
@@ -118,6 +120,7 @@ const roles = adminList('getAdminIamRoles', (row) => ({
   place: { group: 'access', order: 20 },
   key: 'id',
   detail: 'iam.role',
+  live: ['iam_role', 'iam_role_permission'],
   columns: [
     row.text('name', { link: true }),
     row.text('code', { mono: true }),
@@ -139,6 +142,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
   title: text('Role', '角色'),
   name: 'name',
   param: 'id',
+  live: ['iam_role', 'iam_role_permission'],
   sections: [
     {
       columns: [
@@ -191,7 +195,7 @@ const audit = adminList('getAdminIamAudits', (row) => ({
     row.text('traceId', { hidden: true, mono: true }),
   ],
   filters: ['actor', 'action', 'targetType', 'targetId', 'targetName'],
-  live: true,
+  live: ['iam_audit'],
 }))
 
 const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
@@ -212,7 +216,7 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
     row.text('traceId', { hidden: true, mono: true }),
   ],
   filters: ['success', 'clientIp', 'userId'],
-  live: true,
+  live: ['iam_login_audit'],
 }))
 
 /** What the back office shows of accounts. */

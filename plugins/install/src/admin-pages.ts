@@ -124,6 +124,7 @@ const sessions = adminList('getAdminInstallSessions', (row) => ({
   place: { group: 'product', order: 40 },
   key: 'id',
   detail: 'install.session',
+  live: ['install_session'],
   columns: [
     row.time('startedAt'),
     row.status('status', sessionTones, { labels: sessionLabels }),
@@ -147,6 +148,7 @@ const one = adminDetail('getAdminInstallSessionsBySessionId', (it) => ({
   title: text('Installation run', '安装过程'),
   name: 'session.id',
   param: 'sessionId',
+  live: ['install_session'],
   sections: [
     {
       columns: [
@@ -193,7 +195,7 @@ const records = adminDetail('getAdminInstallExecutionLogs', (it) => ({
       ],
     },
   ],
-  live: true,
+  live: ['install_record'],
 }))
 
 const audit = adminList('getAdminInstallAuditLogs', (row) => ({
@@ -202,6 +204,7 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   lead: text('Who did what to the installation, refused attempts included.', '谁对安装做了什么，包括被拒绝的尝试。'),
   place: { group: 'product', order: 50 },
   key: 'id',
+  live: ['install_audit'],
   columns: [
     row.time('occurredAt'),
     row.text('action', { mono: true }),

@@ -261,7 +261,7 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   lead: text('Scans that let points lapse which are past their time.', '扫描并清除到期的积分。'),
   place: { group: 'value', order: 140 },
   key: 'id',
-  live: true,
+  live: ['points_expire_batch'],
   columns: [
     row.time('startedAt'),
     row.status('status', batchTones, { labels: batchStates }),

@@ -73,6 +73,7 @@ const accounts = adminList('getAdminMoneyAccounts', (row) => ({
   place: { group: 'value', order: 10 },
   key: 'id',
   detail: 'money.account',
+  live: ['money_account'],
   columns: [
     row.text('id', { link: true, mono: true }),
     row.text('owner.type', { title: ownerKind }),
@@ -94,6 +95,7 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
   title: text('Account', '账户'),
   name: 'account.id',
   param: 'id',
+  live: ['money_account'],
   sections: [
     {
       columns: [
@@ -219,6 +221,7 @@ const holds = adminList('getAdminMoneyHolds', (row) => ({
   lead: text('Amounts that are set aside until they are captured or released.', '已预留、等待扣款或解冻的金额。'),
   place: { group: 'value', order: 30 },
   key: 'id',
+  live: ['money_hold'],
   columns: [
     row.text('id', { mono: true }),
     row.reference('accountId', account, { title: accountTitle }),
@@ -243,7 +246,7 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   place: { group: 'value', order: 40 },
   key: 'id',
   detail: 'money.reconciliation',
-  live: true,
+  live: ['money_reconciliation'],
   columns: [
     row.text('id', { link: true, mono: true }),
     row.status('state', runTones, { labels: runStates }),
@@ -271,6 +274,7 @@ const reconciliation = adminDetail('getAdminMoneyReconciliationsById', (it) => (
   title: text('Reconciliation', '对账'),
   name: 'id',
   param: 'id',
+  live: ['money_reconciliation'],
   sections: [
     {
       columns: [
@@ -294,6 +298,7 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
   title: text('Findings', '对账发现'),
   empty: text('Everything agrees.', '全部一致。'),
   key: 'id',
+  live: ['money_finding'],
   columns: [
     row.status(
       'rule',
@@ -356,6 +361,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => ({
   place: { group: 'value', order: 50 },
   key: 'outTradeNo',
   detail: 'money.payment-order',
+  live: ['money_payment_order'],
   columns: [
     row.text('outTradeNo', { link: true, mono: true }),
     row.status('status', orderTones, { labels: orderStates }),
@@ -381,6 +387,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
   title: text('Payment order', '支付订单'),
   name: 'outTradeNo',
   param: 'outTradeNo',
+  live: ['money_payment_order', 'money_payment_transaction'],
   sections: [
     {
       columns: [
@@ -422,6 +429,7 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
   lead: text('What was paid and paid back.', '已支付和已退款的记录。'),
   place: { group: 'value', order: 60 },
   key: 'id',
+  live: ['money_payment_transaction'],
   columns: [
     row.time('createdAt'),
     row.reference('outTradeNo', order),

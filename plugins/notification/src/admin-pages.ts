@@ -48,7 +48,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   place: { group: 'messages', order: 10 },
   key: 'id',
   detail: 'notification.send',
-  live: true,
+  live: ['notification_send_log'],
   columns: [
     row.time('createdAt'),
     row.status('status', sendTones, { labels: sendStates }),
@@ -106,6 +106,7 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
   title: text('Sent message', '发送记录'),
   name: 'subject',
   param: 'id',
+  live: ['notification_send_log'],
   sections: [
     {
       columns: [
@@ -155,6 +156,7 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
   id: 'notification.send-summary',
   title: text('Send log in numbers', '发送统计'),
   place: { group: 'messages', order: 20 },
+  live: ['notification_send_log'],
   sections: [
     {
       columns: [
@@ -213,7 +215,7 @@ const messages = adminList('getNotifications', (row) => ({
   place: { group: 'messages', order: 5 },
   key: 'id',
   detail: 'notification.message',
-  live: true,
+  live: ['notification_message', 'notification_message_part'],
   columns: [
     row.time('createdAt'),
     row.text('subject', { link: true }),
@@ -256,6 +258,7 @@ const message = adminDetail('getNotificationsById', (it) => ({
   title: text('Message', '消息'),
   name: 'subject',
   param: 'id',
+  live: ['notification_message', 'notification_message_part'],
   sections: [
     {
       columns: [
@@ -299,6 +302,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
   lead: text('Who got messages in the inbox and when they read them.', '收件箱消息的接收人及阅读时间。'),
   place: { group: 'messages', order: 50 },
   key: 'id',
+  live: ['notification_inbox_item'],
   columns: [
     row.reference('userId', user, { title: text('Recipient', '接收人') }),
     row.time('readAt'),
@@ -392,6 +396,7 @@ const rules = adminList('getNotificationRules', (row) => ({
   place: { group: 'messages', order: 30 },
   key: 'id',
   detail: 'notification.rule',
+  live: ['notification_rule'],
   columns: [
     row.text('code', { link: true, mono: true }),
     row.flag('enabled'),
@@ -444,6 +449,7 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
   title: text('Notification rule', '通知规则'),
   name: 'code',
   param: 'id',
+  live: ['notification_rule'],
   sections: [
     {
       columns: [
@@ -534,6 +540,7 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
   id: 'notification.rule-summary',
   title: text('Rules in numbers', '规则概况'),
   place: { group: 'messages', order: 45 },
+  live: ['notification_rule'],
   sections: [
     { columns: [it.count('total'), it.count('enabled'), it.count('disabled')] },
     {

@@ -52,6 +52,7 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
   place: { group: 'access', order: 40 },
   key: 'id',
   detail: 'open-platform.app',
+  live: ['open_app'],
   columns: [
     row.text('name', { link: true }),
     row.text('appKey', { mono: true }),
@@ -86,6 +87,7 @@ const one = adminDetail('getAdminOpenPlatformAppsById', (it) => ({
   title: text('Application', '应用'),
   name: 'name',
   param: 'id',
+  live: ['open_app'],
   sections: [
     {
       columns: [

@@ -48,7 +48,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.action('postAdminSchedulerTasksByNamePause', pause),
     row.action('postAdminSchedulerTasksByNameResume', resume),
   ],
-  live: true,
+  live: ['scheduler_task', 'scheduler_run'],
 }))
 
 const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
@@ -85,7 +85,7 @@ const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
     it.action('postAdminSchedulerTasksByNameResume', resume),
   ],
   related: [{ page: 'scheduler.runs', title: text('Runs', '运行记录'), filter: { task: 'name' } }],
-  live: true,
+  live: ['scheduler_task', 'scheduler_run'],
 }))
 
 const runs = adminList('getAdminSchedulerRuns', (row) => ({
@@ -109,7 +109,7 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
     { name: 'outcome', labels: outcomes },
   ],
   empty: text('Nothing has run yet.', '尚无运行记录。'),
-  live: true,
+  live: ['scheduler_run'],
 }))
 
 /** What the back office shows of scheduled tasks. */

@@ -35,6 +35,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   place: { group: 'configuration', order: 20 },
   key: 'id',
   detail: 'system-config.change',
+  live: ['sys_config_history'],
   columns: [
     row.time('changedAt'),
     row.text('key', { link: true, mono: true }),

@@ -13,6 +13,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
   place: { group: 'messages', order: 40 },
   key: 'id',
   detail: 'template.template',
+  live: ['message_template'],
   columns: [
     row.text('code', { link: true, mono: true }),
     row.text('channel'),
@@ -43,6 +44,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   title: text('Message template', '消息模板'),
   name: 'code',
   param: 'id',
+  live: ['message_template'],
   sections: [
     {
       columns: [

@@ -103,6 +103,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
   place: { group: 'value', order: 210 },
   key: 'id',
   detail: 'web3-settlement.review',
+  live: ['web3_settlement_review_log'],
   columns: [
     row.time('createdAt'),
     row.text('outTradeNo', { link: true, mono: true }),
@@ -195,6 +196,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
     title: text('Settlement review', '结算复核'),
     name: 'outTradeNo',
     param: 'id',
+    live: ['web3_settlement_review_log'],
     sections: [
       {
         columns: [
@@ -336,6 +338,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   place: { group: 'value', order: 220 },
   key: 'id',
   detail: 'web3-settlement.audit',
+  live: ['web3_settlement_audit_log'],
   columns: auditColumns(row),
   filters: ['outTradeNo'],
   bulk: closing,
@@ -374,6 +377,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
   title: text('Settlement audit', '结算审计'),
   name: 'outTradeNo',
   param: 'id',
+  live: ['web3_settlement_audit_log'],
   sections: [
     {
       columns: [
@@ -447,6 +451,7 @@ const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it
   id: 'web3-settlement.summary',
   title: text('Settlement audits in numbers', '结算审计统计'),
   place: { group: 'value', order: 240 },
+  live: ['web3_settlement_audit_log'],
   sections: [
     {
       columns: [

@@ -24,6 +24,7 @@ const chains = adminList('getAdminWeb3Chains', (row) => ({
   place: { group: 'value', order: 300 },
   key: 'id',
   detail: 'web3.chain',
+  live: ['web3_chain'],
   columns: [
     row.text('name', { link: true }),
     row.text('chainId', { mono: true }),
@@ -47,6 +48,7 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
   title: text('Chain', '区块链'),
   name: 'name',
   param: 'id',
+  live: ['web3_chain'],
   sections: [
     {
       columns: [

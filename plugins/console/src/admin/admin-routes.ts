@@ -14,6 +14,7 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import type { Kernel } from '@plinth/kernel'
 import { chartPoints } from './chart-views.ts'
+import type { HintStreams } from './hint-streams.ts'
 import { type MetricHistory, spans } from './metric-history.ts'
 import type { PageBook } from './page-book.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
@@ -21,6 +22,7 @@ import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 export interface AdminRouteParts {
   readonly book: PageBook
   readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
+  readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
   readonly kernel: Kernel
@@ -161,6 +163,21 @@ const apiRoutes = [
       const { kind, ids, search } = request.query
       return { items: [...(await book.labels(kind, { ids, search }, request as never))] }
     },
+  }),
+  rawRoute({
+    method: 'GET',
+    path: '/api/v1/admin/console/events',
+    operationId: 'getConsoleEvents',
+    summary: 'Says which operations are worth asking again, as long as the caller listens',
+    description:
+      'Server-sent events. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose answers may have changed, at most one message a second. The event `end` says that the session has ended.',
+    access: 'user',
+    produces: ['text/event-stream'],
+    handler: (request, { streams }, reply) =>
+      reply
+        .type('text/event-stream')
+        .headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+        .send(streams.open(requirePrincipal(request))),
   }),
   route({
     method: 'GET',

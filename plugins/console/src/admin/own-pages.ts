@@ -10,6 +10,8 @@ export interface OwnPage {
   readonly place: PagePlace
   /** Id of the operation that it cannot do without: whoever may call it sees the page. A product without it has no such page. */
   readonly source: string
+  /** Tables that its operations read, by the ids of those that are asked again when one of them was written to. */
+  readonly live?: Readonly<Record<string, readonly string[]>>
   /** Ids of the others that it calls; the page is told which of them its reader may call. */
   readonly operations: readonly string[]
 }
@@ -22,6 +24,10 @@ export const ownPages: readonly OwnPage[] = [
     title: { en: 'Config centre', 'zh-CN': '配置中心' },
     place: { group: 'configuration', order: 10 },
     source: 'getAdminSystemConfigKeys',
+    live: {
+      getAdminSystemConfigKeys: ['sys_config', 'sys_config_version'],
+      getAdminSystemConfigInstances: ['sys_config_instance'],
+    },
     operations: [
       'postAdminSystemConfigChangesPreview',
       'postAdminSystemConfigChanges',

@@ -113,6 +113,7 @@ export class PageBook {
   async attention(principal: Principal, locale: string) {
     const operations = await this.#known()
     const { attention } = this.#parts
+    const hinted = new Set([...this.readers.values()].flatMap((ids) => [...ids]))
     return [...attention.values()]
       .sort((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'))
       .flatMap(({ title, source, query = {}, page, ...rest }) => {
@@ -120,7 +121,8 @@ export class PageBook {
         if (operation === undefined || !mayCall(principal, operation)) return []
         const { method, path } = operation
         const shown = page !== undefined && this.#isPage(page.id) ? { page } : {}
-        return [{ ...rest, ...shown, title: localize(title, locale), method, path, query }]
+        const live = hinted.has(source) ? ('hinted' as const) : ('polled' as const)
+        return [{ ...rest, ...shown, title: localize(title, locale), operation: source, method, path, query, live }]
       })
   }
 
@@ -140,6 +142,24 @@ export class PageBook {
     if (permission !== undefined && !requirePrincipal(request).can(permission))
       throw refusal('permission-missing', { params: { permission }, data: { permission } })
     return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
+  }
+
+  /** Operations that read a table, by its name, as the pages say. */
+  get readers(): ReadonlyMap<string, ReadonlySet<string>> {
+    const lives = [...this.#parts.pages.values()].map(({ source, live }) => [source, live] as const)
+    const own = ownPages.flatMap(({ live = {} }) => Object.entries(live))
+    const readers = new Map<string, Set<string>>()
+    for (const [operation, tables] of [...lives, ...own]) {
+      if (typeof tables !== 'object') continue
+      for (const table of tables) readers.set(table, (readers.get(table) ?? new Set()).add(operation))
+    }
+    return readers
+  }
+
+  /** Those of the operations that the reader may call. */
+  async callable(ids: Iterable<string>, principal: Principal): Promise<readonly string[]> {
+    const operations = await this.#known()
+    return [...ids].filter((id) => mayCall(principal, operations.get(id)))
   }
 
   /** What is wrong with the pages, a sentence each. */

@@ -7,6 +7,7 @@ import type {
   PageColumn,
   PageDeclaration,
   PageForm,
+  PageLife,
   PagePreview,
 } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
@@ -22,6 +23,9 @@ export interface Reader {
 }
 
 const say = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
+/** How the browser keeps it true: by hints, with polling in their place, or by polling alone. */
+const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
+
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
 
@@ -167,11 +171,24 @@ function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operat
 
 function listView(page: ListPageDeclaration, operations: Operations, reader: Reader) {
   const operation = operationOf(page.source, operations)
-  const { lead, empty, columns, filters = [], actions = [], bulk = [], create, forms = [], search, ...rest } = page
+  const {
+    lead,
+    empty,
+    columns,
+    filters = [],
+    actions = [],
+    bulk = [],
+    create,
+    forms = [],
+    search,
+    live,
+    ...rest
+  } = page
   const item = itemOf(operation)
   return {
     ...rest,
     ...callOf(operation, reader),
+    ...given(lifeOf(live), 'live', (life) => life),
     title: say(page.title, reader),
     ...given(lead, 'lead', (text) => say(text, reader)),
     ...given(empty, 'empty', (text) => say(text, reader)),
@@ -195,10 +212,11 @@ const sortsOf = ({ query }: Operation) => (query['sort']?.['x-sort'] ?? []) as r
 
 function detailView(page: DetailPageDeclaration, operations: Operations, reader: Reader) {
   const operation = operationOf(page.source, operations)
-  const { sections, related = [], form, actions = [], ...rest } = page
+  const { sections, related = [], form, actions = [], live, ...rest } = page
   return {
     ...rest,
     ...callOf(operation, reader),
+    ...given(lifeOf(live), 'live', (life) => life),
     title: say(page.title, reader),
     sections: sections.map(({ title, columns }) => ({
       ...given(title, 'title', (text) => say(text, reader)),

@@ -11,6 +11,7 @@ import {
 import { databaseError } from '../errors.ts'
 import { ConnectionQueue } from './connection-queue.ts'
 import type { OpenWaits } from './open-waits.ts'
+import type { WrittenTables } from './written-tables.ts'
 
 /** What a piece of work asks of its connections. */
 export interface Demand {
@@ -43,6 +44,7 @@ export interface LeaseRules {
   readonly statementMs: number
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
+  readonly written: WrittenTables
   /** Statements for a new connection, and around work without a limit. */
   readonly session: Readonly<Record<'open' | 'lift' | 'restore', readonly string[]>>
   /** Hears of every statement that ran, and of every wait that had to be ended. */
@@ -130,6 +132,7 @@ export class LeasingDriver implements Driver {
   async releaseConnection(connection: DatabaseConnection) {
     const lease = connection as Lease
     if (!this.#leases.delete(lease)) return
+    this.#rules.written.rolledBack(lease.connection)
     try {
       if (lease.isUnlimited) await this.#restoreLimits(lease)
       // A pool would hand it out again before it has noticed.
@@ -153,20 +156,23 @@ export class LeasingDriver implements Driver {
     const lease = connection as Lease
     try {
       await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
+      this.#rules.written.began(lease.connection)
     } catch (error) {
       await this.releaseConnection(connection)
       throw error
     }
   }
 
-  commitTransaction(connection: DatabaseConnection) {
+  async commitTransaction(connection: DatabaseConnection) {
     const lease = connection as Lease
-    return lease.bounded(() => this.#inner.commitTransaction(lease.connection))
+    await lease.bounded(() => this.#inner.commitTransaction(lease.connection))
+    this.#rules.written.committed(lease.connection)
   }
 
   /** A rollback fails when the connection is broken. Then the server has rolled back, and the pool drops the connection. */
   async rollbackTransaction(connection: DatabaseConnection) {
     const lease = connection as Lease
+    this.#rules.written.rolledBack(lease.connection)
     await lease.bounded(() => this.#inner.rollbackTransaction(lease.connection)).catch(() => undefined)
   }
 
@@ -230,7 +236,14 @@ export class Lease implements DatabaseConnection {
   }
 
   executeQuery<R>(query: CompiledQuery, ...options: [] | [object]) {
-    return this.bounded(() => this.connection.executeQuery<R>(query, ...options))
+    const { written } = this.#rules
+    const table = written.asked(this.connection, query.sql)
+    const answer = this.bounded(() => this.connection.executeQuery<R>(query, ...options))
+    if (table === undefined) return answer
+    return answer.then((result) => {
+      written.tell(table)
+      return result
+    })
   }
 
   /** Settings of the session: never without a limit. */

@@ -9,6 +9,7 @@ import type {
   PageChoice,
   PageColumn,
   PageForm,
+  PageLife,
   PagePlace,
   PagePreview,
   PageValue,
@@ -233,7 +234,7 @@ interface ListOptions<O extends OperationId, T> {
   readonly forms?: readonly PageForm[]
   readonly detail?: string
   readonly empty?: LocalizedText
-  readonly live?: boolean
+  readonly live?: PageLife
 }
 
 interface DetailOptions<O extends OperationId, T> {
@@ -250,7 +251,7 @@ interface DetailOptions<O extends OperationId, T> {
   }[]
   readonly form?: For<PageForm, T>
   readonly actions?: readonly For<PageAction, T>[]
-  readonly live?: boolean
+  readonly live?: PageLife
 }
 
 /** A list over an operation that answers with rows. */

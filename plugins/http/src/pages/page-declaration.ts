@@ -174,6 +174,13 @@ interface AnyPage {
   readonly source: string
 }
 
+/**
+ * How what is looked at stays true. Tables, by their names in the database: it is asked again as soon as a process of the
+ * product has written to one of them, and every few seconds while the server cannot say so. `true`, for what is in no table:
+ * every few seconds.
+ */
+export type PageLife = boolean | readonly string[]
+
 /** A list with filters, order and pages. */
 export interface ListPageDeclaration extends AnyPage {
   readonly kind: 'list'
@@ -200,8 +207,7 @@ export interface ListPageDeclaration extends AnyPage {
   readonly detail?: string
   /** Why nothing is there, when nothing is. */
   readonly empty?: LocalizedText
-  /** Asked again by itself while it is looked at. */
-  readonly live?: boolean
+  readonly live?: PageLife
 }
 
 /** What is known of one thing. The id of its page in the address is the parameter of the operation. */
@@ -220,8 +226,7 @@ export interface DetailPageDeclaration extends AnyPage {
   }[]
   readonly form?: PageForm
   readonly actions?: readonly PageAction[]
-  /** Asked again by itself while it is looked at. */
-  readonly live?: boolean
+  readonly live?: PageLife
 }
 
 export type PageDeclaration = ListPageDeclaration | DetailPageDeclaration

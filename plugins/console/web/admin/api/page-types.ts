@@ -117,6 +117,9 @@ export interface Chart extends Callable {
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
 }
 
+/** How it is kept true: asked again when the server says so, or every few seconds. */
+export type Life = 'hinted' | 'polled'
+
 interface AnyPage extends Operation {
   readonly id: string
   readonly title: string
@@ -139,7 +142,7 @@ export interface ListPage extends AnyPage {
   readonly create?: Form
   readonly forms: readonly Form[]
   readonly detail?: string
-  readonly live?: boolean
+  readonly live?: Life
 }
 
 export interface DetailPage extends AnyPage {
@@ -150,7 +153,7 @@ export interface DetailPage extends AnyPage {
   readonly related: readonly { readonly page: string; readonly title: string; readonly filter: Sources }[]
   readonly form?: Form
   readonly actions: readonly Action[]
-  readonly live?: boolean
+  readonly live?: Life
 }
 
 export type Page = ListPage | DetailPage
@@ -177,6 +180,8 @@ export interface Navigation {
 /** Something that may need an operator, and how to find out. */
 export interface Attention extends Callable {
   readonly id: string
+  readonly operation: string
+  readonly live: Life
   readonly title: string
   readonly tone: 'bad' | 'warn'
   readonly query: Readonly<Record<string, Value>>

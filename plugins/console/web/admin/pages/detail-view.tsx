@@ -6,6 +6,7 @@ import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
+import { usePolling } from '../api/live.tsx'
 import { type DetailPage, type ListPage, type Row, takenFrom, valueAt } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { onePage } from '../shell/session-calls.ts'
@@ -29,7 +30,7 @@ export function DetailView({ page, id }: { readonly page: DetailPage; readonly i
   const thing = useQuery({
     queryKey: [page.operation, params, {}],
     queryFn: ({ signal }) => api.call<Row>(page, { params, signal }),
-    ...(page.live ? { refetchInterval: liveMs } : {}),
+    refetchInterval: usePolling()(page.live, liveMs),
   })
   const [isChanging, setChanging] = useState(false)
   const [chosen, setChosen] = useState<DetailPage['actions'][number]>()

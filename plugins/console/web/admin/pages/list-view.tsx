@@ -6,8 +6,19 @@ import { useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
 import { useApi } from '../api/context.tsx'
-import { type Column, type Form, type ListPage, type Row, type Rows, rowsOf, valueAt } from '../api/page-types.ts'
+import { usePolling } from '../api/live.tsx'
+import {
+  type Action,
+  type Column,
+  type Form,
+  type ListPage,
+  type Row,
+  type Rows,
+  rowsOf,
+  valueAt,
+} from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { ActionDialog } from './action-dialog.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { Cell } from './cell.tsx'
 import { FilterBar } from './filter-bar.tsx'
@@ -73,6 +84,8 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
     () => new Set(page.columns.filter(({ hidden }) => !hidden).map(({ field }) => field)),
   )
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
+  // Here, so that what somebody types outlives its row.
+  const [chosen, setChosen] = useState<Chosen>()
   const cursor = state.trail.at(-1)
   const query: Record<string, string | number> = {
     ...state.filters,
@@ -89,7 +102,7 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
     queryKey: [page.operation, params, query],
     queryFn: async ({ signal }) => rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query, signal })),
     placeholderData: (last) => last,
-    ...(page.live ? { refetchInterval: liveMs } : {}),
+    refetchInterval: usePolling()(page.live, liveMs),
   })
   const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
@@ -125,9 +138,9 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
           )}
         </div>
       )}
+      {pickable && <BulkBar bulk={page.bulk} picked={picked} onDone={() => setPicked(new Set())} />}
       {data !== undefined && data.items.length > 0 && (
         <>
-          {pickable && <BulkBar bulk={page.bulk} picked={picked} onDone={() => setPicked(new Set())} />}
           <div className={classes.scroll}>
             <Table verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
               <Table.Thead>
@@ -153,6 +166,7 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
                     key={String(valueAt(row, page.key))}
                     {...{ row, page, columns, pickable, picked }}
                     onPick={setPicked}
+                    onChoose={setChosen}
                   />
                 ))}
               </Table.Tbody>
@@ -161,8 +175,14 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
           <Pager data={data} state={state} />
         </>
       )}
+      {chosen !== undefined && <ActionDialog {...chosen} onClose={() => setChosen(undefined)} />}
     </section>
   )
+}
+
+interface Chosen {
+  readonly action: Action
+  readonly row: Row
 }
 
 const keyOf = (row: Row, page: ListPage) => String(valueAt(row, page.key))
@@ -174,9 +194,10 @@ interface RowLineProps {
   readonly pickable: boolean
   readonly picked: ReadonlySet<string>
   onPick(picked: ReadonlySet<string>): void
+  onChoose(chosen: Chosen): void
 }
 
-function RowLine({ row, page, columns, pickable, picked, onPick }: RowLineProps) {
+function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: RowLineProps) {
   const { say } = useSpeech()
   const [, go] = useLocation()
   const key = keyOf(row, page)
@@ -208,7 +229,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick }: RowLineProps)
       ))}
       {page.actions.length > 0 && (
         <Table.Td className={classes.actions}>
-          <RowActions actions={page.actions} row={row} />
+          <RowActions actions={page.actions} row={row} onChoose={(action) => onChoose({ action, row })} />
         </Table.Td>
       )}
     </Table.Tr>

@@ -1,11 +1,9 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
-import { useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { type Action, type Row, takenFrom, valueAt } from '../api/page-types.ts'
-import { ActionDialog } from './action-dialog.tsx'
 
 /** Whether the row is in a state in which it can be done. */
 export const fits = ({ when = {} }: Action, row: Row): boolean =>
@@ -18,38 +16,40 @@ export const isFile = ({ method }: Action): boolean => method === 'GET'
 export const fileOf = (api: Api, action: Action, row: Row): string =>
   api.addressOf(action, { params: takenFrom(action.params, row), query: takenFrom(action.query, row) })
 
+interface RowActionsProps {
+  readonly actions: readonly Action[]
+  readonly row: Row
+  onChoose(action: Action): void
+}
+
 /** A menu of what can be done with a row. What this person may not do says why. */
-export function RowActions({ actions, row }: { readonly actions: readonly Action[]; readonly row: Row }) {
+export function RowActions({ actions, row, onChoose }: RowActionsProps) {
   const { say } = useSpeech()
   const api = useApi()
-  const [chosen, setChosen] = useState<Action>()
   const possible = actions.filter((action) => fits(action, row))
   if (possible.length === 0) return null
   return (
-    <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={say('admin.actions')}>
-            <IconDots size={18} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          {possible.map((action) => (
-            <Menu.Item
-              key={action.label}
-              disabled={!action.allowed}
-              title={action.allowed ? undefined : say('admin.needs-permission', { permission: action.permission })}
-              {...(action.tone === 'danger' ? { color: 'red' } : {})}
-              {...(isFile(action) && action.allowed
-                ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
-                : { onClick: () => setChosen(action) })}
-            >
-              {action.label}
-            </Menu.Item>
-          ))}
-        </Menu.Dropdown>
-      </Menu>
-      {chosen !== undefined && <ActionDialog action={chosen} row={row} onClose={() => setChosen(undefined)} />}
-    </>
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={say('admin.actions')}>
+          <IconDots size={18} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {possible.map((action) => (
+          <Menu.Item
+            key={action.label}
+            disabled={!action.allowed}
+            title={action.allowed ? undefined : say('admin.needs-permission', { permission: action.permission })}
+            {...(action.tone === 'danger' ? { color: 'red' } : {})}
+            {...(isFile(action) && action.allowed
+              ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
+              : { onClick: () => onChoose(action) })}
+          >
+            {action.label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
   )
 }

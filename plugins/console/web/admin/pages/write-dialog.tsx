@@ -34,7 +34,9 @@ interface WriteDialogProps {
 
 /** Asks for what a write needs, shows what it will do, does it, shows what it did. */
 export function WriteDialog(props: WriteDialogProps) {
-  const { write, row, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
+  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
+  // As it was when the dialog opened: a version that came since is not what this person has seen.
+  const [row] = useState(props.row)
   const { say } = useSpeech()
   const api = useApi()
   const client = useQueryClient()

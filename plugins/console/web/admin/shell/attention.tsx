@@ -4,6 +4,7 @@ import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
+import { usePolling } from '../api/live.tsx'
 import { type Attention, countOf } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-failure.tsx'
 import { useFormats } from '../pages/shown-value.ts'
@@ -18,6 +19,7 @@ export function AttentionList() {
   const { say } = useSpeech()
   const api = useApi()
   const formats = useFormats()
+  const polling = usePolling()
   const declared = useQuery({
     queryKey: [attention.path],
     queryFn: ({ signal }) => api.call<{ items: readonly Attention[] }>(attention, { signal }),
@@ -25,9 +27,9 @@ export function AttentionList() {
   const items = declared.data?.items ?? []
   const answers = useQueries({
     queries: items.map((item) => ({
-      queryKey: [item.path, item.query],
+      queryKey: [item.operation, {}, item.query, 'attention'],
       queryFn: ({ signal }: { signal: AbortSignal }) => api.call<unknown>(item, { query: item.query, signal }),
-      refetchInterval: everyMs,
+      refetchInterval: polling(item.live, everyMs),
     })),
   })
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />

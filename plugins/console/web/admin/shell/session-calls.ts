@@ -6,6 +6,7 @@ export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pag
 export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
 export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as const
+export const events = { method: 'GET', path: '/api/v1/admin/console/events' } as const
 export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as const
 
 export interface Account {

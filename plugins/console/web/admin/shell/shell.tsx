@@ -6,6 +6,7 @@ import { useSpeech } from '../../app/app.tsx'
 import { FailureNotice } from '../../app/failure-notice.tsx'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
+import { Live } from '../api/live.tsx'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage } from '../own/own-page.tsx'
 import { ownPages } from '../own/own-pages.ts'
@@ -66,41 +67,43 @@ export function Shell({ session }: { readonly session: SessionState }) {
   if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
   return (
     <SiteContext value={navigation.data}>
-      <Router base={base}>
-        <div className={classes.shell}>
-          <Navigation navigation={navigation.data} username={username} session={session} />
-          <main className={classes.main} id="content">
-            <Boundary>
-              <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
-                <Switch>
-                  <Route path="/" component={Home} />
-                  <Route path="/:page/:id?">
-                    {({ page, id }) =>
-                      Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
-                        <OwnPage key={page} id={decodeURIComponent(page)} />
-                      ) : (
-                        <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
-                      )
-                    }
-                  </Route>
-                </Switch>
-              </Suspense>
-            </Boundary>
-          </main>
-        </div>
-        <Palette navigation={navigation.data} />
-        <Modal
-          opened={phase === 'ended'}
-          onClose={() => {}}
-          withCloseButton={false}
-          // Above the form in whose middle the session ended.
-          zIndex={1000}
-          title={say('admin.sign-in.ended')}
-          centered
-        >
-          <SignInForm username={username} onSignedIn={signedIn} />
-        </Modal>
-      </Router>
+      <Live isOn={phase === 'in'}>
+        <Router base={base}>
+          <div className={classes.shell}>
+            <Navigation navigation={navigation.data} username={username} session={session} />
+            <main className={classes.main} id="content">
+              <Boundary>
+                <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
+                  <Switch>
+                    <Route path="/" component={Home} />
+                    <Route path="/:page/:id?">
+                      {({ page, id }) =>
+                        Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+                          <OwnPage key={page} id={decodeURIComponent(page)} />
+                        ) : (
+                          <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
+                        )
+                      }
+                    </Route>
+                  </Switch>
+                </Suspense>
+              </Boundary>
+            </main>
+          </div>
+          <Palette navigation={navigation.data} />
+          <Modal
+            opened={phase === 'ended'}
+            onClose={() => {}}
+            withCloseButton={false}
+            // Above the form in whose middle the session ended.
+            zIndex={1000}
+            title={say('admin.sign-in.ended')}
+            centered
+          >
+            <SignInForm username={username} onSignedIn={signedIn} />
+          </Modal>
+        </Router>
+      </Live>
     </SiteContext>
   )
 }

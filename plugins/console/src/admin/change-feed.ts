@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import type { Database } from '@plinth/database'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import type { SharedStore } from '@plinth/shared-store'
+import { MergedNames } from './merged-names.ts'
+
+export interface ChangeFeedParts {
+  readonly db: Pick<Database, 'onWritten'>
+  /** Absent where a product is one process. */
+  readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
+  /** Hears of tables that were written to, by whichever process; not of each write. */
+  readonly tell: (tables: readonly string[]) => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** What instances say to each other: somebody looks here, or these tables were written to. */
+type Message = { readonly from: string } & ({ readonly looks: true } | { readonly tables: readonly string[] })
+
+const channel = 'console.changes'
+/** Milliseconds in which changes are merged before other instances are told, and before people are. */
+const publishMs = 500
+const tellMs = 1_000
+/** Who has people looking says so at least this often, milliseconds. */
+const looksMs = 30_000
+/** So long the others tell of their changes, milliseconds. */
+const wantedMs = 75_000
+/** That somebody looks may be heard so much later, milliseconds: what was written meanwhile is told then. */
+const lateMs = 10_000
+
+/**
+ * Which tables were written to, here and in the other processes of the product. Others are told only while people look
+ * somewhere else: where nobody does, nothing is sent. What gets lost is seen when a page asks again by itself.
+ */
+export class ChangeFeed {
+  readonly #parts: ChangeFeedParts
+  readonly #own = randomUUID()
+  readonly #failures: FailureLog
+  readonly #toPeople: MergedNames
+  readonly #toOthers: MergedNames
+  readonly #sending = new Set<Promise<void>>()
+  #tables: ReadonlySet<string> = new Set()
+  /** On the monotonic clock. */
+  #wantedUntil = Number.NEGATIVE_INFINITY
+  #looksAt = Number.NEGATIVE_INFINITY
+  /** Tables by the time of their last change here. */
+  readonly #writtenAt = new Map<string, number>()
+  #stops: readonly (() => void | Promise<void>)[] = []
+
+  constructor(parts: ChangeFeedParts) {
+    const { clock, log, tell } = parts
+    this.#parts = parts
+    this.#toPeople = new MergedNames(tellMs, clock, tell)
+    this.#toOthers = new MergedNames(publishMs, clock, (tables) => this.#send({ from: this.#own, tables }))
+    this.#failures = new FailureLog(log, {
+      failing: 'changes do not reach the back office of other instances at once',
+      over: 'changes reach the back office of other instances again',
+    })
+  }
+
+  /** Follows these tables. */
+  async start(tables: Iterable<string>): Promise<void> {
+    const { db, store, clock } = this.#parts
+    // Who looks already says so again within this time.
+    this.#wantedUntil = clock.monotonic() + wantedMs
+    this.#tables = new Set(tables)
+    this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
+    try {
+      const stop = await store?.subscribe(
+        channel,
+        (text) => this.#hear(JSON.parse(text) as Message),
+        () => this.#written(...this.#tables),
+      )
+      if (stop !== undefined) this.#stops = [...this.#stops, stop]
+    } catch (error) {
+      this.#failures.failed(error)
+    }
+  }
+
+  /** Somebody looks at this instance; to be called again as long as that is so. */
+  wanted(): void {
+    const now = this.#parts.clock.monotonic()
+    if (now - this.#looksAt < looksMs) return
+    this.#looksAt = now
+    this.#send({ from: this.#own, looks: true })
+  }
+
+  async stop(): Promise<void> {
+    this.#toPeople.stop()
+    this.#toOthers.stop()
+    for (const stop of this.#stops)
+      await Promise.resolve(stop()).catch((error: unknown) => this.#failures.failed(error))
+    await Promise.all(this.#sending)
+  }
+
+  #written(...tables: readonly string[]): void {
+    const now = this.#parts.clock.monotonic()
+    for (const table of tables) {
+      this.#writtenAt.set(table, now)
+      this.#toPeople.add(table)
+      if (now < this.#wantedUntil) this.#toOthers.add(table)
+    }
+  }
+
+  #hear(message: Message): void {
+    if (message.from === this.#own) return
+    if ('looks' in message) this.#isLookedAt()
+    else for (const table of message.tables) if (this.#tables.has(table)) this.#toPeople.add(table)
+  }
+
+  #isLookedAt(): void {
+    const now = this.#parts.clock.monotonic()
+    if (now >= this.#wantedUntil)
+      for (const [table, at] of this.#writtenAt) if (now - at < lateMs) this.#toOthers.add(table)
+    this.#wantedUntil = now + wantedMs
+  }
+
+  #send(message: Message): void {
+    const { store } = this.#parts
+    if (store === undefined) return
+    const sending = store
+      .publish(channel, JSON.stringify(message))
+      .then(() => this.#failures.succeeded())
+      .catch((error: unknown) => this.#failures.failed(error))
+      .finally(() => this.#sending.delete(sending))
+    this.#sending.add(sending)
+  }
+}

@@ -1,0 +1,129 @@
+import { Readable } from 'node:stream'
+import type { Identity, Principal } from '@plinth/iam'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import { refusal } from '../failures.ts'
+import type { PageBook } from './page-book.ts'
+
+export interface HintStreamParts {
+  readonly book: Pick<PageBook, 'readers' | 'callable'>
+  readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
+  /** Called while there is a stream. */
+  readonly wanted: () => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Streams of an instance, and those of one user on it. */
+const mostStreams = 500
+const mostOfUser = 20
+/** Milliseconds between two signs of life, and so the longest that a stream outlives its session. */
+const heartbeatMs = 15_000
+/** Characters that a client may leave unread. */
+const mostUnread = 16_384
+
+interface Stream {
+  principal: Principal
+  readonly body: Readable
+}
+
+/**
+ * Server-sent events (WHATWG HTML, section 9.2) that say which operations are worth asking again, and nothing else: what they
+ * answer stays behind their permissions.
+ */
+export class HintStreams {
+  readonly #parts: HintStreamParts
+  readonly #failures: FailureLog
+  readonly #streams = new Set<Stream>()
+  readonly #stopped = new AbortController()
+  #isKept = false
+
+  constructor(parts: HintStreamParts) {
+    this.#parts = parts
+    this.#failures = new FailureLog(parts.log, {
+      failing: 'sessions behind open pages of the back office cannot be checked',
+      over: 'sessions behind open pages of the back office are checked again',
+    })
+  }
+
+  /** @throws BusinessError "429" `console.too-many-streams`, "503" `console.going` */
+  open(principal: Principal): Readable {
+    const { userId } = principal
+    const ofUser = [...this.#streams].filter((one) => one.principal.userId === userId).length
+    if (this.#stopped.signal.aborted) throw refusal('going')
+    if (this.#streams.size >= mostStreams || ofUser >= mostOfUser) throw refusal('too-many-streams')
+    const stream = { principal, body: new Readable({ read() {} }) }
+    this.#streams.add(stream)
+    stream.body.on('close', () => this.#streams.delete(stream))
+    stream.body.push(': open\n\n')
+    this.#parts.wanted()
+    void this.#keep()
+    return stream.body
+  }
+
+  /** The tables were written to. */
+  async tell(tables: readonly string[]): Promise<void> {
+    if (this.#streams.size === 0) return
+    const { book } = this.#parts
+    const { readers } = book
+    const touched = new Set(tables.flatMap((table) => [...(readers.get(table) ?? [])]))
+    for (const stream of this.#streams) {
+      const operations = await book.callable(touched, stream.principal)
+      if (operations.length > 0) this.#send(stream, `data: ${JSON.stringify({ operations })}\n\n`)
+    }
+  }
+
+  /** Ends all streams and opens no more. */
+  stop(): void {
+    this.#stopped.abort()
+    for (const stream of this.#streams) this.#end(stream)
+  }
+
+  async #keep(): Promise<void> {
+    if (this.#isKept) return
+    this.#isKept = true
+    const { signal } = this.#stopped
+    while (this.#streams.size > 0 && !signal.aborted) {
+      await this.#parts.clock.sleep(heartbeatMs, signal)
+      if (this.#streams.size === 0 || signal.aborted) break
+      this.#parts.wanted()
+      await this.#check().then(
+        () => this.#failures.succeeded(),
+        // What cannot be checked now stays open until it can: it tells nothing but that something has changed.
+        (error: unknown) => this.#failures.failed(error),
+      )
+      for (const stream of this.#streams) this.#send(stream, ': alive\n\n')
+    }
+    this.#isKept = false
+  }
+
+  /** Ends the streams of sessions that have ended; the others follow what their users may do now. */
+  async #check(): Promise<void> {
+    const { identity } = this.#parts
+    const streams = [...this.#streams]
+    const standing = await identity.standingSessions([...new Set(streams.map(({ principal }) => principal.sessionId))])
+    const users = new Map<number, Principal | undefined>()
+    for (const stream of streams) {
+      const { sessionId, userId } = stream.principal
+      if (!users.has(userId)) users.set(userId, await identity.principalOf(userId))
+      const now = users.get(userId)
+      if (now !== undefined && standing.has(sessionId)) stream.principal = { ...now, sessionId }
+      else this.#end(stream, 'event: end\ndata:\n\n')
+    }
+  }
+
+  /** Who does not read what was sent is dropped, and comes again. */
+  #send(stream: Stream, text: string): void {
+    if (!this.#streams.has(stream)) return
+    if (stream.body.readableLength <= mostUnread) stream.body.push(text)
+    else {
+      this.#streams.delete(stream)
+      stream.body.destroy()
+    }
+  }
+
+  #end(stream: Stream, last?: string): void {
+    if (!this.#streams.delete(stream)) return
+    if (last !== undefined) stream.body.push(last)
+    stream.body.push(null)
+  }
+}

@@ -1,0 +1,185 @@
+/** What the server says to open pages of the back office: that something has changed, and no more. */
+import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import type { JsonValue } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { HintStreams } from '../src/admin/hint-streams.ts'
+import { startLiveOffice } from './fixtures/live-office.ts'
+
+const outbox = ['getAdminEventsOutbox', 'getAdminEventsOutboxBacklog', 'getAdminEventsOutboxById']
+const roles = ['getAdminIamRoles', 'getAdminIamRolesById']
+const heartbeatMs = 15_000
+
+async function onDatabase(t: Test, config?: Readonly<Record<string, JsonValue>>) {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  return startLiveOffice((work) => t.teardown(work), at, config)
+}
+
+t.test('who is not signed in hears nothing', async (t) => {
+  const office = await onDatabase(t)
+  const { response } = await office.listen('')
+  t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+  t.match(await office.call('GET', 'admin/console/events'), { code: '401' })
+})
+
+t.test('each hears of the operations that he may call, however much was written one message a second', async (t) => {
+  const office = await onDatabase(t)
+  const { clock, write } = office
+  const root = await office.root()
+  const role = await office.call('POST', 'admin/iam/roles', root, {
+    ...{ code: 'outbox', name: 'Outbox', dataScope: 'all', permissions: ['events:outbox:view'] },
+  })
+  const roleId = (role.data as { id: number }).id
+  const { password, actor } = office
+  await office.people.create({ username: 'anna', password, roleIds: [roleId] }, actor)
+  await office.people.create({ username: 'bert', password }, actor)
+  // Before anybody listens: a login is worth a message too.
+  const [anna, bert] = [await office.signIn('anna'), await office.signIn('bert')]
+  const everything = await office.listen(root)
+  const some = await office.listen(anna)
+  const nothing = await office.listen(bert)
+  t.match(Object.fromEntries(everything.response.headers), {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  for (let count = 0; count < 200; count++) await write(count % 2 === 0 ? 'outbox_event' : 'iam_role')
+  await clock.advance(1_000)
+  t.strictSame(await everything.hint(), [...outbox, ...roles])
+  t.strictSame(await some.hint(), outbox)
+  await write('outbox_event')
+  await clock.advance(1_000)
+  t.strictSame(await everything.hint(), outbox, 'the next second')
+  t.strictSame(await some.hint(), outbox)
+  await clock.advance(heartbeatMs)
+  for (const listener of [everything, some, nothing])
+    t.equal(await listener.next(), ': alive', 'a sign of life, and no message before it')
+
+  t.match(
+    await office.call('PUT', `admin/iam/roles/${roleId}`, root, {
+      ...{ code: 'outbox', name: 'Outbox', dataScope: 'all', permissions: [], version: 1 },
+    }),
+    { code: '200' },
+  )
+  await clock.advance(heartbeatMs)
+  t.equal(await some.next(), ': alive')
+  await write('outbox_event')
+  await clock.advance(heartbeatMs)
+  t.equal(await some.next(), ': alive', 'what he may do no more he hears of no more')
+  for (const listener of [everything, some, nothing]) listener.leave()
+})
+
+t.test('a stream ends soon after its session', async (t) => {
+  const office = await onDatabase(t, { 'platform.iam.token.idle-timeout': '10m' })
+  const token = await office.root()
+  const other = await office.signIn('root')
+  const ended = await office.listen(token)
+  const standing = await office.listen(other)
+  t.match(await office.call('POST', 'auth/logout', token), { code: '200' })
+  await office.clock.advance(heartbeatMs)
+  for (const listener of [ended, standing]) t.strictSame(await listener.hint(), ['getAdminIamAudits'])
+  t.equal(await ended.next(), 'event: end\ndata:')
+  t.equal(await ended.next(), undefined)
+  t.equal(await standing.next(), ': alive')
+  await office.clock.advance(11 * 60_000)
+  let last: string | undefined
+  for (let block = await standing.next(); block !== undefined; block = await standing.next()) last = block
+  t.equal(last, 'event: end\ndata:', 'it is not kept alive by listening')
+})
+
+t.test('one person listens twenty times at most, and has a place again when a page was closed', async (t) => {
+  const office = await onDatabase(t)
+  const token = await office.root()
+  const listeners = await Promise.all(Array.from({ length: 20 }, () => office.listen(token)))
+  t.match(await office.call('GET', 'admin/console/events', token), {
+    code: '429',
+    data: { reason: 'console.too-many-streams' },
+  })
+  listeners[0]?.leave()
+  // The server learns from the connection that somebody has left.
+  const patience = AbortSignal.timeout(60_000)
+  let again = await office.listen(token)
+  while (again.response.headers.get('content-type') !== 'text/event-stream') {
+    patience.throwIfAborted()
+    again = await office.listen(token)
+  }
+  for (const listener of [...listeners, again]) listener.leave()
+})
+
+t.test('a product that stops waits for nobody who listens', async (t) => {
+  const office = await onDatabase(t)
+  const listener = await office.listen(await office.root())
+  // Its clock stands still, so no deadline helps.
+  await office.running.stop('test')
+  t.equal(await listener.next(), undefined)
+})
+
+t.test('who does not read is dropped, and an instance has a bound for all', async (t) => {
+  const principal = (userId: number) => ({ userId, sessionId: userId, can: () => true }) as never
+  const streams = new HintStreams({
+    book: { readers: new Map([['shop', new Set(['a'.repeat(4_096)])]]), callable: async (ids) => [...ids] },
+    identity: { standingSessions: async (ids) => new Set(ids), principalOf: async (id) => principal(id) },
+    wanted: () => {},
+    clock: manualClock(),
+    log: pino({ level: 'silent' }) as never,
+  })
+  const silent = streams.open(principal(1))
+  for (let count = 0; count < 6; count++) await streams.tell(['shop'])
+  t.ok(silent.destroyed)
+  t.ok(silent.readableLength < 32_768)
+  for (let user = 2; user < 502; user++) streams.open(principal(user))
+  t.throws(() => streams.open(principal(502)), { code: '429' })
+  streams.stop()
+  t.throws(() => streams.open(principal(1)), { code: '503' })
+})
+
+/** Writes to one instance until the other says so. */
+async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
+  const teardown = (work: () => Promise<void>) => t.teardown(work)
+  const one = await startLiveOffice(teardown, at, config)
+  const two = await startLiveOffice(teardown, at, config)
+  const listener = await one.listen(await one.root())
+  let heard: readonly string[] | undefined
+  const arrived = listener.hint().then((operations) => {
+    heard = operations
+  })
+  for (const late = AbortSignal.timeout(60_000); heard === undefined; late.throwIfAborted()) {
+    await two.write('outbox_event')
+    for (const { clock, db } of [two, one]) {
+      await clock.advance(500)
+      // The servers have a pace of their own: time must not run away from them.
+      await db.query('select 1')
+    }
+  }
+  await arrived
+  t.strictSame(heard, outbox)
+  listener.leave()
+  return { one, two }
+}
+
+onEachDatabase(t, 'what another instance wrote is heard through the database', async (t, at) => {
+  const { two } = await heardElsewhere(t, at, { 'platform.shared-store.database.poll-interval': '100ms' })
+  const said = async () =>
+    (await two.db.query<{ content: string }>('select content from shared_store_message')).filter(({ content }) =>
+      content.includes('outbox_event'),
+    ).length
+  // Long after the last of those who looked.
+  for (let beat = 0; beat < 8; beat++) await two.clock.advance(heartbeatMs)
+  const before = await said()
+  await two.write('outbox_event')
+  await two.clock.advance(2_000)
+  t.equal(await said(), before, 'where nobody looks nothing is said')
+})
+
+t.test('what another instance wrote is heard through Redis', { skip: skipRedis }, async (t) => {
+  const at = await createDatabase('sqlite')
+  const redis = redisSpace()
+  t.teardown(async () => {
+    await redis.drop()
+    await at.drop()
+  })
+  await heardElsewhere(t, at, redis.config)
+})
