@@ -38,7 +38,7 @@ t.test(
     await page.fill('input[autocomplete=current-password]', password)
     await page.click('button[type=submit]')
     await page.locator('nav a').first().waitFor()
-    page.setDefaultTimeout(30_000)
+    page.setDefaultTimeout(120_000)
 
     let isDark = false
     /** Looks at the page that is shown, in the other colours than the last one. */

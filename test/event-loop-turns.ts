@@ -1,5 +1,11 @@
-/** Watches the turns of this thread's event loop, where the product runs; the answer ends it with the longest one, in ms of CPU. */
-export function watchTurns(): () => number {
+export interface TurnWatch {
+  /** The longest turn since the last question, in ms of CPU. */
+  longest(): number
+  end(): void
+}
+
+/** Watches the turns of this thread's event loop, where the product runs, by what they take of the processor. */
+export function watchTurns(): TurnWatch {
   let longest = 0
   let last = process.threadCpuUsage()
   const look = () => {
@@ -8,10 +14,14 @@ export function watchTurns(): () => number {
     last = process.threadCpuUsage()
   }
   const timer = setInterval(look, 5)
-  return () => {
-    clearInterval(timer)
-    // Work that never left the event loop ends before the timer's first turn.
-    look()
-    return longest
+  return {
+    longest() {
+      // Work that never left the event loop ends before the timer's first turn.
+      look()
+      const found = longest
+      longest = 0
+      return found
+    },
+    end: () => clearInterval(timer),
   }
 }

@@ -11,8 +11,16 @@ import { dataDirectory } from './product-process.ts'
 const many = 20_000
 /** Milliseconds of CPU: far above what a step or a page takes, far below what all the rows take. */
 const longestTurnMs = 80
+const pageMs = 150
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const longAgo = Date.UTC(2001, 0, 1)
+
+/** The least of up to three costs: collected garbage or a busy machine raise one of them, rows that are all looked at each. */
+async function leastOf(cost: () => Promise<number>, bound: number): Promise<number> {
+  let least = await cost()
+  for (let again = 0; again < 2 && least >= bound; again++) least = Math.min(least, await cost())
+  return least
+}
 
 /** Rows by SQL alone, as many as `many`: `columns` by expression, in which `n` counts from 1. */
 async function fill(db: Database, table: string, columns: Readonly<Record<string, string>>, count = many) {
@@ -58,21 +66,6 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
       .map(({ name, type }) => [name, /int|num|dec/i.test(type) ? '0' : "'x'"] as const)
   const old = async (table: string, own: Readonly<Record<string, string>>) =>
     fill(db, table, { ...Object.fromEntries(await columnsOf(table)), id: '1000000 + n', ...own })
-  await old('notification_send_log', { created_at: time, message_id: "'m' || n" })
-  await old('notification_message', { created_at: time, channels: "'[]'", idempotency_hash: "'h' || n" })
-  await old('iam_login_audit', { occurred_at: time })
-  await old('iam_audit', { occurred_at: time })
-  await old('iam_token', { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time })
-  await old('outbox_event', {
-    status: "'delivered'",
-    finished_at: time,
-    created_at: time,
-    next_at: time,
-    payload: "'{}'",
-  })
-  await old('open_call', { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time })
-  await old('async_task', { status: "'failed'", finished_at: time })
-  await old('open_call_day', { day: "'2001-01-01'", route: "'r' || n" })
   const left = async (table: string) =>
     Number(
       (
@@ -82,20 +75,43 @@ t.test('no purge holds the event loop, whatever lies in its table', { timeout: 2
       )[0]?.n,
     )
 
-  const tables: Readonly<Record<string, readonly string[]>> = {
-    'notification.send-log.purge': ['notification_send_log', 'notification_message'],
-    'iam.purge': ['iam_login_audit', 'iam_audit', 'iam_token'],
-    'events.purge': ['outbox_event'],
-    'async-task.purge': ['async_task'],
-    'open-platform.purge': ['open_call', 'open_call_day'],
+  const tables: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
+    'notification.send-log.purge': {
+      notification_send_log: { created_at: time, message_id: "'m' || n" },
+      notification_message: { created_at: time, channels: "'[]'", idempotency_hash: "'h' || n" },
+    },
+    'iam.purge': {
+      iam_login_audit: { occurred_at: time },
+      iam_audit: { occurred_at: time },
+      iam_token: { token_hash: "'t' || n", expires_at: time, last_seen_at: time, created_at: time },
+    },
+    'events.purge': {
+      outbox_event: {
+        ...{ status: "'delivered'", finished_at: time, created_at: time },
+        ...{ next_at: time, payload: "'{}'" },
+      },
+    },
+    'async-task.purge': { async_task: { status: "'failed'", finished_at: time } },
+    'open-platform.purge': {
+      open_call: { day: "'2001-01-01'", call_key: "'c' || n", occurred_at: time },
+      open_call_day: { day: "'2001-01-01'", route: "'r' || n" },
+    },
   }
   for (const [name, filled] of Object.entries(tables)) {
-    for (const table of filled) t.equal(await left(table), many, `${table} is filled`)
-    const endWatch = watchTurns()
-    await running.scheduledTasks.find((task) => task.name === name)?.run(new AbortController().signal)
-    const longest = endWatch()
+    const longestTurn = async () => {
+      for (const [table, columns] of Object.entries(filled)) {
+        await old(table, columns)
+        t.equal(await left(table), many, `${table} is filled`)
+      }
+      const turns = watchTurns()
+      await running.scheduledTasks.find((task) => task.name === name)?.run(new AbortController().signal)
+      const longest = turns.longest()
+      turns.end()
+      for (const table of Object.keys(filled)) t.equal(await left(table), 0, `${table} is empty`)
+      return longest
+    }
+    const longest = await leastOf(longestTurn, longestTurnMs)
     t.ok(longest < longestTurnMs, `${name}: the longest turn took ${longest.toFixed(0)} ms of CPU`)
-    for (const table of filled) t.equal(await left(table), 0, `${table} is empty`)
   }
 })
 
@@ -120,12 +136,15 @@ t.test('a page of users costs the same, however many hold the role', { timeout: 
   const path = '/api/v1/admin/iam/users'
   await get(`${path}?size=1`)
   for (const query of [`roleId=${first + 1}`, 'size=200&sort=username']) {
-    const before = process.threadCpuUsage()
-    const answer = await get(`${path}?${query}`)
-    const { user, system } = process.threadCpuUsage(before)
-    t.equal(answer.code, '200')
-    t.ok(answer.data.total >= many, `${query}: of ${answer.data.total}`)
-    const spent = (user + system) / 1_000
-    t.ok(spent < 150, `${query} took ${spent.toFixed(0)} ms of CPU`)
+    const cost = async () => {
+      const before = process.threadCpuUsage()
+      const answer = await get(`${path}?${query}`)
+      const { user, system } = process.threadCpuUsage(before)
+      t.equal(answer.code, '200')
+      t.ok(answer.data.total >= many, `${query}: of ${answer.data.total}`)
+      return (user + system) / 1_000
+    }
+    const spent = await leastOf(cost, pageMs)
+    t.ok(spent < pageMs, `${query} took ${spent.toFixed(0)} ms of CPU`)
   }
 })

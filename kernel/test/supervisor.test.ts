@@ -315,18 +315,16 @@ t.test('K-018 a crash in the first start ends the program at once, with what was
   t.equal(readFileSync(notes, 'utf8'), 'released ')
 })
 
-t.test('K-018 a crashed product comes back after a pause, and a signal ends the pause at once', async (t) => {
+t.test('K-018 a crashed product comes back after a pause, and a signal ends the pause', async (t) => {
   const { child, ended, opened, said } = started(t, [], 'none', fragile)
   await fetch(`${await opened(1)}/timer`)
   const again = await opened(2)
   t.match(await (await fetch(again)).text(), 'done by', 'it serves again')
   await fetch(`${again}/forgotten`)
   await said('2 of at most 8 times within 10 minutes. It is started again in 2 s.')
-  const at = performance.now()
   child.kill('SIGTERM')
   const { code, output } = await ended
   t.equal(code, 0)
-  t.ok(performance.now() - at < 1900, 'it does not wait for the end of the pause')
   t.equal(output.split('"msg":"started"').length - 1, 2)
 })
 
@@ -365,4 +363,15 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
     'a start that fails counts',
   )
   t.match(await run(99, 'refused', 1000), { end: 3, starts: 2 }, 'a refused configuration ends it')
+
+  const file = join(directory, 'stopped')
+  const stopped = await supervise(crashing, [file, '99', 'ready'], {
+    ...manualClock(),
+    sleep: async (_, signal) => {
+      // The listener of the supervisor alone: another one, of the runner, would end the test.
+      process.listeners('SIGTERM').at(-1)?.('SIGTERM')
+      t.ok(signal?.aborted)
+    },
+  })
+  t.strictSame([stopped, readFileSync(file, 'utf8')], [0, 'started '], 'a signal ends the pause')
 })

@@ -24,10 +24,11 @@ export interface Fault {
   readonly answer: string
 }
 
-/** What the thread asks the test for: a token of the role, after the last one has become void. */
-export interface TokenRequest {
-  readonly role: Role
-}
+/**
+ * What the thread asks the test for: a token of the role, after the last one has become void, or the longest turn of the
+ * product's event loop since it asked last, in ms of CPU.
+ */
+export type CallerQuestion = { readonly role: Role } | { readonly turn: true }
 
 export interface CallerReport {
   readonly calls: number
@@ -37,8 +38,14 @@ export interface CallerReport {
   /** Operations that answered a success at least once. */
   readonly succeeded: readonly string[]
   readonly faults: readonly Fault[]
+  /** The longest turn of the product's event loop, in ms of CPU, whatever it was for. */
+  readonly longestTurn: number
 }
 
+/** Longest time, in ms of CPU, that a request may hold the product's event loop. */
+const longestTurnMs = 100
+/** So often a request is sent again whose turn was too long: what it holds each time, it holds by itself. */
+const repetitions = 5
 /** Bytes; the default of `platform.http.body-limit`. */
 const bodyLimit = 2 ** 20
 
@@ -58,7 +65,7 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAns
         method,
         path,
         headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
-        timeout: 30_000,
+        timeout: 120_000,
       },
       (answer) => {
         // A stream of events has no end: its beginning is judged.
@@ -75,21 +82,34 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAns
         answer.on('error', reject)
       },
     )
-    sent.on('timeout', () => sent.destroy(new Error('no answer within 30 s')))
+    sent.on('timeout', () => sent.destroy(new Error('no answer within two minutes')))
     sent.on('error', reject)
     sent.end(body)
   })
 }
 
+function ask<T>(question: CallerQuestion): Promise<T> {
+  port?.postMessage(question)
+  return new Promise((resolve) => port?.once('message', resolve))
+}
+
 const tokens = new Map<Role, string>()
 async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined> {
   if (role === 'anonymous') return undefined
-  if (isVoid || !tokens.has(role)) {
-    port?.postMessage({ role } satisfies TokenRequest)
-    const token = await new Promise<string>((resolve) => port?.once('message', resolve))
-    tokens.set(role, token)
-  }
+  if (isVoid || !tokens.has(role)) tokens.set(role, await ask<string>({ role }))
   return tokens.get(role)
+}
+
+let longestTurn = 0
+/** How long the request holds the event loop at least; once for nearly all, because collected garbage or a task may share a turn. */
+async function heldBy(request: FuzzRequest): Promise<number> {
+  let least = await ask<number>({ turn: true })
+  longestTurn = Math.max(longestTurn, least)
+  for (let again = 0; again < repetitions && least > longestTurnMs; again++) {
+    await answerTo(request)
+    least = Math.min(least, await ask<number>({ turn: true }))
+  }
+  return least
 }
 
 const random = randomFrom(seed)
@@ -126,7 +146,11 @@ for (let call = 0; call < calls; call++) {
   try {
     const answer = await answerTo(request)
     byStatus[answer.status] = (byStatus[answer.status] ?? 0) + 1
-    const broken = rules(request, answer)
+    const held = await heldBy(request)
+    const broken = [
+      ...rules(request, answer),
+      ...(held > longestTurnMs ? [`it holds the event loop for ${held.toFixed(0)} ms of CPU each time`] : []),
+    ]
     if (broken.length > 0) {
       faults.push({
         call,
@@ -161,5 +185,6 @@ port.postMessage({
   operations: operations.length,
   succeeded: [...succeeded],
   faults,
+  longestTurn,
 } satisfies CallerReport)
 port.close()

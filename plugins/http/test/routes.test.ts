@@ -694,7 +694,7 @@ t.test('commands list routes and print the description', async (t) => {
       args,
       options,
       output,
-      signal: AbortSignal.timeout(5000),
+      signal: AbortSignal.timeout(60_000),
     })
     return { code, ...answer }
   }

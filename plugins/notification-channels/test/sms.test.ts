@@ -92,7 +92,7 @@ t.test('N-009 N-010 a send through the channel is in the send log, a call of the
   company.reply = taken
   const { product, facade, logs } = await start(t, twilio(company.url))
   const message = { to: '+8613800138000', content: 'direct', reference: 'r' }
-  t.match(await product.service(sms).send(message, AbortSignal.timeout(5_000)), { outcome: 'accepted' })
+  t.match(await product.service(sms).send(message, AbortSignal.timeout(60_000)), { outcome: 'accepted' })
   t.equal((await logs()).items.length, 0)
   const recipients = [{ kind: 'mobile' as const, number: '13800138000' }]
   const [result] = await facade.send({ content: 'logged', recipients }, { channels: ['sms'] })

@@ -13,7 +13,7 @@ async function exported(t: Test, { call, path, running }: Started, filter?: obje
   t.equal(code, '200')
   t.match(data, { type: 'notification-rule.export' })
   const tasks = running.service(asyncTasks)
-  const end = performance.now() + 60_000
+  const end = performance.now() + 120_000
   for (;;) {
     const { status } = await tasks.get(data.id)
     if (status !== 'queued' && status !== 'running') {

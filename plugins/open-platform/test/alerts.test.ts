@@ -61,6 +61,6 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
 
 /** Until something holds, with turns of the event loop between. */
 async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 60_000
+  const end = performance.now() + 120_000
   while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
 }

@@ -102,7 +102,7 @@ t.test('C-052 while the shared store is away every signed request is refused', {
   t.equal((await call('GET', apps, admin)).code, '200', 'administration goes on')
   await redis.start()
   let answer = await signed(app)
-  for (const end = performance.now() + 20_000; answer.code !== '200' && performance.now() < end; )
+  for (const end = performance.now() + 120_000; answer.code !== '200' && performance.now() < end; )
     answer = await signed(app)
   t.equal(outcome(answer), '200', 'and is back with it')
 })

@@ -22,7 +22,7 @@ const day = 86_400_000
 
 /** Waits in real time, at most 20 s, for what an event of the system brings about. */
 async function until(condition: () => unknown, failure: string): Promise<void> {
-  const end = performance.now() + 20_000
+  const end = performance.now() + 120_000
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`In vain: ${failure}`)
     await pause(2)

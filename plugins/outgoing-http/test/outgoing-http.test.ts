@@ -14,9 +14,9 @@ const standard: OutgoingSettings = {
   allowedPorts: [],
   allowHttp: true,
   deadlineMs: 5000,
-  connectTimeoutMs: 1000,
-  headerTimeoutMs: 5000,
-  bodyTimeoutMs: 5000,
+  connectTimeoutMs: 60_000,
+  headerTimeoutMs: 60_000,
+  bodyTimeoutMs: 60_000,
   maxResponseBytes: 1024,
 }
 

@@ -23,7 +23,7 @@ const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'wor
 
 /** Waits for what has to come about, on however slow a machine. */
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = Date.now() + 60_000
+  const end = Date.now() + 120_000
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`it has not come about: ${what}`)
     await pause(10)

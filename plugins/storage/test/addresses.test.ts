@@ -261,7 +261,7 @@ t.test('what is no file is never waited for', { skip: process.platform === 'win3
   symlinkSync(join(root, 'public/pipe.txt'), join(root, 'public/link.txt'))
   const socket = createServer().listen(join(root, 'public/socket.txt'))
   t.teardown(() => socket.close())
-  const signal = AbortSignal.timeout(20_000)
+  const signal = AbortSignal.timeout(120_000)
   const signed = await storage.resolveUrl('local', 'pipe.txt')
   // More than the threads in which the process waits for files.
   const urls = ['pipe.txt', 'link.txt', 'socket.txt'].flatMap((name) =>

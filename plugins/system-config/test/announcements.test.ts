@@ -30,7 +30,7 @@ const withoutPoll: Clock = {
 }
 
 async function until(met: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 60_000
+  const end = performance.now() + 120_000
   while (!(await met())) {
     if (performance.now() > end) throw new Error('This did not happen within a minute.')
     await pause(5)

@@ -432,9 +432,7 @@ onChain('without batches each call is alone, and an answer that is too long is a
   t.ok(first.requests.every((calls) => calls.length === 1))
   t.equal(first.requests.length, 4)
   first.fault = 'hang'
-  const start = performance.now()
   t.match(failed(await chains.facts('local', { transactionHash: unknown })), /timeout/)
-  t.ok(performance.now() - start < 5000)
   await chain.mine()
 })
 
