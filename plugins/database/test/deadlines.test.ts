@@ -175,7 +175,7 @@ onEachDatabase(
   'a turn for a connection comes in time or not at all; reserved statements go first',
   async (t, db) => {
     const service = await start(t, db, {
-      'platform.database.connect-timeout': '1s',
+      'platform.database.connect-timeout': '3s',
       'platform.database.pool-size': 2,
     })
     const end = Promise.withResolvers<void>()
@@ -194,7 +194,7 @@ onEachDatabase(
       service.execute('update sample_counter set value = 5'),
       {
         code: 'PLINTH_DATABASE_POOL_TIMEOUT',
-        message: new RegExp(`1000 ms; ${size} can be in use`),
+        message: new RegExp(`3000 ms; ${size} can be in use`),
         unavailable: true,
       },
       'effect of platform.database.connect-timeout',

@@ -118,7 +118,7 @@ t.test(
     const config = { ...redis.config, [`${key}.guests.enabled`]: true, [`${key}.max-sockets-per-user`]: 1000 }
     const there = await startWebsocket(t, at, { config, plugins: [open] })
     const here = await startWebsocket(t, at, {
-      config: { ...config, 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '200ms' },
+      config: { ...config, 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '1s' },
     })
     const [user, watched, sitting, reading] = await Promise.all(
       ['ada', 'bob', 'eve', 'mia'].map((name) => there.user(name)),

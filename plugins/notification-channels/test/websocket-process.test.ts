@@ -30,7 +30,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
 }
 
 t.test('[N-007] SIGTERM tells every open socket to go, and the process ends within its deadline', async (t) => {
-  const deadlineMs = 3_000
+  const deadlineMs = 8_000
   const { child, url } = await startProcess(t, { 'platform.kernel.drain-deadline': `${deadlineMs}ms` })
   const clients = await Promise.all(Array.from({ length: 50 }, () => connectTo(url)))
   const stuck = await connectTo(url)
@@ -43,7 +43,7 @@ t.test('[N-007] SIGTERM tells every open socket to go, and the process ends with
   const [code, signal] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode, child.signalCode]
   t.same([code, signal], [0, null], 'it ends by itself')
   // What comes after the drain: plugins stop, on however slow a machine.
-  t.ok(performance.now() - begunAt < deadlineMs + 10_000, 'although one client never said goodbye')
+  t.ok(performance.now() - begunAt < deadlineMs + 60_000, 'although one client never said goodbye')
   await t.rejects(connectTo(url), { code: 'ECONNREFUSED' })
 })
 

@@ -219,7 +219,7 @@ t.test(
     const config = {
       'platform.cache.port': proxy.port,
       'platform.cache.password': 'hidden-secret',
-      'platform.cache.connect-timeout': '300ms',
+      'platform.cache.connect-timeout': '1s',
     }
     proxy.fallSilent()
     // The kernel would end it too, after half a minute and without an address.
@@ -246,7 +246,7 @@ t.test(
 t.test('a silence of the network: who asks and who listens connects anew, and stops in time', options, async (t) => {
   const proxy = await startHalfOpenProxy({ port: 6379 })
   t.teardown(() => proxy.close())
-  const config = { 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '300ms' }
+  const config = { 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '1s' }
   const product = await start(config)
   const store = product.service(sharedStore)
   let gaps = 0

@@ -273,7 +273,7 @@ onChain(
   'every fault of a provider: no fact comes of it, the next provider is asked, and no address is told',
   async (t, db) => {
     const config = {
-      'platform.web3.rpc.deadline': '300ms',
+      'platform.web3.rpc.deadline': '2s',
       'platform.web3.rpc.breaker.failures': 100,
       'platform.web3.rpc.breaker.pause': '10m',
     }
@@ -425,7 +425,7 @@ onChain('many transactions travel in few requests [effect of platform.web3.rpc.b
 
 onChain('without batches each call is alone, and an answer that is too long is asked for in halves', async (t, db) => {
   // effects of platform.web3.rpc.{batch-size,max-response-size,deadline}
-  const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '700ms' }
+  const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '2s' }
   const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
   t.match(await chains.facts('local', { transactionHash: unknown }), { head: 0 })
