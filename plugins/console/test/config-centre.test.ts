@@ -117,6 +117,7 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 300_000 
   })
   const field = row(page, 'secret').locator('input')
   t.equal(await field.getAttribute('placeholder'), 'Not set')
+  t.ok(((await field.boundingBox())?.width ?? 0) > 150, 'there is room to type')
   await field.fill('wrong-one')
   await row(page, 'secret').getByRole('button', { name: 'Verify' }).click()
   await row(page, 'secret').getByText('Refused: ', { exact: false }).waitFor()

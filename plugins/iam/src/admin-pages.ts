@@ -104,6 +104,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
     it.action('deleteAdminIamUsersById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
   ],
   related: [
+    { page: 'iam.user-sessions', title: text('Sessions', '会话'), filter: { id: 'id' } },
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',
@@ -219,5 +220,27 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
   live: ['iam_login_audit'],
 }))
 
+const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
+  id: 'iam.user-sessions',
+  title: text('Sessions', '会话'),
+  key: 'id',
+  columns: [
+    row.time('createdAt'),
+    row.time('lastSeenAt'),
+    row.time('expiresAt'),
+    row.text('method'),
+    row.text('clientIp'),
+    row.text('userAgent'),
+  ],
+  actions: [
+    row.action('deleteAdminIamSessionsById', {
+      label: text('End', '结束'),
+      params: { id: 'id' },
+      confirm: text('Whoever uses this session is signed out.', '使用此会话的人将退出登录。'),
+    }),
+  ],
+  empty: text('Nobody is signed in to this account.', '此账户当前没有登录。'),
+}))
+
 /** What the back office shows of accounts. */
-export const pages = [users, user, roles, roleDetail, audit, loginAudit]
+export const pages = [users, user, userSessions, roles, roleDetail, audit, loginAudit]

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Menu, Table, TextInput } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconColumns, IconPlus, IconRefresh, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
@@ -210,8 +210,21 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
     if (event.key === 'Enter' && href !== undefined) go(href)
     if (event.key === 'x' && pickable) onPick(toggled(picked, key))
   }
+  const onClick = ({ target }: MouseEvent) => {
+    // Menus and dialogs of the row lie elsewhere in the document; what can be pressed by itself does its own work.
+    const isOfRow = target instanceof Element && line.current?.contains(target) === true
+    if (!isOfRow || target.closest('a, button, input, label') !== null || getSelection()?.isCollapsed === false) return
+    if (href !== undefined) go(href)
+  }
   return (
-    <Table.Tr ref={line} tabIndex={-1} onKeyDown={onKey} data-picked={picked.has(key) || undefined}>
+    <Table.Tr
+      ref={line}
+      tabIndex={-1}
+      onKeyDown={onKey}
+      onClick={onClick}
+      data-opens={href !== undefined || undefined}
+      data-picked={picked.has(key) || undefined}
+    >
       {pickable && (
         <Table.Td className={classes.pick}>
           <Checkbox

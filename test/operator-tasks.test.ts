@@ -1,0 +1,277 @@
+/** What an operator does in the back office, by hand in a browser, with the clicks and keys that it takes. */
+import type { Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { openPage, skip } from '../plugins/console/test/fixtures/browser.ts'
+import { password, startWithRows } from './back-office-rows.ts'
+
+/** One operator, who is counted. */
+class Hand {
+  clicks = 0
+  keys = 0
+  characters = 0
+  readonly page: Page
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  async click(target: Locator) {
+    this.clicks += 1
+    await target.click()
+  }
+
+  async press(key: string) {
+    this.keys += 1
+    await this.page.keyboard.press(key)
+  }
+
+  /** Into the field that is clicked first. */
+  async type(target: Locator, text: string) {
+    await this.click(target)
+    this.characters += text.length
+    await target.fill(text)
+  }
+
+  /** Goes to a place by the palette; `letters` are enough to find it. */
+  async goTo(letters: string, found: string) {
+    const { page } = this
+    await this.press('Control+K')
+    await page.locator('[role=dialog] input:focus').waitFor()
+    this.characters += letters.length
+    await page.keyboard.type(letters)
+    const first = page.locator('[role=dialog] [data-action]').first()
+    await first.filter({ hasText: found }).waitFor()
+    await this.press('Enter')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.locator('main:not(:has([aria-busy=true]))').waitFor()
+  }
+
+  async choose(row: Locator, action: string) {
+    await this.click(row.getByRole('button', { name: 'Actions' }))
+    await this.click(this.page.getByRole('menuitem', { name: action }))
+  }
+
+  dialog = () => this.page.getByRole('dialog').last()
+  button = (name: string) => this.dialog().getByRole('button', { name, exact: true })
+  row = (text: string) => this.page.locator('main tbody tr', { hasText: text }).first()
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of many routes
+type Data = any
+type Api = Awaited<ReturnType<typeof startWithRows>>['root']
+
+interface Task {
+  readonly name: string
+  /** Clicks, single keys, and characters that are typed; a change that needs more is a worse back office. */
+  readonly most: readonly [clicks: number, keys: number, characters: number]
+  readonly work: (hand: Hand) => Promise<unknown>
+  /** That it is done, by the API, where more was wanted than to see something. */
+  readonly isDone?: (api: Api) => Promise<boolean>
+}
+
+const tasks: readonly Task[] = [
+  {
+    name: 'find out who changed a key, and go back',
+    most: [5, 2, 35],
+    async work(hand) {
+      await hand.goTo('change h', 'Change history')
+      const rows = hand.page.locator('main tbody tr', { hasText: 'platform.site.time-zone' })
+      await rows.filter({ hasText: 'Where the shop is' }).filter({ hasText: 'root' }).waitFor()
+      await hand.choose(rows.first(), 'Go back to this version')
+      await hand.type(hand.dialog().getByLabel(/^Reason/), 'The provider is fast again')
+      await hand.click(hand.button('Show what will happen'))
+      await hand.dialog().getByRole('region', { name: 'What will happen' }).getByText('send-deadline').waitFor()
+      await hand.click(hand.button('Go back to this version'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/system-config/history?key=platform.notification.send-deadline')
+      return items.length === 2
+    },
+  },
+  {
+    name: 'change a secret',
+    most: [4, 2, 40],
+    async work(hand) {
+      await hand.goTo('smtp.password', 'platform.mail.smtp.password')
+      await hand.type(hand.page.getByLabel('Password at the SMTP server', { exact: true }), 'Another-word-5')
+      await hand.click(hand.page.getByRole('button', { name: 'Review and save' }))
+      await hand.type(hand.dialog().getByLabel('Reason'), 'It was told')
+      await hand.click(hand.button('Save 1 change'))
+      await hand.dialog().getByText('Applied on 1 of 1 instances').waitFor()
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/system-config/history?key=platform.mail.smtp.password')
+      return items.length === 1 && !JSON.stringify(items).includes('Another-word')
+    },
+  },
+  {
+    name: 'see why a message was not sent, and send it again',
+    most: [4, 0, 0],
+    async work(hand) {
+      await hand.click(hand.page.locator('main section li', { hasText: 'Messages that failed' }).getByRole('link'))
+      await hand.click(hand.row('Tea is running out'))
+      await hand.page.locator('main dl').getByText('ECONNREFUSED').first().waitFor()
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Send again' }))
+      await hand.click(hand.button('Send again'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'notification-send-logs?channel=webhook')
+      return items.length === 2
+    },
+  },
+  {
+    name: 'stop a schedule',
+    most: [3, 2, 5],
+    async work(hand) {
+      await hand.goTo('sched', 'Schedules')
+      await hand.choose(hand.row('Remove old approvals'), 'Pause')
+      await hand.click(hand.button('Pause'))
+    },
+    async isDone(api) {
+      const scheduled = await api('GET', 'admin/scheduler/tasks')
+      return scheduled.some(({ name, paused }: Data) => name === 'approval.purge' && paused)
+    },
+  },
+  {
+    name: 'end all sessions of a user',
+    most: [3, 2, 5],
+    async work(hand) {
+      await hand.goTo('users', 'Users')
+      await hand.choose(hand.row('bela'), 'End all sessions')
+      await hand.click(hand.button('End all sessions'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/iam/users?keyword=bela')
+      return (await api('GET', `admin/iam/users/${items[0].id}/sessions`)).length === 0
+    },
+  },
+  {
+    name: 'give a role',
+    most: [5, 2, 5],
+    async work(hand) {
+      await hand.goTo('users', 'Users')
+      await hand.click(hand.page.locator('main').getByRole('link', { name: 'chen' }))
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Change', exact: true }))
+      await hand.click(hand.dialog().getByLabel('Roles'))
+      await hand.click(hand.page.getByRole('option', { name: 'Customer service' }))
+      await hand.click(hand.button('Save'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/iam/users?keyword=chen')
+      return items[0].roles.length === 1
+    },
+  },
+  {
+    name: 'find what a permission opens',
+    most: [1, 2, 8],
+    async work(hand) {
+      await hand.goTo('and perm', 'Roles and permissions')
+      await hand.click(hand.page.getByRole('button', { name: 'Delete users' }))
+      await hand
+        .dialog()
+        .getByText(/^DELETE \/api\/v1\/admin\/iam\/users\/.id/)
+        .waitFor()
+      await hand.dialog().getByText('Super administrator').first().waitFor()
+    },
+  },
+  {
+    name: 'replay a dead event',
+    most: [4, 0, 0],
+    async work(hand) {
+      await hand.click(
+        hand.page.locator('main section li', { hasText: 'Events that were not delivered' }).getByRole('link'),
+      )
+      await hand.click(hand.row('shop.order-paid'))
+      await hand.page.locator('main dl').getByText('The warehouse does not answer').waitFor()
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Deliver again' }))
+      await hand.click(hand.button('Deliver again'))
+    },
+    async isDone(api) {
+      return (await api('GET', 'admin/events/outbox/9001')).status !== 'failed'
+    },
+  },
+  {
+    name: 'write a template, and see a send fail and succeed',
+    most: [18, 5, 80],
+    async work(hand) {
+      const { page } = hand
+      await hand.goTo('message t', 'Message templates')
+      await hand.click(page.locator('main').getByRole('button', { name: 'New template' }))
+      const field = (label: string) => hand.dialog().getByLabel(label).first()
+      await hand.type(field('Code'), 'price')
+      await hand.type(field('Channel'), 'all')
+      await hand.type(field('Language'), 'en')
+      await hand.type(field('Subject'), 'Tea costs {{price}}')
+      await hand.type(field('Text'), 'From now on.')
+      await hand.click(hand.button('Save'))
+      await hand.row('price').waitFor()
+      await hand.goTo('messages', 'Messages')
+      await hand.click(page.locator('main').getByRole('button', { name: 'Send a message' }))
+      await hand.click(field('Channels'))
+      for (const channel of ['Inbox', 'Webhook']) await hand.click(page.getByRole('option', { name: channel }))
+      await hand.press('Escape')
+      await hand.type(field('Recipients'), 'anna')
+      await hand.click(page.getByRole('option', { name: 'anna' }))
+      await hand.type(field('Template'), 'price')
+      await hand.click(hand.button('Show what will happen'))
+      const outcome = hand.dialog().getByRole('region', { name: 'What will happen' })
+      await outcome.getByText('Missing variables').waitFor()
+      await hand.type(field('Variables'), '{"price": 7}')
+      await hand.click(hand.button('Show what will happen'))
+      await outcome.getByText('Tea costs 7').waitFor()
+      await hand.click(hand.button('Send'))
+      await hand.dialog().locator('tbody tr', { hasText: 'Inbox' }).getByText('Accepted').waitFor()
+      await hand.dialog().locator('tbody tr', { hasText: 'Webhook' }).getByText('ECONNREFUSED').waitFor()
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'notification-send-logs?channel=database')
+      return items[0].subject === 'Tea costs 7'
+    },
+  },
+  {
+    name: 'adjust points',
+    most: [7, 2, 30],
+    async work(hand) {
+      await hand.goTo('points acc', 'Points accounts')
+      await hand.click(hand.page.locator('main').getByRole('button', { name: 'Adjust points' }))
+      await hand.type(hand.dialog().getByLabel('Member'), 'chen')
+      await hand.click(hand.page.getByRole('option', { name: 'chen' }))
+      await hand.type(hand.dialog().getByLabel('Points'), '25')
+      await hand.type(hand.dialog().getByLabel('Reason', { exact: false }).first(), 'A broken cup')
+      await hand.click(hand.button('Show what will happen'))
+      await hand.dialog().getByRole('region', { name: 'What will happen' }).getByText('825').waitFor()
+      await hand.click(hand.button('Adjust'))
+    },
+    async isDone(api) {
+      const { items } = await api('GET', 'admin/iam/users?keyword=chen')
+      const { items: ledgers } = await api('GET', `admin/member-points/accounts?userId=${items[0].id}`)
+      return ledgers[0].available === 825
+    },
+  },
+]
+
+t.test('what operators do most, with few clicks and keys', { skip, timeout: 300_000 }, async (t) => {
+  const works: (() => Promise<unknown>)[] = []
+  t.teardown(async () => {
+    for (const work of works.reverse()) await work()
+  })
+  const { root, url } = await startWithRows((work) => works.push(work))
+  const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
+  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete=current-password]', password)
+  await page.click('button[type=submit]')
+  await page.locator('nav a').first().waitFor()
+  page.setDefaultTimeout(120_000)
+  for (const { name, most, work, isDone } of tasks) {
+    await page.goto(url)
+    await page.locator('nav a').first().waitFor()
+    const hand = new Hand(page)
+    await work(hand)
+    for (const end = performance.now() + 60_000; (await isDone?.(root)) === false && performance.now() < end; )
+      await page.waitForTimeout(50)
+    t.not(await isDone?.(root), false, name)
+    t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)
+    for (const [index, count] of [hand.clicks, hand.keys, hand.characters].entries())
+      t.ok(count <= (most[index] ?? 0), `${name}: ${count} of at most ${most[index]}`)
+    t.strictSame(complaints.splice(0), [], name)
+  }
+})
