@@ -319,10 +319,11 @@ export async function runTests(words) {
     mkdirSync(directory, { recursive: true })
   }
   const isBundled = bundleLibraries()
-  // Files wait much of their time, for databases and for processes that they start.
+  // Files wait some of their time, for databases and for processes that they start. With two for each processor it is busy;
+  // more would take from each file the time that it counts on.
   const each = files.map((file) => [file])
   const lists = words.includes('--alone') ? each : shared(files, taken)
-  const outcomes = await run(lists, 2 * availableParallelism() + 2, isBundled)
+  const outcomes = await run(lists, 2 * availableParallelism(), isBundled)
   printCosts(outcomes)
   if (isRecorded) writeRecord(outcomes)
 
