@@ -1,7 +1,7 @@
 /**
  * Writes the pages that are made from code: configuration reference, `.env.example`, error reference, API description,
- * the types of operations that pages are
- * bound to, and the list of requirements with the tests that prove them. `--check` writes nothing and fails when a page is stale.
+ * the types of operations that pages are bound to, change sets, permissions and texts, and the list of requirements with the tests
+ * that prove them. `--check` writes nothing and fails when a page is stale.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,6 +11,7 @@ import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
 import { errorPage } from './error-page.ts'
+import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { testFiles } from './test-files.ts'
 
@@ -25,6 +26,9 @@ async function pages(): Promise<Record<string, string>> {
       'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'docs/errors.md': await errorPage(),
+      'docs/migrations.md': migrationPage(product),
+      'docs/permissions.md': permissionPage(product),
+      'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
       ...operationFiles(openapi),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),

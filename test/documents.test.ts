@@ -1,6 +1,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { localize } from '@plinth/kernel'
+import { compileChangeSets, dialects } from '@plinth/migrations'
 import t from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { changeSetsIn, migrationPage, permissionPage, textPage, textsOf } from '../scripts/plugin-pages.ts'
 
 const root = join(import.meta.dirname, '..')
 const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
@@ -53,4 +57,59 @@ t.test('examples in documents add routes without the name of a plugin', (t) => {
     t.same(calls, [], document)
   }
   t.end()
+})
+
+/** The cells of each row of a generated page, after the heading that it stands under. */
+function rowsOf(file: string): string[][] {
+  let heading = ''
+  return readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      heading = /^## (.+)$/.exec(line)?.[1] ?? heading
+      const cells = line.split(/(?<!\\)\|/).slice(1, -1)
+      const [first = '', ...others] = cells.map((cell) => cell.trim())
+      const code = /^`(.+)`$/.exec(first)?.[1]
+      return code === undefined ? [] : [[heading, code, ...others]]
+    })
+}
+
+t.test('C-046 every change set stands in a document, by plugin and in the order in which it is applied', async (t) => {
+  const rows = rowsOf('docs/migrations.md')
+  for (const dialect of dialects) {
+    const here = rows.filter(([, , , databases]) => databases === 'all' || databases?.split(', ').includes(dialect))
+    t.same(
+      here.map(([plugin, id]) => `${plugin} ${id}`),
+      compileChangeSets(changeSetsIn(product), dialect).map(({ plugin, id }) => `${plugin} ${id}`),
+      dialect,
+    )
+  }
+  const described = new Set(rows.map(([plugin]) => plugin))
+  const bringing = product.plugins.filter(({ migrations = [] }) => migrations.length > 0)
+  t.ok(bringing.length > 15)
+  for (const { id } of bringing) t.ok(described.has(id), `the plugin ${id}`)
+  const ids = new Set(rows.map(([, id]) => id))
+  const files = globSync('plugins/*/src/**/migrations/[0-9]*.ts', { cwd: root })
+  t.ok(files.length > 30)
+  for (const file of files) t.ok(ids.has(basename(file, '.ts')), file)
+  for (const [plugin, id, deeds] of rows) t.match(deeds, /\w/, `what ${plugin} ${id} does`)
+  t.equal(readFileSync(join(root, 'docs/migrations.md'), 'utf8'), migrationPage(product), 'npm run generate')
+})
+
+t.test('C-046 every permission stands in a document with both names', async (t) => {
+  const declared = product.plugins.flatMap(({ id, permissions = [] }) =>
+    permissions.map(({ code, displayName }) => [id, code, localize(displayName, 'en'), localize(displayName, 'zh-CN')]),
+  )
+  t.ok(declared.length > 40)
+  t.same(rowsOf('docs/permissions.md'), declared)
+  t.equal(readFileSync(join(root, 'docs/permissions.md'), 'utf8'), permissionPage(product), 'npm run generate')
+})
+
+t.test('C-046 every key of a text stands in a document', async (t) => {
+  const documented = new Set(rowsOf('docs/texts.md').map(([plugin, key]) => `${plugin} ${key}`))
+  const keys = product.plugins.flatMap(({ id, messages }) =>
+    [...textsOf(messages?.en ?? {}).keys(), ...textsOf(messages?.['zh-CN'] ?? {}).keys()].map((key) => `${id} ${key}`),
+  )
+  t.ok(keys.length > 2_000)
+  t.same([...documented].sort(), [...new Set(keys)].sort())
+  t.equal(readFileSync(join(root, 'docs/texts.md'), 'utf8'), textPage(product), 'npm run generate')
 })

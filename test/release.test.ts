@@ -115,7 +115,7 @@ const onQuickstart = async (t: Test) => [
   ...['--product', quickstart, '--set', `platform.database.sqlite.file=${await dataDirectory(t.teardown)}/x.sqlite`],
 ]
 
-t.test('C-031 C-047 what callers of the frozen API of version 1 rely on is still there', async (t) => {
+t.test('C-031 C-032 C-047 what callers of the frozen API of version 1 rely on is still there', async (t) => {
   const { code, stdout, stderr } = await runProgram(['openapi', '--previous', frozenApi, ...(await onQuickstart(t))])
   t.equal(stdout, '', 'an incompatible change needs a new path version, or (before a release) a new frozen API')
   t.equal(code, 0, stderr)

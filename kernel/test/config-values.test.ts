@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('K-008 a deprecated key speaks for its replacement, with a warning that names it', async (t) => {
+t.test('C-040 K-008 a deprecated key speaks for its replacement, with a warning that names it', async (t) => {
   const config = {
     'platform.a.wait': key.duration({ title: 'x', default: '1s', minimum: '1s' }),
     'platform.a.delay': key.string({ title: 'x', deprecated: { since: '2.0.0', replacement: 'platform.a.wait' } }),

@@ -178,7 +178,7 @@ t.test('a downgrade is told: what another version applied, and the way on', asyn
   t.match(warnings, [/another version.*p\/0002-fill-a.*restore a backup/])
 })
 
-t.test('records of the first checksum are still compared', async (t) => {
+t.test('C-040 records of the first checksum are still compared', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA]).migrate()
   const [compiled] = compileChangeSets([{ plugin: 'p', changeSets: [createA] }], 'sqlite')
