@@ -32,6 +32,7 @@ export const failureSchema = Type.Object(
       Type.Object(
         {
           reason: Type.Optional(Type.String({ description: 'Stable dotted code of the exact reason.' })),
+          field: Type.Optional(Type.String({ description: 'Member of the request that it is about.' })),
           errors: Type.Optional(
             Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
               description: 'Every broken rule of the input.',

@@ -63,9 +63,10 @@ export interface Identity {
   /**
    * Refuses when any of the users is outside the principal's data scope or does not exist.
    *
+   * @param field member of the request that names them, for whoever shows the refusal
    * @throws BusinessError "403" with reason `iam.out-of-scope`
    */
-  assertInScope(principal: Principal, userIds: readonly number[]): Promise<void>
+  assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void>
   /**
    * Whether the user exists within the principal's data scope. For what names one user: what is out of scope is answered
    * as if it did not exist (decision B34).
@@ -231,8 +232,11 @@ export interface Passwords {
   readonly policy: 'low' | 'medium' | 'high' | 'custom'
   /** What the policy in force has against a password; nothing when it is allowed. */
   check(password: string, username?: string): readonly PasswordFault[]
-  /** @throws BusinessError "400" `iam.password-refused` with `data.faults` */
-  assertAllowed(password: string, username?: string): void
+  /**
+   * @param field member of the request that has it; `password` without
+   * @throws BusinessError "400" `iam.password-refused` with `data.faults` and `data.field`
+   */
+  assertAllowed(password: string, username?: string, field?: string): void
 }
 
 /** The password policy in force. */

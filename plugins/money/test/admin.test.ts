@@ -136,7 +136,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     t.equal((await get('reconciliations')).data.total, 1)
     t.match(await get('reconciliations/1'), { code: '404', data: { reason: 'money.reconciliation-unknown' } })
     t.match(await call('POST', `${root}/reconciliations`, admin, { asset: 'gold' }), {
-      ...{ code: '400', data: { reason: 'money.asset-unknown' } },
+      ...{ code: '400', data: { reason: 'money.asset-unknown', field: 'asset' } },
     })
   })
 

@@ -128,7 +128,7 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
     })
     t.match(await preview({ ...welcome, channel: 'memori' }), {
       code: '400',
-      data: { reason: 'notification.channel-unknown' },
+      data: { reason: 'notification.channel-unknown', field: 'channel' },
     })
     t.match(await preview({ channel: 'log' }), { code: '400', data: { reason: 'notification.message-empty' } })
     t.same(sent.messages, [])

@@ -202,7 +202,10 @@ export class Applications {
   async #check({ scopes, ownerUserId }: Partial<AppContent>, actor: Actor, held: readonly string[]): Promise<void> {
     const unknown = scopes?.filter((code) => !this.#parts.scopes.has(code) && !held.includes(code)) ?? []
     if (unknown.length > 0) {
-      throw refusal('scope-unknown', { params: { scopes: unknown.join(', ') }, data: { scopes: unknown } })
+      throw refusal('scope-unknown', {
+        params: { scopes: unknown.join(', ') },
+        data: { scopes: unknown, field: 'scopes' },
+      })
     }
     if (ownerUserId == null) return
     await this.#parts.identity.assertInScope(actor.principal, [ownerUserId]).catch((cause: unknown) => {

@@ -69,7 +69,9 @@ export class TemplateAdmin {
         await this.#record('create', row, author)
       })
       .catch((error: unknown) => {
-        throw error instanceof UniqueConstraintViolationException ? refusal('taken', { cause: error }) : error
+        throw error instanceof UniqueConstraintViolationException
+          ? refusal('taken', { data: { field: 'code' }, cause: error })
+          : error
       })
     return this.get(id)
   }

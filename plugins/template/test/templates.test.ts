@@ -138,7 +138,10 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     }
     t.match((await call('GET', `${path}?code=bad`)).data, { total: 0 })
     await save({ code: 'taken', locale: 'zh-cn' })
-    t.match(await create({ code: 'taken', locale: 'zh-CN' }), { code: '409', data: { reason: 'template.taken' } })
+    t.match(await create({ code: 'taken', locale: 'zh-CN' }), {
+      code: '409',
+      data: { reason: 'template.taken', field: 'code' },
+    })
   })
 
   await t.test('the list filters, and has no bodies', async (t) => {

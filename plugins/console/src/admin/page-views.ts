@@ -47,7 +47,8 @@ function columnView(
   return {
     ...column,
     title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
-    ...given(schema?.['description'] as string | undefined, 'description', (text) => text),
+    // A plain hint, in which nothing is marked as code.
+    ...given(schema?.['description'] as string | undefined, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
     ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.['items'] as Json, reader)),
   }
@@ -120,15 +121,25 @@ function previewView(preview: string | PagePreview, operations: Operations, read
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
 }
 
+/** Members that are sent without being typed. */
+function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | undefined) {
+  const names = [...Object.keys(body), ...(version === undefined ? [] : [version])]
+  return names.length === 0 ? undefined : names
+}
+
+const titlesOf = (names: readonly string[], { body }: Operation, reader: Reader) =>
+  Object.fromEntries(names.map((name) => [name, titleWithin(body, name, reader)]))
+
 /** What actions and forms have in common. */
 function writeView(
-  { preview, answer }: Pick<PageAction, 'preview' | 'answer'>,
+  { preview, answer, body = {}, version }: Pick<PageForm, 'preview' | 'answer' | 'body' | 'version'>,
   operation: Operation,
   operations: Operations,
   reader: Reader,
 ) {
   return {
     ...callOf(operation, reader),
+    ...given(sentUntyped(body, version), 'titles', (names) => titlesOf(names, operation, reader)),
     ...given(preview, 'preview', (one) => previewView(one, operations, reader)),
     ...given(answer, 'answer', (columns) => answerViews(columns, operation, reader)),
   }

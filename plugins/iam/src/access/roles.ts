@@ -54,7 +54,7 @@ export class Roles {
   create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
     return this.#db.transactional(async (em) => {
       await this.#authority.lock()
-      if ((await em.count(Role, { code })) > 0) throw refusal('role-code-taken')
+      if ((await em.count(Role, { code })) > 0) throw refusal('role-code-taken', { data: { field: 'code' } })
       this.#assertMayGive(content, content.permissions, actor)
       const now = new Date(this.#clock.now())
       const { permissions, ...fields } = content
@@ -125,7 +125,9 @@ export class Roles {
   /** What a role already holds may stay, also when its plugin is gone. */
   #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
     const permission = added.find((code) => !this.#catalogue.has(code))
-    if (permission !== undefined) throw refusal('permission-unknown', { params: { permission }, data: { permission } })
+    if (permission !== undefined) {
+      throw refusal('permission-unknown', { params: { permission }, data: { permission, field: 'permissions' } })
+    }
     if ('principal' in actor)
       assertCovered(actor.principal, resolveGrants([{ code: '', dataScope, permissions: added }]))
   }

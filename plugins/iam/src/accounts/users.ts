@@ -147,7 +147,7 @@ export class Users {
     const { passwords, hasher, rules, sessions, audit, authority, db, clock } = this.#parts
     if (keepSession === 0 && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
     const current = await userInScope(db.fork(), id, actor)
-    passwords.assertAllowed(password, current.username)
+    passwords.assertAllowed(password, current.username, keepSession === 0 ? 'password' : 'newPassword')
     const passwordHash = await hasher.hash(password)
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -210,9 +210,9 @@ export class Users {
   ): Promise<void> {
     const isTaken = async (where: object) => (await em.count(User, { $and: [where, { id: { $ne: own } }] })) > 0
     const { usernameKey, emailKey, mobile } = forms
-    if (usernameKey !== undefined && (await isTaken({ usernameKey }))) throw refusal('username-taken')
-    if (emailKey && (await isTaken({ emailKey }))) throw refusal('email-taken')
-    if (mobile && (await isTaken({ mobile }))) throw refusal('mobile-taken')
+    if (usernameKey !== undefined && (await isTaken({ usernameKey }))) throw taken('username')
+    if (emailKey && (await isTaken({ emailKey }))) throw taken('email')
+    if (mobile && (await isTaken({ mobile }))) throw taken('mobile')
   }
 
   async #withdraw(em: SqlEntityManager, id: number): Promise<void> {
@@ -247,11 +247,15 @@ export class Users {
       })
     } catch (error) {
       // Only possible inside a caller's transaction that read before the lock was taken.
-      if (error instanceof UniqueConstraintViolationException) throw refusal('username-taken', { cause: error })
+      if (error instanceof UniqueConstraintViolationException) throw taken('username', error)
       throw error
     }
   }
 }
+
+/** What somebody else has already. */
+const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
+  refusal(`${field}-taken`, { data: { field }, cause })
 
 /**
  * An e-mail address as the account takes it. An address that signs in must be its owner's: one that users give themselves

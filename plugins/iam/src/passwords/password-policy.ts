@@ -79,11 +79,11 @@ export class PasswordPolicy implements Passwords {
     return faults
   }
 
-  assertAllowed(password: string, username?: string): void {
+  assertAllowed(password: string, username?: string, field = 'password'): void {
     const faults = this.check(password, username)
     if (faults.length === 0) return
     const params = { faults: faults.map(({ message }) => message).join('; ') }
-    throw refusal('password-refused', { params, data: { faults } })
+    throw refusal('password-refused', { params, data: { field, faults } })
   }
 }
 

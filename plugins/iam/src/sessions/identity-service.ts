@@ -33,13 +33,13 @@ export class IdentityService implements Identity {
     return this.#tokens.standing(sessionIds)
   }
 
-  async assertInScope(principal: Principal, userIds: readonly number[]): Promise<void> {
+  async assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void> {
     const wanted = [...new Set(userIds)]
     const em = this.#db.fork()
     for (let start = 0; start < wanted.length; start += batch) {
       const ids = wanted.slice(start, start + batch)
       const found = await em.count(User, { $and: [{ id: { $in: ids } }, usersInScope(principal)] })
-      if (found !== ids.length) throw refusal('out-of-scope')
+      if (found !== ids.length) throw refusal('out-of-scope', field === undefined ? {} : { data: { field } })
     }
   }
 

@@ -193,7 +193,8 @@ export const adminRoutes = [
       const principal = requirePrincipal(request)
       const { userId, points } = request.body
       if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
-      if (!(await identity.isInScope(principal, userId))) throw refusal('user-unknown', { data: { userId } })
+      if (!(await identity.isInScope(principal, userId)))
+        throw refusal('user-unknown', { data: { userId, field: 'userId' } })
       const record = auditedBy(kernel, request, 'points-account.adjust')
       return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
     },
@@ -209,7 +210,7 @@ export const adminRoutes = [
       const { userId, points } = request.body
       if (points === 0) throw refusal('amount-invalid', { params: { limit: mostPoints }, data: { field: 'points' } })
       if (!(await identity.isInScope(requirePrincipal(request), userId)))
-        throw refusal('user-unknown', { data: { userId } })
+        throw refusal('user-unknown', { data: { userId, field: 'userId' } })
       const { expiresAt, ...preview } = await adjustments.preview({ userId, points })
       return {
         ...{ userId, points, ...preview },
@@ -294,7 +295,7 @@ async function reachedUser(
     throw refusal('user-needed', { data: { field: 'userId' } })
   }
   if (principal.dataScope !== 'all' && !(await identity.isInScope(principal, userId))) {
-    throw refusal('user-unknown', { data: { userId } })
+    throw refusal('user-unknown', { data: { userId, field: 'userId' } })
   }
   return userId
 }

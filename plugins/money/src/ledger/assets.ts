@@ -20,7 +20,7 @@ export class Assets {
   /** @throws BusinessError `400` `money.asset-unknown` */
   get(asset: string): LedgerAsset {
     const found = this.#brought.get(asset)
-    if (found === undefined) throw refusal('asset-unknown', { params: { asset }, data: { asset } })
+    if (found === undefined) throw refusal('asset-unknown', { params: { asset }, data: { asset, field: 'asset' } })
     return found
   }
 

@@ -94,7 +94,7 @@ export class ChannelNotification implements Notification {
     const { settings, outgoing } = this.#parts
     const asked = channels?.length ? channels : [settings.defaultChannel]
     const codes = [...new Set(asked.map((code) => code.trim().toLowerCase()))]
-    for (const code of codes) outgoing.requireChannel(code)
+    for (const code of codes) outgoing.requireChannel(code, 'channels')
     return codes
   }
 
@@ -148,7 +148,7 @@ export class ChannelNotification implements Notification {
 export function compose(draft: MessageDraft): NotificationMessage {
   const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
   if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {
-    throw refusal('message-empty')
+    throw refusal('message-empty', { data: { field: 'content' } })
   }
   const empty = { subject: '', content: '', variables: {}, recipients: [], attributes: {} }
   return Object.freeze({ ...empty, ...draft, id: randomUUID() })

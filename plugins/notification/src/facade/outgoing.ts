@@ -101,15 +101,15 @@ export class Outgoing {
     return channels.has(inbox) ? inbox : settings.defaultChannel
   }
 
-  /** Throws `400` with reason `notification.channel-unknown`. */
-  requireChannel(code: string): NotificationChannel {
+  /** Throws `400` with reason `notification.channel-unknown`, and the member of the request that named it. */
+  requireChannel(code: string, field?: string): NotificationChannel {
     const { channels } = this.#parts
     const channel = channels.get(code)
     if (channel !== undefined) return channel
     const near = nearest(code, channels.keys())
     const params = { channel: code, ...(near === undefined ? {} : { nearest: near }) }
     const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
-    throw refusal('channel-unknown', { text, params, data: params })
+    throw refusal('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }
 
   /** Throws `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL`: a default that is not there is the operator's to mend. */

@@ -36,7 +36,7 @@ export const previewRoutes = [
     }),
     async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
       const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
-      const { traits } = outgoing.requireChannel(code)
+      const { traits } = outgoing.requireChannel(code, 'channel')
       const preview = await rendering.preview(compose(draft), code, traits)
       return { ...preview, missingVariables: [...preview.missingVariables] }
     },

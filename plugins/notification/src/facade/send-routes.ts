@@ -154,7 +154,7 @@ export const sendRoutes = [
       const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
       requireSentAttributes(attributes, () => notification.channels())
       const userIds = [...new Set(recipientUserIds)]
-      await identity?.assertInScope(requirePrincipal(request), userIds)
+      await identity?.assertInScope(requirePrincipal(request), userIds, 'recipientUserIds')
       const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
       const draft: MessageDraft = { ...texts, recipients, attributes: { ...attributes, traceId } }
       const options = { channels: channels.length === 0 ? [notification.administratorsChannel] : channels }

@@ -207,7 +207,7 @@ export class Rules {
     }
     const known = new Set(old === undefined ? [] : recipientsOf(old))
     const added = recipientsOf(rule).filter((userId) => !known.has(userId))
-    if (added.length > 0) await this.#parts.identity.assertInScope(principal, added)
+    if (added.length > 0) await this.#parts.identity.assertInScope(principal, added, 'recipientUserIds')
   }
 }
 

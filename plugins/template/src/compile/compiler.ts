@@ -124,5 +124,5 @@ const isSourceRefused = (error: unknown) => (error as Partial<BusinessError>).re
 function refused(fault: SourceFault): BusinessError {
   const { field, rule, line, column, near } = fault
   const place = line === undefined ? field : `${field}:${line}:${column}`
-  return refusal('source-refused', { text: `rules.${rule}`, params: { place, near }, data: { fault } })
+  return refusal('source-refused', { text: `rules.${rule}`, params: { place, near }, data: { field, fault } })
 }

@@ -33,6 +33,7 @@ export class CallFailure extends Error {
   readonly kind: FailureKind
   /** Stable code of the failure; may be empty. */
   readonly reason: string
+  /** Rules of the schema that are broken, or the one member that a refusal names. */
   readonly faults: readonly FieldFault[]
   /** Names the request in the log of the server; empty when it never got there. */
   readonly traceId: string
@@ -50,7 +51,9 @@ export class CallFailure extends Error {
     this.traceId = traceId
     this.data = data
     this.reason = typeof data['reason'] === 'string' ? data['reason'] : ''
-    this.faults = Array.isArray(data['errors']) ? (data['errors'] as readonly FieldFault[]) : []
+    const { errors, field } = data
+    const named = typeof field === 'string' ? [{ field, message }] : []
+    this.faults = Array.isArray(errors) ? (errors as readonly FieldFault[]) : named
   }
 }
 

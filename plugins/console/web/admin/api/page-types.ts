@@ -62,6 +62,8 @@ export interface Write extends Operation {
   readonly answer?: readonly Column[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
+  /** Of members that are sent without being typed. */
+  readonly titles?: Readonly<Record<string, string>>
 }
 
 export interface Action extends Write {

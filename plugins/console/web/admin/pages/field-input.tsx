@@ -1,6 +1,7 @@
 import { NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
 import { useSpeech } from '../../app/app.tsx'
 import type { Field, Json } from '../api/page-types.ts'
+import { codeSpans } from './code-spans.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
 /** What is typed, as text; as the schema wants it only when it is sent. */
@@ -66,11 +67,13 @@ interface FieldInputProps {
 /** A control for one member, by its schema. */
 export function FieldInput({ id, field, value, error, isSecret, isLong, kind, onChange }: FieldInputProps) {
   const { say } = useSpeech()
-  const { title, required, description, schema, nullable, labels } = field
+  const { title, required, schema, nullable, labels } = field
+  const description = field.description === undefined ? undefined : codeSpans(field.description)
   if (typeof value === 'boolean') {
     return (
       <Switch
         {...{ id, description, error }}
+        aria-invalid={error !== undefined}
         label={title}
         checked={value}
         onChange={(event) => onChange(event.currentTarget.checked)}
@@ -84,7 +87,11 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, on
       <Textarea
         {...{ id, error }}
         label={title}
-        description={[description, say('admin.one-per-line')].filter(Boolean).join(' ')}
+        description={
+          <>
+            {description} {say('admin.one-per-line')}
+          </>
+        }
         withAsterisk={required}
         rows={4}
         value={value.join('\n')}

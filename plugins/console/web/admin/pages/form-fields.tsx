@@ -1,30 +1,40 @@
-import { useId } from 'react'
+import { useEffect, useId, useRef } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
-import type { Field, Form } from '../api/page-types.ts'
+import type { Field, Form, Write } from '../api/page-types.ts'
 import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
-import type { FormState } from './form-state.ts'
+import { type FormState, memberMeant } from './form-state.ts'
 
-interface FormFieldsProps extends Pick<Form, 'secret' | 'long'> {
+interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
   readonly state: FormState
 }
 
 /** The fields of a form, above them what belongs to none of them. */
-export function FormFields({ fields, state, secret = [], long = [] }: FormFieldsProps) {
+export function FormFields({ fields, state, secret = [], long = [], titles = {} }: FormFieldsProps) {
   const { say } = useSpeech()
   const id = useId()
-  const { failure } = state
+  const { failure, sought } = state
+  const notice = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (sought !== undefined) document.getElementById(`${id}-${sought.name}`)?.focus()
+    else if (failure !== undefined) notice.current?.scrollIntoView({ block: 'nearest' })
+  }, [id, sought, failure])
+  const meant =
+    failure?.faults.flatMap(({ field }) => titles[memberMeant(Object.keys(titles), field) ?? ''] ?? []) ?? []
   return (
     <div className={classes.fields}>
       {failure !== undefined && (
-        <Notice tone="bad" title={say(failure.kind === 'conflict' ? 'admin.conflict' : 'app.failure.title')}>
-          <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
-          {failure.traceId !== '' && (
-            <p className={classes.trace}>{say('app.failure.trace', { traceId: failure.traceId })}</p>
-          )}
-        </Notice>
+        <div ref={notice}>
+          <Notice tone="bad" title={say('currentVersion' in failure.data ? 'admin.conflict' : 'app.failure.title')}>
+            {meant.length > 0 && <strong>{meant.join(' · ')}</strong>}
+            <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
+            {failure.traceId !== '' && (
+              <p className={classes.trace}>{say('app.failure.trace', { traceId: failure.traceId })}</p>
+            )}
+          </Notice>
+        </div>
       )}
       {fields.map((field) => (
         <FieldInput

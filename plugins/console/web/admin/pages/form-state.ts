@@ -8,6 +8,8 @@ import { sentOf, type Typed, typedOf } from './field-input.tsx'
 export interface FormState {
   readonly values: Readonly<Record<string, Typed>>
   readonly errors: Readonly<Record<string, string>>
+  /** First field that something is wrong with; another object each time that something is found. */
+  readonly sought: { readonly name: string } | undefined
   /** What belongs to no field. */
   readonly failure: CallFailure | undefined
   readonly isChanged: boolean
@@ -16,6 +18,12 @@ export interface FormState {
   body(onlyChanged: boolean): Record<string, unknown> | undefined
   /** Shows what the server said of what was sent. */
   fail(error: Error): void
+}
+
+/** The one of these members that the server means: `body.name`, `name`, `providers[0].url` or `providers/0/url`. */
+export function memberMeant(names: readonly string[], place: string): string | undefined {
+  const path = place.replace(/^body\./, '').replaceAll(/[[/]/g, '.')
+  return names.filter((name) => path === name || path.startsWith(`${name}.`)).sort((a, b) => b.length - a.length)[0]
 }
 
 const groupOf = (name: string) => name.split('.', 1)[0] as string
@@ -38,9 +46,15 @@ export function useFormState(fields: readonly Field[], initial: (name: string) =
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>(first)
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<CallFailure>()
+  const [sought, setSought] = useState<FormState['sought']>()
+  const show = (found: Readonly<Record<string, string>>) => {
+    setErrors(found)
+    const wrong = fields.find(({ name }) => name in found)
+    setSought(wrong && { name: wrong.name })
+  }
   const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
   return {
-    ...{ values, errors, failure },
+    ...{ values, errors, sought, failure },
     isChanged: fields.some(({ name }) => !isSame(name)),
     change(name, value) {
       setValues((last) => ({ ...last, [name]: value }))
@@ -64,19 +78,18 @@ export function useFormState(fields: readonly Field[], initial: (name: string) =
           found[name] = say('admin.no-structure')
         }
       }
-      setErrors(found)
+      show(found)
       setFailure(undefined)
       return Object.keys(found).length === 0 ? body : undefined
     },
     fail(error) {
       if (!(error instanceof CallFailure)) throw error
-      const names = new Set(fields.map(({ name }) => name))
-      // `body.name` or `name`: the server names the place, the form its fields.
+      const names = fields.map(({ name }) => name)
       const known = error.faults.flatMap(({ field, message }) => {
-        const name = [...names].find((one) => field === one || field.startsWith(`${one}.`) || field === `body.${one}`)
+        const name = memberMeant(names, field)
         return name === undefined ? [] : [[name, message] as const]
       })
-      setErrors(Object.fromEntries(known))
+      show(Object.fromEntries(known))
       setFailure(known.length > 0 && known.length === error.faults.length ? undefined : error)
     },
   }

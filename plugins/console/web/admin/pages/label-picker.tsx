@@ -1,6 +1,6 @@
 import { MultiSelect, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import type { Label } from '../api/labels.ts'
@@ -37,7 +37,7 @@ interface LabelPickerProps extends PickerProps {
   /** Of a form; a filter names itself by its placeholder. */
   readonly label?: string
   readonly id?: string
-  readonly description?: string | undefined
+  readonly description?: ReactNode
   readonly error?: string | undefined
   readonly required?: boolean
   onChange(id: string | null): void
@@ -58,6 +58,7 @@ export function LabelPicker({ kind, title, value, onChange, className, required 
       value={value === '' ? null : value}
       onChange={onChange}
       searchable
+      openOnFocus={look.error === undefined}
       clearable
       searchValue={search}
       onSearchChange={setSearch}
@@ -67,7 +68,7 @@ export function LabelPicker({ kind, title, value, onChange, className, required 
 
 interface LabelsPickerProps extends PickerProps {
   readonly id: string
-  readonly description?: string | undefined
+  readonly description?: ReactNode
   readonly error?: string | undefined
   readonly required: boolean
   readonly value: readonly string[]
@@ -87,6 +88,7 @@ export function LabelsPicker({ kind, title, value, onChange, required, ...look }
       value={[...value]}
       onChange={onChange}
       searchable
+      openOnFocus={look.error === undefined}
       searchValue={search}
       onSearchChange={setSearch}
       hidePickedOptions
