@@ -281,6 +281,10 @@ t.test('a page that names what no route has is found, a fault for each', async (
       { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { field: 'id' } } }] },
       /not sent the version that was read/,
     ],
+    [
+      { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { list: ['nick'] } } }] },
+      /"nick" is no member of what is answered/,
+    ],
     [{ actions: [{ operation: 'postNothing', params: {} }] }, /"postNothing" is brought by no plugin/],
     [
       { actions: [{ operation: 'putAdminIamUsersByIdPassword', params: { id: { field: 'id' } } }] },

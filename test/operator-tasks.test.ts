@@ -1,74 +1,14 @@
 /** What an operator does in the back office, by hand in a browser, with the clicks and keys that it takes. */
-import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { openPage, skip } from '../plugins/console/test/fixtures/browser.ts'
+import { skip } from '../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
-
-/** One operator, who is counted. */
-class Hand {
-  clicks = 0
-  keys = 0
-  characters = 0
-  readonly page: Page
-  constructor(page: Page) {
-    this.page = page
-  }
-
-  async click(target: Locator) {
-    this.clicks += 1
-    await target.click()
-  }
-
-  async press(key: string) {
-    this.keys += 1
-    await this.page.keyboard.press(key)
-  }
-
-  /** Into the field that is clicked first. */
-  async type(target: Locator, text: string) {
-    await this.click(target)
-    this.characters += text.length
-    await target.fill(text)
-  }
-
-  /** Goes to a place by the palette; `letters` are enough to find it. */
-  async goTo(letters: string, found: string) {
-    const { page } = this
-    await this.press('Control+K')
-    await page.locator('[role=dialog] input:focus').waitFor()
-    this.characters += letters.length
-    await page.keyboard.type(letters)
-    const first = page.locator('[role=dialog] [data-action]').first()
-    await first.filter({ hasText: found }).waitFor()
-    await this.press('Enter')
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.locator('main:not(:has([aria-busy=true]))').waitFor()
-  }
-
-  async choose(row: Locator, action: string) {
-    await this.click(row.getByRole('button', { name: 'Actions' }))
-    await this.click(this.page.getByRole('menuitem', { name: action }))
-  }
-
-  dialog = () => this.page.getByRole('dialog').last()
-  button = (name: string) => this.dialog().getByRole('button', { name, exact: true })
-  row = (text: string) => this.page.locator('main tbody tr', { hasText: text }).first()
-}
+import { openOffice, perform, type Task } from './operator-hand.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
 type Api = Awaited<ReturnType<typeof startWithRows>>['root']
 
-interface Task {
-  readonly name: string
-  /** Clicks, single keys, and characters that are typed; a change that needs more is a worse back office. */
-  readonly most: readonly [clicks: number, keys: number, characters: number]
-  readonly work: (hand: Hand) => Promise<unknown>
-  /** That it is done, by the API, where more was wanted than to see something. */
-  readonly isDone?: (api: Api) => Promise<boolean>
-}
-
-const tasks: readonly Task[] = [
+const tasks: readonly Task<Api>[] = [
   {
     name: 'find out who changed a key, and go back',
     most: [5, 2, 35],
@@ -107,7 +47,7 @@ const tasks: readonly Task[] = [
     name: 'see why a message was not sent, and send it again',
     most: [4, 0, 0],
     async work(hand) {
-      await hand.click(hand.page.locator('main section li', { hasText: 'Messages that failed' }).getByRole('link'))
+      await hand.click(hand.attention('Messages that failed'))
       await hand.click(hand.row('Tea is running out'))
       await hand.page.locator('main dl').getByText('ECONNREFUSED').first().waitFor()
       await hand.click(hand.page.locator('main').getByRole('button', { name: 'Send again' }))
@@ -177,9 +117,7 @@ const tasks: readonly Task[] = [
     name: 'replay a dead event',
     most: [4, 0, 0],
     async work(hand) {
-      await hand.click(
-        hand.page.locator('main section li', { hasText: 'Events that were not delivered' }).getByRole('link'),
-      )
+      await hand.click(hand.attention('Events that were not delivered'))
       await hand.click(hand.row('shop.order-paid'))
       await hand.page.locator('main dl').getByText('The warehouse does not answer').waitFor()
       await hand.click(hand.page.locator('main').getByRole('button', { name: 'Deliver again' }))
@@ -255,23 +193,6 @@ t.test('what operators do most, with few clicks and keys', { skip, timeout: 300_
     for (const work of works.reverse()) await work()
   })
   const { root, url } = await startWithRows((work) => works.push(work))
-  const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
-  await page.fill('input[autocomplete=username]', 'root')
-  await page.fill('input[autocomplete=current-password]', password)
-  await page.click('button[type=submit]')
-  await page.locator('nav a').first().waitFor()
-  page.setDefaultTimeout(120_000)
-  for (const { name, most, work, isDone } of tasks) {
-    await page.goto(url)
-    await page.locator('nav a').first().waitFor()
-    const hand = new Hand(page)
-    await work(hand)
-    for (const end = performance.now() + 60_000; (await isDone?.(root)) === false && performance.now() < end; )
-      await page.waitForTimeout(50)
-    t.not(await isDone?.(root), false, name)
-    t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)
-    for (const [index, count] of [hand.clicks, hand.keys, hand.characters].entries())
-      t.ok(count <= (most[index] ?? 0), `${name}: ${count} of at most ${most[index]}`)
-    t.strictSame(complaints.splice(0), [], name)
-  }
+  const office = await openOffice(t, url, password)
+  for (const task of tasks) await perform(t, office, task, root)
 })

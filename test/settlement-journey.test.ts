@@ -2,83 +2,19 @@
  * A payment on a chain from the wallet that signs in to the plan that makes up for it, through the API of the running quickstart
  * with `examples/checkout` and a node of this machine. Every answer is looked at, and so is what the chain itself says.
  */
-import { join } from 'node:path'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { events } from '@plinth/events'
-import { http } from '@plinth/http'
-import { accounts } from '@plinth/iam'
-import { defineProduct, systemClock } from '@plinth/kernel'
-import { deployToken, skipAnvil, startAnvil } from '@plinth/web3/testing'
-import checkoutPlugin, { checkout } from '@plinth-example/checkout'
-import t, { type Test } from 'tap'
-import { privateKeyToAccount } from 'viem/accounts'
-import quickstart from '../examples/quickstart/plinth.config.ts'
-
-const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
-const password = 'Correct-horse-7'
-const shop = `0x${'5c'.repeat(20)}` as const
-const auditTask = 'money.web3.payment-settlement.audit'
-const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
-
-async function start(t: Test) {
-  const chain = await startAnvil()
-  t.teardown(() => chain.stop())
-  const token = await deployToken(chain)
-  const db = await createDatabase('sqlite')
-  t.teardown(() => db.drop())
-  const product = defineProduct({
-    name: 'quickstart',
-    plugins: [...quickstart.plugins, checkoutPlugin],
-    config: {
-      ...quickstart.config,
-      ...db.config,
-      'platform.http.port': 0,
-      'platform.http.response-check': true,
-      'platform.site.url': 'https://shop.example.com/',
-      'platform.storage.root': join(db.directory, 'storage'),
-      'platform.system-config.master-key-file': join(db.directory, 'master.key'),
-      'platform.install.installed': true,
-      'platform.rate-limit.enabled': false,
-      'platform.iam.password.hash.memory': '1MiB',
-      'platform.iam.password.hash.passes': 1,
-      'platform.outgoing-http.allow-http': true,
-      'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${chain.port}`],
-      'platform.money.web3.settlement.audit.older-than-minutes': 0,
-      'platform.example.checkout.chain': 'local',
-      'platform.example.checkout.token': token.address,
-      'platform.example.checkout.receiver': shop,
-    },
-  })
-  // Deadlines of requests to a node are real.
-  const running = await startMigrated(product, { clock: systemClock })
-  t.teardown(() => running.stop('test ended'))
-  const server = running.service(http)
-  const call = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, accessToken?: string) => {
-    const headers = accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }
-    const body = payload === undefined ? {} : { payload }
-    return (await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })).json()
-  }
-  const as = (accessToken: string) => (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) =>
-    call(method, path, payload, accessToken)
-  await running.service(accounts).createAdministrator({ username: 'root', password }, origin)
-  const logIn = async (username: string) =>
-    as((await call('POST', 'auth/login', { username, password })).data.accessToken)
-  const root = await logIn('root')
-  /** Somebody who may do what the permissions say. */
-  const operator = async (username: string, ...permissions: string[]) => {
-    const role = { code: `role-${username}`, name: username, dataScope: 'all', permissions }
-    const { data } = await root('POST', 'admin/iam/roles', role)
-    await running.service(accounts).create({ username, password, roleIds: [data.id] }, origin)
-    return logIn(username)
-  }
-  return { chain, token, running, call, as, root, operator }
-}
+import { skipAnvil } from '@plinth/web3/testing'
+import { checkout } from '@plinth-example/checkout'
+import t from 'tap'
+import { shop, startCheckout, wallet } from './checkout-on-a-chain.ts'
 
 t.test(
   'S-015 S-023 S-058 S-063 S-068 S-071 W-014 from a wallet that signs in to a payment that is settled, lost and made up for',
   { skip: skipAnvil, timeout: 240_000 },
   async (t) => {
-    const { chain, token, running, call, as, root, operator } = await start(t)
+    const { chain, token, running, call, as, root, operator, openShop, signPayment, audit } = await startCheckout(t, {
+      'platform.site.url': 'https://shop.example.com/',
+    })
     const review = 'money:web3:payment-settlement-review-log'
     const clerk = await operator('clerk', `${review}:view`, `${review}:create`)
     const treasurer = await operator(
@@ -89,16 +25,11 @@ t.test(
     )
 
     // The shop is set up.
-    const provider = { id: 'node', url: chain.url }
-    const terms = { name: 'local', chainId: chain.chainId, requiredConfirmations: 3, providers: [provider] }
-    const created = await root('POST', 'admin/web3/chains', terms)
+    const created = await openShop()
     t.match(created, { code: '200', data: { name: 'local', requiredConfirmations: 3, enabled: true } })
     t.notMatch(JSON.stringify(created), chain.url, 'the address of the node is not answered')
     t.match(await root('POST', `admin/web3/chains/${created.data.id}/verify`), { code: '200' })
     t.equal(await running.service(checkout).seedDemo(), 3)
-    await token.mint(wallet.address, 1_000_000_000n)
-    const [funder = '0x'] = chain.accounts
-    await chain.send({ from: funder, to: wallet.address, value: 10n ** 18n })
 
     // A wallet signs in.
     const asked = await call('POST', 'auth/wallet/challenge', { chainType: 'evm', address: wallet.address })
@@ -131,11 +62,7 @@ t.test(
 
     // It pays, and says by what.
     await chain.automine(false)
-    const raw = await wallet.signTransaction({
-      ...{ chainId: chain.chainId, type: 'eip1559', nonce: 0, to: order.pay.tokenContract, gas: 100_000n },
-      data: token.transferData(order.pay.receiver, BigInt(order.pay.amountRaw)),
-      ...{ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n },
-    })
+    const raw = await signPayment(order.pay)
     const hash = await chain.sendRaw(raw)
     const announced = await buyer('PUT', `checkout/orders/${orderNo}/transaction`, { transactionHash: hash })
     t.match(announced, { code: '200', data: { transactionHash: hash, status: 'pending' } })
@@ -183,7 +110,6 @@ t.test(
 
     // A reorganisation drops the payment; the order stays, and the audit finds it.
     const audits = 'admin/web3/payment-settlement-audit-logs'
-    const audit = () => running.scheduledTasks.find(({ name }) => name === auditTask)?.run(new AbortController().signal)
     await audit()
     t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 0, risky: 0 }, 'nothing is at risk')
     await chain.reorganise(3)

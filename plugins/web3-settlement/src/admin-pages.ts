@@ -91,6 +91,7 @@ const planColumns = (it: Row<Plan>) => [
   it.count('confirmations'),
   it.count('requiredConfirmations'),
   it.text('providerId'),
+  it.text('reviewFingerprint', { mono: true }),
 ]
 
 const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
@@ -241,6 +242,26 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         body: { outTradeNo: 'outTradeNo' },
         answer: planColumns,
       }),
+      it.action('postAdminWeb3PaymentSettlementReviewLogs', {
+        label: text('Review again', '重新复核'),
+        params: {},
+        body: { outTradeNo: 'outTradeNo', action: { value: 'settle' } },
+        when: { status: ['open', 'approved', 'rejected', 'noted'] },
+        confirm: text(
+          'Keeps what the chain and the order {outTradeNo} say now, in a review of its own. Nothing is settled yet.',
+          '将链上与订单 {outTradeNo} 的当前状态另存为新的复核，此时不会结算。',
+        ),
+        preview: it.preview('postAdminWeb3PaymentConfirmations', {
+          body: { outTradeNo: 'outTradeNo' },
+          answer: planColumns,
+        }),
+        reason: 'required',
+        answer: (made) => [
+          made.reference('id', review, { title: text('New review', '新复核') }),
+          made.status('state', stateTones, { labels: states }),
+          made.chips('reasons', undefined, { labels: reasons }),
+        ],
+      }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
         answer: (result) => [
@@ -275,13 +296,27 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
   }
 })
 
+const resolve = {
+  label: advice['mark-resolved'],
+  confirm: text('Says that somebody has dealt with this. No money moves.', '表示已有人处理。不会产生资金变动。'),
+  reason: 'required',
+} as const
+const ignore = {
+  label: text('Ignore', '忽略'),
+  confirm: text('Says that nothing has to be done about this. No money moves.', '表示无需处理。不会产生资金变动。'),
+  reason: 'required',
+} as const
+
 const closing = [
   adminBulk('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
-    label: text('Close', '关闭'),
+    ...resolve,
     ids: 'ids',
-    ask: ['status'],
-    confirm: text('Says that somebody has dealt with them. No money moves.', '表示已有人处理。不会产生资金变动。'),
-    reason: 'required',
+    body: { status: { value: 'resolved' } },
+  }),
+  adminBulk('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+    ...ignore,
+    ids: 'ids',
+    body: { status: { value: 'ignored' } },
   }),
   adminBulk('postAdminWeb3PaymentSettlementAuditLogsRecheckBatch', {
     label: text('Ask the chains again', '重新查询链'),
@@ -436,6 +471,18 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
         found.chips('entry.riskReasons', undefined, { labels: reasons }),
         found.status('entry.suggestedAction', adviceTones, { labels: advice }),
       ],
+    }),
+    it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+      ...resolve,
+      params: {},
+      body: { ids: { list: ['id'] }, status: { value: 'resolved' } },
+      when: { handlingStatus: 'open' },
+    }),
+    it.action('putAdminWeb3PaymentSettlementAuditLogsStatusBatch', {
+      ...ignore,
+      params: {},
+      body: { ids: { list: ['id'] }, status: { value: 'ignored' } },
+      when: { handlingStatus: 'open' },
     }),
   ],
   related: [

@@ -1,4 +1,4 @@
-import type { PageAction, PageBulk, PageColumn, PageDeclaration, PageForm, PagePreview } from '@plinth/http'
+import type { PageAction, PageBulk, PageColumn, PageDeclaration, PageForm, PagePreview, PageValue } from '@plinth/http'
 import { itemOf, type Json, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 
 type Operations = ReadonlyMap<string, Operation>
@@ -213,14 +213,10 @@ class PageLook {
       if (memberAt(body, name) === undefined) this.faults.push(`"${name}" is no member of the body of ${id}`)
   }
 
-  #given(
-    values: Readonly<Record<string, { readonly field: string } | { readonly value: unknown }>>,
-    item: Json | undefined,
-  ): void {
+  #given(values: Readonly<Record<string, PageValue>>, item: Json | undefined): void {
     for (const value of Object.values(values)) {
-      if ('field' in value && memberAt(item, value.field) === undefined) {
-        this.faults.push(`"${value.field}" is no member of what is answered`)
-      }
+      for (const name of 'field' in value ? [value.field] : 'list' in value ? value.list : [])
+        if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member of what is answered`)
     }
   }
 

@@ -92,7 +92,10 @@ export type Named<T, V> = {
 }[keyof T & string]
 
 type Given<Wanted, T> = {
-  readonly [N in keyof Wanted]: Named<T, Bare<Wanted[N]>> | { readonly value: Wanted[N] }
+  readonly [N in keyof Wanted]:
+    | Named<T, Bare<Wanted[N]>>
+    | { readonly value: Wanted[N] }
+    | (Bare<Wanted[N]> extends readonly (infer Item)[] ? { readonly list: readonly Named<T, Item>[] } : never)
 }
 type At<T, F extends string> = F extends keyof T
   ? T[F]

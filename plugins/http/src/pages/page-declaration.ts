@@ -72,8 +72,11 @@ export interface PageColumn {
   readonly columns?: readonly PageColumn[]
 }
 
-/** Where a value comes from: a member of the row, or the declaration itself. */
-export type PageValue = { readonly field: string } | { readonly value: string | number | boolean | null }
+/** Where a value comes from: a member of the row, a list of such members, or the declaration itself. */
+export type PageValue =
+  | { readonly field: string }
+  | { readonly list: readonly string[] }
+  | { readonly value: string | number | boolean | null }
 
 /** Things to choose among by their names. */
 export interface PageChoice {

@@ -44,7 +44,10 @@ export interface Field {
   readonly options?: { readonly labels: string }
 }
 
-export type Source = { readonly field: string } | { readonly value: Value | readonly (string | number)[] }
+export type Source =
+  | { readonly field: string }
+  | { readonly list: readonly string[] }
+  | { readonly value: Value | readonly (string | number)[] }
 export type Sources = Readonly<Record<string, Source>>
 
 /** An operation that changes nothing, whose answer is shown before something is done. */
@@ -231,9 +234,9 @@ export function valueAt(row: unknown, name: string): unknown {
 
 /** What a call takes of a row and of the declaration. */
 export const takenFrom = (sources: Sources | undefined, row: Row): Record<string, Value> =>
-  Object.fromEntries(
-    Object.entries(sources ?? {}).map(([name, source]) => [
-      name,
-      ('field' in source ? valueAt(row, source.field) : source.value) as Value,
-    ]),
-  )
+  Object.fromEntries(Object.entries(sources ?? {}).map(([name, source]) => [name, taken(source, row) as Value]))
+
+function taken(source: Source, row: Row): unknown {
+  if ('field' in source) return valueAt(row, source.field)
+  return 'list' in source ? source.list.map((name) => valueAt(row, name)) : source.value
+}

@@ -1,0 +1,100 @@
+/** Work of an operator in the back office, by hand in a browser, with the clicks and keys that it takes. */
+import type { Locator, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { openPage, type WatchedPage } from '../plugins/console/test/fixtures/browser.ts'
+
+/** One operator, who is counted. */
+export class Hand {
+  clicks = 0
+  keys = 0
+  characters = 0
+  readonly page: Page
+  constructor(page: Page) {
+    this.page = page
+  }
+
+  async click(target: Locator) {
+    this.clicks += 1
+    await target.click()
+  }
+
+  async press(key: string) {
+    this.keys += 1
+    await this.page.keyboard.press(key)
+  }
+
+  /** Into the field that is clicked first. */
+  async type(target: Locator, text: string) {
+    await this.click(target)
+    this.characters += text.length
+    await target.fill(text)
+  }
+
+  /** Goes to a place by the palette; `letters` are enough to find it. */
+  async goTo(letters: string, found: string) {
+    const { page } = this
+    await this.press('Control+K')
+    await page.locator('[role=dialog] input:focus').waitFor()
+    this.characters += letters.length
+    await page.keyboard.type(letters)
+    const first = page.locator('[role=dialog] [data-action]').first()
+    await first.filter({ hasText: found }).waitFor()
+    await this.press('Enter')
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.locator('main:not(:has([aria-busy=true]))').waitFor()
+  }
+
+  async choose(row: Locator, action: string) {
+    await this.click(row.getByRole('button', { name: 'Actions' }))
+    await this.click(this.page.getByRole('menuitem', { name: action }))
+  }
+
+  dialog = () => this.page.getByRole('dialog').last()
+  button = (name: string) => this.dialog().getByRole('button', { name, exact: true })
+  row = (text: string) => this.page.locator('main tbody tr', { hasText: text }).first()
+  /** The way from what needs attention to the page that mends it. */
+  attention = (title: string) => this.page.locator('main section li', { hasText: title }).getByRole('link')
+}
+
+export interface Task<Api> {
+  readonly name: string
+  /** Clicks, single keys, and characters that are typed; a change that needs more is a worse back office. */
+  readonly most: readonly [clicks: number, keys: number, characters: number]
+  readonly work: (hand: Hand) => Promise<unknown>
+  /** That it is done, by the API, where more was wanted than to see something. */
+  readonly isDone?: (api: Api) => Promise<boolean>
+}
+
+/** A back office in which somebody is signed in. */
+export interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
+  readonly url: string
+}
+
+/** Signs `root` in, in a browser of its own. */
+export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
+  const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
+  page.setDefaultTimeout(120_000)
+  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete=current-password]', password)
+  await page.click('button[type=submit]')
+  await page.locator('nav a').first().waitFor()
+  // Nothing is under way when the page is left.
+  await page.locator('main:not(:has([aria-busy=true])) section').first().waitFor()
+  return { page, complaints, url }
+}
+
+/** Does it from the overview on, and compares what it took with what it may take. */
+export async function perform<Api>(t: Test, { page, complaints, url }: Office, task: Task<Api>, api: Api) {
+  const { name, most, work, isDone } = task
+  await page.goto(url)
+  await page.locator('nav a').first().waitFor()
+  const hand = new Hand(page)
+  await work(hand)
+  for (const end = performance.now() + 60_000; (await isDone?.(api)) === false && performance.now() < end; )
+    await page.waitForTimeout(50)
+  t.not(await isDone?.(api), false, name)
+  t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)
+  for (const [index, count] of [hand.clicks, hand.keys, hand.characters].entries())
+    t.ok(count <= (most[index] ?? 0), `${name}: ${count} of at most ${most[index]}`)
+  t.strictSame(complaints.splice(0), [], name)
+}
