@@ -199,26 +199,10 @@ function ListEditor({ id, label, describedBy, schema, value, error, onChange }: 
             value={item}
             onChange={(next) => put(index, next)}
           />
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            aria-label={say('schema.remove', { label, position: index + 1 })}
-            onClick={() => onChange(items.toSpliced(index, 1))}
-          >
-            <IconX size={16} aria-hidden />
-          </ActionIcon>
+          <RemoveButton label={label} position={index + 1} onClick={() => onChange(items.toSpliced(index, 1))} />
         </div>
       ))}
-      <Button
-        id={items.length === 0 ? id : undefined}
-        variant="default"
-        size="xs"
-        leftSection={<IconPlus size={14} aria-hidden />}
-        aria-label={say('schema.add-to', { label })}
-        onClick={add}
-      >
-        {say('schema.add')}
-      </Button>
+      <AddButton id={items.length === 0 ? id : undefined} label={label} onClick={add} />
       <Fault error={error} />
     </fieldset>
   )
@@ -292,28 +276,56 @@ function EntriesEditor({ id, label, describedBy, schema, value, error, onChange 
             value={member}
             onChange={(next) => write(entries.with(index, [name, next]))}
           />
-          <ActionIcon
-            variant="subtle"
-            color="gray"
-            aria-label={say('schema.remove', { label, position: index + 1 })}
-            onClick={() => write(entries.toSpliced(index, 1))}
-          >
-            <IconX size={16} aria-hidden />
-          </ActionIcon>
+          <RemoveButton label={label} position={index + 1} onClick={() => write(entries.toSpliced(index, 1))} />
         </div>
       ))}
-      <Button
+      <AddButton
         id={entries.length === 0 ? id : undefined}
-        variant="default"
-        size="xs"
-        leftSection={<IconPlus size={14} aria-hidden />}
-        aria-label={say('schema.add-to', { label })}
+        label={label}
         disabled={entries.some(([name]) => name === '')}
         onClick={() => write([...entries, ['', emptyOf(memberSchema(schema, ''))]])}
-      >
-        {say('schema.add')}
-      </Button>
+      />
       <Fault error={error} />
     </fieldset>
+  )
+}
+
+interface RemoveButtonProps {
+  readonly label: string
+  /** From 1. */
+  readonly position: number
+  onClick(): void
+}
+
+function RemoveButton({ label, position, onClick }: RemoveButtonProps) {
+  const { say } = useSpeech()
+  return (
+    <ActionIcon variant="subtle" color="gray" aria-label={say('schema.remove', { label, position })} onClick={onClick}>
+      <IconX size={16} aria-hidden />
+    </ActionIcon>
+  )
+}
+
+interface AddButtonProps {
+  readonly id: string | undefined
+  readonly label: string
+  readonly disabled?: boolean
+  onClick(): void
+}
+
+function AddButton({ id, label, disabled = false, onClick }: AddButtonProps) {
+  const { say } = useSpeech()
+  return (
+    <Button
+      id={id}
+      variant="default"
+      size="xs"
+      leftSection={<IconPlus size={14} aria-hidden />}
+      aria-label={say('schema.add-to', { label })}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      {say('schema.add')}
+    </Button>
   )
 }
