@@ -48,7 +48,7 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
       .join(' ')
   const sections = groupsOf(entries).map(([group, members]) =>
     [
-      `## ${group}`,
+      `## ${headingOf(group, members, locale)}`,
       '',
       row(word.head),
       row(word.head.map(() => '---')),
@@ -68,6 +68,12 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
     ].join('\n'),
   )
   return [`# ${word.title}`, '', ...sections].join('\n')
+}
+
+/** What people call a group, with the code of it. */
+function headingOf(group: string, [first]: readonly CatalogueEntry[], locale: string): string {
+  const title = first?.groupTitle
+  return title === undefined ? group : `${localize(title, locale)} (${code(group)})`
 }
 
 const cell = (text: string) => text.replace(/\|/g, '\\|').replace(/\s*\n\s*/g, ' ')

@@ -1,4 +1,4 @@
-import type { JsonSchema, JsonValue, KeyDeclarations, NeededWhile, Reload } from './declaration.ts'
+import type { JsonSchema, JsonValue, KeyDeclaration, KeyDeclarations, NeededWhile, Reload } from './declaration.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { inBothLocales, type Localized } from './localize.ts'
 import type { OwnedKey } from './owned-keys.ts'
@@ -8,8 +8,9 @@ import { maskedValue } from './value.ts'
 export interface CatalogueEntry {
   readonly key: string
   readonly plugin: string
-  /** As declared, else the second segment of the key. */
   readonly group: string
+  /** Absent where no plugin has a title for the group. */
+  readonly groupTitle?: Localized
   readonly type: string
   readonly format?: string
   readonly schema: JsonSchema
@@ -51,13 +52,18 @@ export function catalogueOf(keys: Iterable<OwnedKey>): CatalogueEntry[] {
   return Array.from(keys, entryOf).sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
 }
 
-function entryOf({ key, plugin, env, declaration }: OwnedKey): CatalogueEntry {
+/** As declared, else the second segment of the key. */
+export const groupOf = (key: string, { group }: Pick<KeyDeclaration, 'group'>): string =>
+  group ?? key.split('.')[1] ?? ''
+
+function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): CatalogueEntry {
   const { schema, description, default: fallback, deprecated, examples, required, sensitive } = declaration
   const { reason, ...deprecation } = deprecated ?? { since: '' }
   return {
     key,
     plugin,
-    group: declaration.group ?? key.split('.')[1] ?? '',
+    group: groupOf(key, declaration),
+    ...(groupTitle !== undefined && { groupTitle: inBothLocales(groupTitle) }),
     type: String(schema['type']),
     ...(typeof schema['format'] === 'string' && { format: schema['format'] }),
     schema,

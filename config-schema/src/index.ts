@@ -12,7 +12,7 @@ export {
   type QuantityConstraints,
   type StringConstraints,
 } from './key.ts'
-export { inBothLocales, type Localized, localize } from './localize.ts'
+export { bilingual, inBothLocales, type Localized, localize } from './localize.ts'
 export { didYouMean, nearest } from './nearest.ts'
 export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'

@@ -84,7 +84,8 @@ function isPattern(source: unknown): boolean {
 /** Place of a text in the order of the schema's format; `undefined` when the format has no order or refuses the text. */
 const rank = (schema: JsonSchema, text: unknown) => formats[String(schema['format'])]?.decode?.(String(text))
 const codePoints = (text: string) => [...text].length
-const count = (amount: number, noun: string) => `${amount} ${noun}${amount === 1 ? '' : 's'}`
+const count = (amount: number, noun: string, nouns = `${noun}s`) => `${amount} ${amount === 1 ? noun : nouns}`
+const properties = (amount: number) => count(amount, 'property', 'properties')
 
 const atLeast = (operand: unknown): Localized => ({ en: `be at least ${operand}`, 'zh-CN': `不小于 ${operand}` })
 const atMost = (operand: unknown): Localized => ({ en: `be at most ${operand}`, 'zh-CN': `不大于 ${operand}` })
@@ -101,6 +102,7 @@ const size = {
 }
 const length = { ...size, types: ['string'] }
 const items = { ...size, types: ['array'] }
+const members = { ...size, types: ['object'] }
 
 const annotation = {
   types: Object.keys(types),
@@ -207,6 +209,16 @@ export const keywords: Readonly<Record<string, Keyword>> = {
     ...items,
     met: (value: readonly unknown[], operand: number) => value.length <= operand,
     rule: (operand: number) => ({ en: `have at most ${count(operand, 'item')}`, 'zh-CN': `最多有 ${operand} 项` }),
+  },
+  minProperties: {
+    ...members,
+    met: (value: object, operand: number) => Object.keys(value).length >= operand,
+    rule: (operand: number) => ({ en: `have at least ${properties(operand)}`, 'zh-CN': `至少有 ${operand} 个属性` }),
+  },
+  maxProperties: {
+    ...members,
+    met: (value: object, operand: number) => Object.keys(value).length <= operand,
+    rule: (operand: number) => ({ en: `have at most ${properties(operand)}`, 'zh-CN': `最多有 ${operand} 个属性` }),
   },
   uniqueItems: {
     types: ['array'],

@@ -15,3 +15,6 @@ export function inBothLocales(text: LocalizedText): Localized {
 
 /** Chinese sets no blank between its own characters, but one before others. */
 export const spaced = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)
+
+/** A text in the two languages of the house. */
+export const bilingual = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })

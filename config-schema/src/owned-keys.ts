@@ -1,4 +1,5 @@
-import type { KeyDeclaration, KeyDeclarations } from './declaration.ts'
+import { groupOf } from './catalogue.ts'
+import type { KeyDeclaration, KeyDeclarations, LocalizedText } from './declaration.ts'
 import { environmentNameOf } from './environment-name.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
@@ -8,6 +9,16 @@ export interface OwnedKey {
   readonly plugin: string
   readonly env: string
   readonly declaration: KeyDeclaration
+  /** What a plugin calls the group of the key. */
+  readonly groupTitle?: LocalizedText
+}
+
+/** A plugin with what it declares of keys. */
+export interface KeyOwner {
+  readonly plugin: string
+  readonly keys: KeyDeclarations
+  /** Titles of groups; of several for one group the first counts, where the caller has not refused them. */
+  readonly groups?: Readonly<Record<string, LocalizedText>>
 }
 
 /** What is wrong with a key: by itself, or beside the keys of others. */
@@ -22,13 +33,14 @@ export interface KeyFault {
 }
 
 /** The keys of all plugins by name. A key has one owner, a variable one key. Unsound and duplicate keys are left out. */
-export function collectKeys(owners: Iterable<{ readonly plugin: string; readonly keys: KeyDeclarations }>): {
+export function collectKeys(owners: readonly KeyOwner[]): {
   readonly keys: ReadonlyMap<string, OwnedKey>
   readonly faults: readonly KeyFault[]
 } {
   const keys = new Map<string, OwnedKey>()
   const byVariable = new Map<string, OwnedKey>()
   const faults: KeyFault[] = []
+  const titles = new Map(owners.toReversed().flatMap(({ groups = {} }) => Object.entries(groups)))
   for (const { plugin, keys: declarations } of owners) {
     for (const [key, declaration] of Object.entries(declarations)) {
       const first = keys.get(key)
@@ -42,7 +54,8 @@ export function collectKeys(owners: Iterable<{ readonly plugin: string; readonly
       // A wrong default keeps no other value from being right.
       if (problems.some(({ rule }) => rule !== 'default')) continue
       const env = environmentNameOf(key, declaration)
-      const owned = { key, plugin, env, declaration }
+      const groupTitle = titles.get(groupOf(key, declaration))
+      const owned = { key, plugin, env, declaration, ...(groupTitle !== undefined && { groupTitle }) }
       const other = byVariable.get(env)
       if (other !== undefined) {
         const message = `shares the environment variable ${env} with key "${other.key}"`

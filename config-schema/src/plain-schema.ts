@@ -41,6 +41,8 @@ interface Structure {
 const isRecord = (value: unknown): value is Schemas => types['object']?.matches(value) === true
 const isNameList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') && new Set(value).size === value.length
+/** Names are text, whether their schema says so or not. */
+const ofNames = (operand: unknown) => ({ type: 'string', ...(operand as Schemas) })
 
 const structures: Readonly<Record<string, Structure>> = {
   items: {
@@ -67,6 +69,12 @@ const structures: Readonly<Record<string, Structure>> = {
         const at = pathTo(path, name)
         return operand === false ? [undeclared(at, part)] : violationsAt(operand, part, at)
       }),
+  },
+  propertyNames: {
+    type: 'object',
+    schemas: (operand) => (isRecord(operand) ? { '': ofNames(operand) } : undefined),
+    violations: (value, operand, path) =>
+      Object.keys(value as Members).flatMap((name) => violationsAt(ofNames(operand), name, path)),
   },
   required: {
     type: 'object',

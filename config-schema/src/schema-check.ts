@@ -77,11 +77,12 @@ function loadAjv(): Ajv2020 {
   return ajv
 }
 
-/** A value of the wrong type is reported once, whatever else it breaks. */
+/** A value of the wrong type is reported once, whatever else it breaks; of a name, what it breaks. */
 function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
   return errors
     .filter(({ keyword, instancePath }) => keyword === 'type' || !mistyped.has(instancePath))
+    .filter(({ keyword }) => keyword !== 'propertyNames')
     .map(ajvViolation)
 }
 

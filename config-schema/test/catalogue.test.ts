@@ -16,7 +16,7 @@ import {
   nearest,
   readText,
 } from '../src/index.ts'
-import { collectKeys } from '../src/reading.ts'
+import { catalogueOf, collectKeys } from '../src/reading.ts'
 
 const segment = fc.stringMatching(/^[a-z0-9]{1,8}(-[a-z0-9]{1,8}){0,2}$/)
 const name = fc.array(segment, { minLength: 1, maxLength: 6 }).map((segments) => ['platform', ...segments].join('.'))
@@ -179,6 +179,19 @@ t.test('the reference page has one table per group in both languages, and no sec
   const chinese = catalogueToMarkdown(entries, 'zh-CN')
   t.match(chinese, /^# 配置项\n/)
   t.match(chinese, '**默认窗口** 窗口长度。')
+})
+
+t.test('the reference page heads a group by what people call it', async (t) => {
+  const { keys } = collectKeys([
+    {
+      plugin: 'shop',
+      keys: { 'platform.shop.a': key.string({ title: 'A' }), 'platform.till.b': key.string({ title: 'B' }) },
+      groups: { shop: { en: 'The shop', 'zh-CN': '商店' } },
+    },
+  ])
+  const entries = catalogueOf(keys.values())
+  t.same(catalogueToMarkdown(entries, 'en').match(/^## .*$/gm), ['## The shop (`shop`)', '## till'])
+  t.same(catalogueToMarkdown(entries, 'zh-CN').match(/^## .*$/gm), ['## 商店 (`shop`)', '## till'])
 })
 
 t.test('.env.example sets nothing until a line is uncommented, and then sets the default', async (t) => {

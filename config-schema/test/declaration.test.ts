@@ -203,5 +203,7 @@ t.test('ordinary keys, objects too, are checked without loading ajv', async (t) 
   const limits = { type: 'array', items: { type: 'integer', minimum: 1, description: 'per minute' } }
   const properties = { a: { type: 'string', title: 'A' }, limits, inner: { type: 'object', required: ['b'] } }
   t.same(isLoaded({ properties, additionalProperties: false }), [[], false])
+  const named = { propertyNames: { pattern: '^[a-z]+$' }, minProperties: 0, maxProperties: 9 }
+  t.same(isLoaded({ ...named, additionalProperties: { type: 'integer' } }), [[], false])
   t.same(isLoaded({ patternProperties: { '^a': { type: 'string' } } }), [[], true])
 })

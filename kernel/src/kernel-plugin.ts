@@ -20,6 +20,7 @@ export const kernelPlugin = definePlugin({
   kernel: kernelVersion,
   provides: [kernel, configAdmin, declaredTasks],
   extensionPoints: [auditTrail, healthCheck, quickstartCleanup],
+  configGroups: { kernel: { en: 'Start and stop', 'zh-CN': '启动与停止' }, log: { en: 'Log', 'zh-CN': '日志' } },
   config: {
     'platform.kernel.setup-deadline': deadline(
       { en: 'Set-up deadline', 'zh-CN': '插件启动期限' },

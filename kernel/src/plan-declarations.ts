@@ -1,3 +1,4 @@
+import { inBothLocales, type Localized } from '@plinth/config-schema'
 import { collectKeys, type OwnedKey } from '@plinth/config-schema/reading'
 import { orderByDependency } from './dependency-graph.ts'
 import type { KernelErrorCode } from './errors/kernel-errors.ts'
@@ -63,7 +64,9 @@ const keyFaults: Readonly<Record<string, KernelErrorCode>> = {
 
 /** The sound keys of all plugins. */
 export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<string, OwnedKey> {
-  const { keys, faults } = collectKeys(plugins.map(({ id, config = {} }) => ({ plugin: id, keys: config })))
+  const { keys, faults } = collectKeys(
+    plugins.map(({ id, config = {}, configGroups = {} }) => ({ plugin: id, keys: config, groups: configGroups })),
+  )
   for (const { plugin, key, rule, message, other } of faults) {
     const first = other && { owner: other.plugin, other: other.key, env: other.env }
     report(keyFaults[rule] ?? 'PLINTH_PLAN_INVALID_KEY', `config["${key}"]`, { key, reason: message, ...first }, plugin)
@@ -86,6 +89,7 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
     }
   }
   checkInstallTasks(plugins, report)
+  checkGroupTitles(plugins, report)
   for (const { id, roles, migrations = [], entities = [] } of plugins) {
     // The database is migrated by whatever process comes first, so every process must know all change sets.
     if (roles === undefined || migrations.length + entities.length === 0) continue
@@ -99,5 +103,21 @@ function checkInstallTasks(plugins: readonly Plugin[], report: Report): void {
   for (const path of cycles) {
     const details = { kind: 'Install tasks', path: path.map(({ code }) => code).join(' -> ') }
     report('PLINTH_PLAN_DEPENDENCY_CYCLE', 'installTasks', details, path[0]?.plugin)
+  }
+}
+
+/** A heading has one text in each language: of two, nobody could say which is shown. */
+function checkGroupTitles(plugins: readonly Plugin[], report: Report): void {
+  const titles = new Map<string, { readonly plugin: string; readonly title: Localized }>()
+  for (const { id, configGroups = {} } of plugins) {
+    for (const [group, text] of Object.entries(configGroups)) {
+      const title = inBothLocales(text)
+      const first = titles.get(group)
+      if (first === undefined) titles.set(group, { plugin: id, title })
+      const locale = (['en', 'zh-CN'] as const).find((one) => (first?.title ?? title)[one] !== title[one])
+      if (first === undefined || locale === undefined) continue
+      const details = { group, title: title[locale], other: first.plugin, otherTitle: first.title[locale] }
+      report('PLINTH_PLAN_GROUP_TITLED_TWICE', `configGroups["${group}"]`, details, id)
+    }
   }
 }

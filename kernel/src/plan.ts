@@ -40,10 +40,11 @@ export interface Plan {
 
 /** Members that the kernel reads, and those of the brand, which are no strings. */
 const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
-  ...(['id', 'version', 'kernel', 'roles', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
+  ...(['id', 'title', 'version', 'kernel', 'roles', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
   ...([
     'suppliesConfiguration',
     'config',
+    'configGroups',
     'commands',
     'carriesOut',
     'setupDeadlineMs',

@@ -108,6 +108,10 @@ export class PluginHost {
         this.#expectDeclared('extensionPoints', point)
         return registry.contributions(point)
       },
+      contributor: (point, name) => {
+        this.#expectDeclared('extensionPoints', point)
+        return registry.contributor(point, name)
+      },
       onReady: (hook) => {
         this.#expectOpen('onReady')
         this.hooks.ready.push(hook)

@@ -1,4 +1,4 @@
-import type { KeyDeclarations, ValueOf } from '@plinth/config-schema'
+import type { KeyDeclarations, LocalizedText, ValueOf } from '@plinth/config-schema'
 import type { Logger } from 'pino'
 import type { CommandDeclaration } from './contracts/command.ts'
 import type { InstallTask } from './contracts/install-task.ts'
@@ -111,6 +111,8 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
    * `live` point it is a view that is complete when all plugins are set up.
    */
   contributions<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
+  /** Id of the plugin that contributed under a name to a point that this plugin owns; `undefined` when nobody did. */
+  contributor<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref, name: string): string | undefined
   /** Runs after the last set-up. */
   onReady(hook: () => void | Promise<void>): void
   /**
@@ -154,47 +156,154 @@ type Settled<D extends Declared> = { readonly [Member in keyof D]: NoInfer<D[Mem
 
 /** A plugin as its author writes it. Everything but `setup` is readable without running any of its code. */
 export interface PluginDeclaration<D extends Declared = Declared> {
-  /** Dotted lower-case id, for example `acme.sms`. */
+  /**
+   * Dotted lower-case id, for example `acme.sms`.
+   *
+   * @example id: 'acme.sms'
+   */
   readonly id: string
-  /** Semantic version. */
+  /**
+   * What people read in place of the id. When absent, the title of the group of keys that is named like the plugin, or like the
+   * first part of its id: see `pluginTitle`.
+   *
+   * @example title: { en: 'ACME text messages', 'zh-CN': 'ACME 短信' }
+   */
+  readonly title?: LocalizedText
+  /**
+   * Semantic version.
+   *
+   * @example version: '1.2.0'
+   */
   readonly version: string
-  /** Range of kernel versions that it works with, for example `^1.0.0`. */
+  /**
+   * Range of kernel versions that it works with, for example `^1.0.0`.
+   *
+   * @example kernel: '^1.0.0'
+   */
   readonly kernel: string
-  /** Process roles in which it loads; all when absent. */
+  /**
+   * Process roles in which it loads; all when absent.
+   *
+   * @example roles: ['web', 'worker', 'cli']
+   */
   readonly roles?: readonly Role[]
   /**
    * True for the plugin that supplies configuration values, such as those kept in a database. It is set up, with everything
    * that it needs, before all others, because their set-up reads these values without knowing from where they come. What it
    * needs cannot take its own values from it.
+   *
+   * @example suppliesConfiguration: false
    */
   readonly suppliesConfiguration?: boolean
+  /**
+   * Services that it uses, under the names that its code gives them; `optional(service)` when it can do without.
+   *
+   * @example requires: { http, metrics: optional(metrics) }
+   */
   readonly requires?: D['requires']
+  /**
+   * Services that it hands out; each is provided once, in `setup`.
+   *
+   * @example provides: [smsBalance]
+   */
   readonly provides?: D['provides']
-  /** Points that it owns. */
+  /**
+   * Points that it owns.
+   *
+   * @example extensionPoints: [smsGateway]
+   */
   readonly extensionPoints?: D['extensionPoints']
-  /** Points that it contributes to; `optional(point)` when the plugin makes sense without their owner. */
+  /**
+   * Points that it contributes to; `optional(point)` when the plugin makes sense without their owner.
+   *
+   * @example contributes: [notificationChannel, optional(rateLimitStore), quickstartCleanup, healthCheck]
+   */
   readonly contributes?: D['contributes']
-  /** Its keys; each starts with `platform.` and belongs to one plugin. */
+  /**
+   * Its keys; each starts with `platform.` and belongs to one plugin.
+   *
+   * @example config: {
+   *   'platform.acme-sms.poll': key.duration({ title: 'Poll', default: '1m' }),
+   *   'platform.acme-sms.task-name': key.string({ title: 'Name', default: 'acme-sms.poll-balance' }),
+   * }
+   */
   readonly config?: D['config']
+  /**
+   * What people read as the heading of its keys, by group: the second segment of a key, or the `group` that it declares.
+   * Several plugins may have the same title for one group, not different ones; without any the group itself is shown.
+   *
+   * @example configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } }
+   */
+  readonly configGroups?: Readonly<Record<string, LocalizedText>>
+  /**
+   * Permissions that its routes ask for; each code belongs to one plugin.
+   *
+   * @example permissions: [viewBalance]
+   */
   readonly permissions?: readonly PermissionDeclaration[]
+  /**
+   * Changes of the database that it needs, in the order of their ids. A published one never changes.
+   *
+   * @example migrations: [{ id: '0001-create-sms' }]
+   */
   readonly migrations?: readonly ChangeSetDeclaration[]
-  /** Entities for the database plugin; opaque to the kernel. */
+  /**
+   * Entities for the database plugin; opaque to the kernel.
+   *
+   * @example entities: [SmsMessage]
+   */
   readonly entities?: readonly object[]
+  /**
+   * Texts for people, in both languages.
+   *
+   * @example messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } }
+   */
   readonly messages?: MessageCatalogues
+  /**
+   * Steps of the installation, which `@plinth/install` runs.
+   *
+   * @example installTasks: [checkAccount]
+   */
   readonly installTasks?: readonly InstallTask<Settled<D>>[]
+  /**
+   * Work that repeats, which `@plinth/scheduler` runs.
+   *
+   * @example scheduledTasks: [pollBalance]
+   */
   readonly scheduledTasks?: readonly ScheduledTask<Settled<D>>[]
+  /**
+   * Commands of the `plinth` program.
+   *
+   * @example commands: [showBalance]
+   */
   readonly commands?: readonly CommandDeclaration<Settled<D>>[]
   /**
    * What it carries out of the declarations of all plugins: a scheduler `scheduledTasks`, a database `entities` and
    * `migrations`. The planner warns of declarations that no loaded plugin carries out.
+   *
+   * @example carriesOut: ['messages']
    */
   readonly carriesOut?: readonly CarriedOut[]
-  /** Milliseconds that set-up may take; `platform.kernel.setup-deadline` when absent. */
+  /**
+   * Milliseconds that set-up may take; `platform.kernel.setup-deadline` when absent.
+   *
+   * @example setupDeadlineMs: 20_000
+   */
   readonly setupDeadlineMs?: number
+  /**
+   * Connects what was declared. Runs once in each process; what it opens is released in `onStop`.
+   *
+   * @example setup: ({ provide, contribute }) => {
+   *   provide(smsBalance, { cents: () => 4711 })
+   *   contribute(notificationChannel, 'acme-sms', smsChannel)
+   * }
+   */
   setup?(context: PluginContext<D>): void | Promise<void>
   /**
    * Asked when the start of a web process failed: values by key, in written form, under which the product starts once more
    * so that somebody can mend it in the browser. Nothing of the product runs meanwhile, and nothing must be changed.
+   *
+   * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } : undefined)
    */
   fallbackStart?(
     failed: FailedStart,

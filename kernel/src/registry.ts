@@ -55,7 +55,7 @@ export class Registry {
   }
 
   contribute(plugin: string, { id: point }: ExtensionPoint<Unchecked>, name: string, implementation: unknown): void {
-    const place = `${point}\0${name}`
+    const place = placeOf(point, name)
     const other = this.#contributors.get(place)
     if (other !== undefined) throw kernelError('PLINTH_CONTRIBUTION_DUPLICATE', { plugin, name, point, other })
     this.#contributors.set(place, plugin)
@@ -68,9 +68,16 @@ export class Registry {
     return new MapView(this.#at(point.id) as Map<string, T>)
   }
 
+  /** Id of the plugin that contributed it. */
+  contributor({ id: point }: ExtensionPoint<Unchecked>, name: string): string | undefined {
+    return this.#contributors.get(placeOf(point, name))
+  }
+
   #at(point: string): Map<string, unknown> {
     const found = this.#points.get(point) ?? new Map<string, unknown>()
     this.#points.set(point, found)
     return found
   }
 }
+
+const placeOf = (point: string, name: string) => `${point}\0${name}`

@@ -6,7 +6,7 @@ import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
 import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
 
 // Some cases wait in real time, and hanging parts for the patience of the kit.
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 /** The kit passes the correct implementation and refuses every faulty one, each by the case that is about it. */
 async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {

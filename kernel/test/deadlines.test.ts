@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { manualClock } from '../src/testing/index.ts'
@@ -65,5 +67,33 @@ t.test('waits of one length share a timer, which goes with the last of them', as
   t.same(fired, ['first'])
   await clock.advance(10)
   t.same(fired, ['first', 'begun by the first'])
+  t.equal(clock.sleepers, 0)
+})
+
+t.test('what a wait held is let go when the wait ends, whatever waits were begun before it and after it', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const clock = manualClock()
+  const deadlines = new Deadlines(clock)
+  const endFirst = deadlines.begin(1_000, () => t.fail('ended'))
+  const ended: WeakRef<object>[] = []
+  const hold = () => {
+    const held = { answer: 'long' }
+    ended.push(new WeakRef(held))
+    return deadlines.begin(1_000, () => t.fail(held.answer))
+  }
+  const open: (() => void)[] = []
+  for (let round = 0; round < 1_000; round++) {
+    open.push(hold())
+    if (open.length > 32) open.shift()?.()
+  }
+  for (const end of open.splice(0)) end()
+  const endLast = deadlines.begin(1_000, () => t.fail('ended'))
+  // What a weak reference answered stays until the turn is over.
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  t.equal(ended.filter((one) => one.deref() !== undefined).length, 0)
+  endFirst()
+  endLast()
   t.equal(clock.sleepers, 0)
 })

@@ -86,6 +86,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     { permissions: [{ code: 'a', displayName: 'x' }] },
     { permissions: [{ code: 'a', displayName: 'x' }] },
   ]),
+  PLINTH_PLAN_GROUP_TITLED_TWICE: prepared([{ configGroups: { a: 'x' } }, { configGroups: { a: 'y' } }]),
   PLINTH_PLAN_TASK_KEY: prepared([
     { scheduledTasks: [{ name: 'a', displayName: 'x', fixedDelay: 'platform.b', autoStartup: true, run() {} }] },
   ]),

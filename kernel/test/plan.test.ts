@@ -65,6 +65,11 @@ t.test(
           'platform.shop.broken': key.string({ title: '' }),
         },
         permissions: [{ code: 'shop:view', displayName: 'View' }],
+        configGroups: {
+          shop: { en: 'Shop', 'zh-CN': '商店' },
+          goods: { en: 'Goods', 'zh-CN': '货品' },
+          tills: { en: 'Tills', 'zh-CN': '收银台' },
+        },
         commands: [{ name: 'start', summary: 'x', run() {} }],
         scheduledTasks: [
           { name: 'sweep', displayName: 'Sweep', fixedDelay: 'platform.shop.interval', autoStartup: true, run() {} },
@@ -80,6 +85,11 @@ t.test(
           'platform.shop-limit': key.integer({ title: 'Limit', default: 3 }),
         },
         permissions: [{ code: 'shop:view', displayName: 'View' }],
+        configGroups: {
+          shop: { en: 'The shop', 'zh-CN': '商店' },
+          goods: { en: 'Goods', 'zh-CN': '商品' },
+          tills: { en: 'Tills', 'zh-CN': '收银台' },
+        },
       }),
       plugin('refs', {
         requires: { lost: undefined as unknown as ServiceRef<unknown> },
@@ -206,6 +216,18 @@ t.test(
         'keys.a',
         'installTasks',
         'Install tasks wait for each other: first -> second -> first.',
+      ],
+      [
+        'PLINTH_PLAN_GROUP_TITLED_TWICE',
+        'keys.b',
+        'configGroups["shop"]',
+        'Calls the group of keys "shop" "The shop"; "keys.a" calls it "Shop".',
+      ],
+      [
+        'PLINTH_PLAN_GROUP_TITLED_TWICE',
+        'keys.b',
+        'configGroups["goods"]',
+        'Calls the group of keys "goods" "商品"; "keys.a" calls it "货品".',
       ],
       [
         'PLINTH_PLAN_DEPENDENCY_CYCLE',
@@ -516,6 +538,7 @@ t.test(
     const every: Required<PluginDeclaration> = {
       ...{
         id: 'every',
+        title: 'Every',
         version: '1.0.0',
         kernel: '^1.0.0',
         roles: ['web'],
@@ -523,7 +546,8 @@ t.test(
         provides: [],
         suppliesConfiguration: true,
       },
-      ...{ extensionPoints: [], contributes: [], config: {}, permissions: [], migrations: [], entities: [] },
+      ...{ extensionPoints: [], contributes: [], config: {}, configGroups: {} },
+      ...{ permissions: [], migrations: [], entities: [] },
       ...{
         messages: { en: {}, 'zh-CN': {} },
         installTasks: [],

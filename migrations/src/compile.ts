@@ -49,8 +49,20 @@ export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect:
         return changeSet
       })
       .filter(({ only }) => only === undefined || only.includes(dialect))
-      .map((changeSet) => compile(compiler, plugin, changeSet, dialect)),
+      .map((changeSet) => compiledOnce(compiler, plugin, changeSet, dialect)),
   )
+}
+
+/** What change sets of this process were compiled to: a product that starts again, as tests do, has the same ones. */
+const compiled = new WeakMap<ChangeSet, Map<string, CompiledChangeSet>>()
+
+function compiledOnce(...[compiler, plugin, changeSet, dialect]: Parameters<typeof compile>): CompiledChangeSet {
+  const known = compiled.get(changeSet) ?? new Map<string, CompiledChangeSet>()
+  compiled.set(changeSet, known)
+  const name = `${dialect} ${plugin}`
+  const found = known.get(name) ?? compile(compiler, plugin, changeSet, dialect)
+  known.set(name, found)
+  return found
 }
 
 function checked(plugin: string, declared: ChangeSetDeclaration): ChangeSet {

@@ -54,6 +54,25 @@ t.test('C-039 one change set gives the right types and wording on every database
   })
 })
 
+t.test('a change set is compiled once for each database and plugin, however often a product starts', async (t) => {
+  let calls = 0
+  const changeSet = defineChangeSet({
+    id: '0001-first',
+    up(builders) {
+      calls += 1
+      return createAll(builders)
+    },
+  })
+  const compile = (plugin: string, dialect: Dialect) =>
+    compileChangeSets([{ plugin, changeSets: [changeSet] }], dialect)[0]
+  const first = compile('p', 'sqlite')
+  const before = calls
+  t.equal(compile('p', 'sqlite'), first)
+  t.equal(calls, before)
+  t.match(compile('q', 'sqlite'), { plugin: 'q', checksum: first?.checksum })
+  t.notSame(compile('p', 'mariadb')?.statements, first?.statements)
+})
+
 t.test('C-039 a step of one database is planned for that database alone', async (t) => {
   const only: Dialect[] = ['postgresql']
   const up: NonNullable<ChangeSetDefinition['up']> = ({ sql }) => [sql`create extension if not exists pg_trgm`]

@@ -1,8 +1,15 @@
-import type { DeliveryOutcome, NotificationMessage, SendContext } from '../contracts/notification-channel.ts'
+import {
+  channelChecks,
+  type DeliveryOutcome,
+  isChannelFault,
+  type NotificationMessage,
+  type SendContext,
+} from '../contracts/notification-channel.ts'
 import type { DeliveredMessage } from './channel-messages.ts'
 import {
   type CaseBodies,
   expectEqual,
+  expectNamed,
   expectNoSecret,
   expectThat,
   lateWork,
@@ -80,6 +87,12 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         expectThat(rule, 'thrown' in settled, 'an exception', settled)
         const { thrown } = settled as { thrown: unknown }
         expectThat(rule, thrown instanceof Error && thrown.message !== '', 'an Error with a message', thrown)
+        if (isChannelFault(thrown)) {
+          const { check, checked } = thrown
+          expectNamed('A ChannelFault has its reason in both languages', thrown.reason)
+          const isTold = channelChecks.includes(check) && !checked.includes(check)
+          expectThat('It names what failed, and what held before', isTold, channelChecks.join(', '), { check, checked })
+        }
         await nextHop.recover(harness)
         const again = await verifySettles(harness, new AbortController().signal)
         expectThat('verify resolves when the next hop is back', 'value' in again, 'no exception', again)

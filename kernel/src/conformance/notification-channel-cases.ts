@@ -5,7 +5,7 @@ import type {
   Recipient,
   SendContext,
 } from '../contracts/notification-channel.ts'
-import { secretsOf } from '../contracts/notification-channel.ts'
+import { channelChecks, secretsOf } from '../contracts/notification-channel.ts'
 import { contextOf, type DeliveredMessage, expectArrived, expectWellFormed, messageMaker } from './channel-messages.ts'
 import {
   type CaseBodies,
@@ -249,11 +249,35 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
       },
     ],
 
+    'names the keys that it needs': [
+      'Let condition, when there, name keys of the configuration without their values, and among them those that are missing.',
+      ({ channel }) => {
+        if (channel.condition === undefined) return
+        const condition = channel.condition()
+        expectNoSecret('what condition says', condition, secrets)
+        const { keys, missingKeys, restsForMs = 0, limitedForMs = 0 } = condition
+        const isName = (key: string) => /^platform(?:\.[a-z0-9-]+)+$/.test(key)
+        const named = keys.every(isName) && new Set(keys).size === keys.length
+        expectThat('keys are names of configuration keys, each once', named, 'platform.acme.token', keys)
+        expectEqual('A channel that works misses no key', missingKeys, [])
+        const waits = [restsForMs, limitedForMs]
+        expectThat(
+          'It tells waits in milliseconds from 0',
+          waits.every((ms) => ms >= 0),
+          '0 or more',
+          waits,
+        )
+      },
+    ],
+
     'verify sends nothing': [
       'Let verify ask for something that has no effect; it resolves while the next hop can be reached.',
       async (harness) => {
         const { channel } = harness
-        await answer('verify', () => channel.verify?.(new AbortController().signal))
+        const checked = (await answer('verify', () => channel.verify?.(new AbortController().signal))) ?? []
+        const known = [...checked].every((check) => channelChecks.includes(check))
+        const isTold = known && new Set(checked).size === checked.length
+        expectThat('verify answers what it checked, or nothing', isTold, channelChecks.join(', '), checked)
         await lateWork()
         expectEqual('verify sends nothing', await delivered(harness), [])
       },

@@ -1,4 +1,9 @@
-import type { RateLimitDecision, RateLimitRequest, RateLimitStore } from '../contracts/rate-limit-store.ts'
+import type {
+  RateLimitDecision,
+  RateLimitRequest,
+  RateLimitStore,
+  StoreContext,
+} from '../contracts/rate-limit-store.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import type { Clock } from '../time/clock.ts'
 import {
@@ -43,6 +48,19 @@ export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness
   readonly purgeCalls?: number
   /** Seed of the random sequences; the same when absent, so that a failure repeats. */
   readonly seed?: number
+}
+
+/** A context that tells of its deadline by `onEnd` alone. */
+function endsSoon(): StoreContext {
+  const endsAt = performance.now() + 100
+  return {
+    signal: new AbortController().signal,
+    isOver: () => performance.now() >= endsAt,
+    onEnd: (giveUp) => {
+      const timer = setTimeout(giveUp, endsAt - performance.now(), new Error('the time is over'))
+      return () => clearTimeout(timer)
+    },
+  }
 }
 
 /**
@@ -286,6 +304,10 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           const answer = await settle(() => harness.store[call](rateLimitRequest(), context))
           const rule = `Cut off, ${call} throws within the deadline; it never allows because it failed`
           expectThat(rule, 'thrown' in answer, 'an exception', answer)
+          if (harness.store.traits.endsCalls !== true) continue
+          const ended = await settle(() => harness.store[call](rateLimitRequest(), endsSoon()))
+          const own = `traits.endsCalls: cut off, ${call} throws when context.onEnd calls back, also without the signal`
+          expectThat(own, 'thrown' in ended, 'an exception', ended)
         }
       },
     ],

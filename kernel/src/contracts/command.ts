@@ -29,16 +29,39 @@ export type CommandSetup = 'all' | 'needed' | 'possible'
  * there, nothing listens and nothing migrates by itself.
  */
 export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
-  /** Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may be one of the kernel. */
+  /**
+   * Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may be one of the kernel.
+   *
+   * @example name: 'sms balance'
+   */
   readonly name: string
+  /**
+   * @example summary: 'what is left of the SMS account'
+   */
   readonly summary: string
-  /** Commander syntax: `[name]`, `<name>`. */
+  /**
+   * Commander syntax: `[name]`, `<name>`.
+   *
+   * @example arguments: [{ name: '[account]', description: 'another account' }]
+   */
   readonly arguments?: readonly { readonly name: string; readonly description: string }[]
-  /** Commander syntax: `--dry-run`, `--to <name>`. */
+  /**
+   * Commander syntax: `--dry-run`, `--to <name>`.
+   *
+   * @example options: [{ flags: '--currency <code>', description: 'ISO 4217' }]
+   */
   readonly options?: readonly { readonly flags: string; readonly description: string }[]
-  /** `all` when absent. */
+  /**
+   * `all` when absent.
+   *
+   * @example setsUp: 'needed'
+   */
   readonly setsUp?: CommandSetup
-  /** Answers the exit code; nothing means 0. */
+  /**
+   * Answers the exit code; nothing means 0.
+   *
+   * @example run: (_, { args, output }) => output.result({ cents: 4711 }, `${args[0] ?? 'acme'}: 47.11`)
+   */
   // biome-ignore lint/suspicious/noConfusingVoidType: most commands end without a word
   readonly run: (runtime: PluginRuntime<D>, invocation: CommandInvocation) => number | void | Promise<number | void>
 }

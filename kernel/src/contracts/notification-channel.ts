@@ -1,4 +1,4 @@
-import type { LocalizedText } from '@plinth/config-schema'
+import { type LocalizedText, localize } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 
 /** Who a message is for (document 2, "Recipient kinds"). */
@@ -108,13 +108,72 @@ export interface ChannelProvider {
   /** Forms in which it shows a message. */
   readonly messageTypes: readonly string[]
   readonly attributes: readonly ChannelAttribute[]
+  /** Name of the attribute without which it reaches nobody, such as a chat; absent: it reaches somebody by itself. */
+  readonly receiver?: string
 }
+
+/** What can be proved of a channel without sending anything, each after the one before. */
+export const channelChecks = ['configuration', 'address', 'connection', 'credentials'] as const
+export type ChannelCheck = (typeof channelChecks)[number]
+
+/** Configuration keys that decide whether something can be sent: their names, never their values. */
+export interface ConfigNeeds {
+  /** The most important ones first. */
+  readonly keys: readonly string[]
+  /** Those that have no value, and without which nothing can be sent. */
+  readonly missingKeys: readonly string[]
+}
+
+/** What a channel knows of itself in this process. */
+export interface ChannelCondition extends ConfigNeeds {
+  /** True: the operator has switched this provider off; absent: false. */
+  readonly isOff?: boolean
+  /** Milliseconds for which it is asked after others, or not at all, because it failed; absent or 0: it does not rest. */
+  readonly restsForMs?: number
+  /** Milliseconds for which it takes no more messages, because it had as many as it takes; absent or 0: it takes them. */
+  readonly limitedForMs?: number
+}
+
+/** Why a channel could not send now, for its operator: what `verify` throws. Holds no secret. */
+export class ChannelFault extends Error {
+  override readonly name = 'ChannelFault'
+  /** What failed. */
+  readonly check: ChannelCheck
+  /** What held before that. */
+  readonly checked: readonly ChannelCheck[]
+  readonly reason: LocalizedText
+  /** What the next hop or a library said, in its own words; may be empty. */
+  readonly detail: string
+
+  constructor(check: ChannelCheck, reason: LocalizedText, checked: readonly ChannelCheck[] = [], detail = '') {
+    const text = localize(reason, 'en')
+    super(detail === '' ? text : `${text} ${detail}`)
+    this.check = check
+    this.checked = checked
+    this.reason = reason
+    this.detail = detail
+  }
+}
+
+/** By name, because another copy of the kernel may have made it. */
+export const isChannelFault = (error: unknown): error is ChannelFault =>
+  error instanceof Error && error.name === 'ChannelFault' && 'check' in error && 'reason' in error
 
 /** A way to deliver messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel, 'acme', channel)`. */
 export interface NotificationChannel {
+  /**
+   * @example displayName: 'ACME SMS'
+   */
   readonly displayName: LocalizedText
-  /** Kinds that it can reach; an empty list means that it needs no recipient. */
+  /**
+   * Kinds that it can reach; an empty list means that it needs no recipient.
+   *
+   * @example recipientKinds: ['mobile']
+   */
   readonly recipientKinds: readonly RecipientKind[]
+  /**
+   * @example traits: { idempotent: false, recipients: 'each' }
+   */
   readonly traits: {
     /** True when the same idempotency key never sends twice, so that an `unknown` outcome may be tried again. */
     readonly idempotent: boolean
@@ -129,14 +188,42 @@ export interface NotificationChannel {
      */
     readonly texts?: 'resolved' | 'as-written'
   }
-  /** False while the operator has switched the channel off; absent means always on. Asked before every send. */
+  /**
+   * False while the operator has switched the channel off; absent means always on. Asked before every send.
+   *
+   * @example enabled: () => true
+   */
   enabled?(): boolean
-  /** Services behind it, for pages that send messages; absent: it has none that a message may name. */
+  /**
+   * Services behind it, for pages that send messages; absent: it has none that a message may name.
+   *
+   * @example providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }]
+   */
   providers?(): readonly ChannelProvider[]
-  /** Sends one message. A delivery failure is an outcome, not an exception. */
+  /**
+   * Sends one message. A delivery failure is an outcome, not an exception.
+   *
+   * @example send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : refused)
+   */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
-  /** Proves that the current configuration can reach the next hop. Throws with a reason when it cannot; sends nothing. */
-  verify?(signal: AbortSignal): Promise<void>
+  /**
+   * Proves that the current configuration can reach the next hop; sends nothing. Gives up when the signal aborts. Answers
+   * what it checked; nothing stands for configuration and connection. Throws when it could not send: a `ChannelFault` says in
+   * both languages why, another error by its message. Absent: nobody can say more than whether keys are missing.
+   *
+   * @param provider code of one of its providers; absent: those that it would use for a message that names none
+   * @example verify: async (signal) => assert(await account(signal), 'The account is closed.')
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: a verify that answers nothing is what most channels have
+  verify?(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[] | void>
+  /**
+   * What an operator has to fill in, and whether it rests. Asked whenever somebody looks at it, so it answers from memory.
+   * Absent: the keys of its plugin, of which none is missing.
+   *
+   * @param provider code of one of its providers; absent: of the channel as a whole
+   * @example condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] })
+   */
+  condition?(provider?: string): ChannelCondition
 }
 
 export const notificationChannel = extensionPoint<NotificationChannel>('notification.channel', {

@@ -31,11 +31,23 @@ export interface CleanupPreview {
  * database of the product and to nothing else.
  */
 export interface QuickstartCleanup {
-  /** Name of the module. */
+  /**
+   * Name of the module.
+   *
+   * @example displayName: { en: 'Text messages', 'zh-CN': '短信' }
+   */
   readonly displayName: LocalizedText
-  /** Kind of data that goes, kebab-case, for example `demo-boards`. Whoever removes it has to repeat it. */
+  /**
+   * Kind of data that goes, kebab-case, for example `demo-boards`. Whoever removes it has to repeat it.
+   *
+   * @example dataType: 'demo-messages'
+   */
   readonly dataType: string
-  /** Only reads. Is also asked inside the transaction of `execute`, before and after it. */
+  /**
+   * Only reads. Is also asked inside the transaction of `execute`, before and after it.
+   *
+   * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: [] })
+   */
   preview(signal: AbortSignal): Promise<CleanupPreview>
   /**
    * Removes the demo data and answers the rows removed per type of target. Called inside a transaction of the product's
@@ -43,6 +55,8 @@ export interface QuickstartCleanup {
    * again after a conflict. Must have ended all of its work when it returns.
    *
    * @param signal aborts when the operation takes too long or the product stops
+   *
+   * @example execute: async () => ({ messages: 3 })
    */
   execute(signal: AbortSignal): Promise<Readonly<Record<string, number>>>
 }

@@ -18,8 +18,12 @@ export interface RateLimitRequest {
  * @throws RangeError for a cost, a limit or a window that is no safe integer from 1
  */
 export function checkRateLimitRequest({ cost, limit, windowMs }: RateLimitRequest): void {
-  if (isWholeFromOne(cost) && isWholeFromOne(limit) && isWholeFromOne(windowMs)) return
-  const [name, value] = Object.entries({ cost, limit, windowMs }).find(([, one]) => !isWholeFromOne(one)) ?? []
+  if (!isWholeFromOne(cost) || !isWholeFromOne(limit) || !isWholeFromOne(windowMs)) refuse({ cost, limit, windowMs })
+}
+
+/** Apart, so that the check is short enough to become part of each decision. */
+function refuse(numbers: Omit<RateLimitRequest, 'key'>): never {
+  const [name, value] = Object.entries(numbers).find(([, one]) => !isWholeFromOne(one)) ?? []
   throw new RangeError(`Rate limit "${name}" must be a whole number from 1 up to 2^53 - 1, not ${String(value)}`)
 }
 
@@ -43,6 +47,12 @@ export interface StoreContext {
    * here before it acts can leave the signal alone: making one for every call costs more than deciding.
    */
   isOver?(): boolean
+  /**
+   * Calls back once when the deadline passes, unless the returned function was called before. Given to a store whose
+   * `traits.endsCalls` is true, which gets one context for all calls of one millisecond: it ends what it asked for together
+   * with one callback.
+   */
+  onEnd?(giveUp: (reason: Error) => void): () => void
 }
 
 type Awaitable<T> = T | Promise<T>
@@ -54,27 +64,47 @@ type Awaitable<T> = T | Promise<T>
  * one purge.
  */
 export interface RateLimitStore {
+  /**
+   * @example traits: { shared: false, algorithm: 'fixed-window' }
+   */
   readonly traits: {
     /** True when several processes share one quota. */
     readonly shared: boolean
     readonly algorithm: 'fixed-window' | 'token-bucket' | 'sliding-window'
+    /**
+     * True when `consume` and `peek` throw by themselves as soon as the deadline of their context passes, whatever they wait
+     * for: see `StoreContext.onEnd`. The limiter then keeps no deadline of its own for each call.
+     */
+    readonly endsCalls?: boolean
   }
   /**
    * Takes `cost` units. In-process stores may answer synchronously.
    *
    * @throws RangeError for a request out of range, as `peek` and `consumeAll` do; see `checkRateLimitRequest`
+   *
+   * @example consume: ({ key, cost, ...window }) => decide(window, used.add(key, cost))
    */
   consume(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
-  /** What `consume` would answer, taking nothing. */
+  /**
+   * What `consume` would answer, taking nothing.
+   *
+   * @example peek: ({ key, ...window }) => decide(window, used.of(key))
+   */
   peek(request: RateLimitRequest, context?: StoreContext): Awaitable<RateLimitDecision>
   /**
    * Takes the costs of all requests or of none, in one atomic step. Their keys differ. Answers in the order of the
    * requests: `allowed` says whether that request alone could pass. Nothing was taken unless all of them are, and then
    * `remaining` is what is left untouched. Absent: the limiter peeks at all and takes one after the other, so that callers
    * that meet at the last unit may lose what they took before.
+   *
+   * @example consumeAll: (requests) => requests.map(({ key, cost, ...window }) => decide(window, used.add(key, cost)))
    */
   consumeAll?(requests: readonly RateLimitRequest[], context?: StoreContext): Awaitable<readonly RateLimitDecision[]>
-  /** Forgets the key with all of its windows. */
+  /**
+   * Forgets the key with all of its windows.
+   *
+   * @example reset: (key) => used.forget(key)
+   */
   reset(key: string, context?: StoreContext): Awaitable<void>
 }
 

@@ -8,14 +8,36 @@ export interface ScheduledTaskContext<D extends Partial<Declared>> extends Plugi
 
 /** Work that repeats with a fixed delay: the next run starts that long after the last one ended, on one instance at a time. */
 export interface ScheduledTask<D extends Partial<Declared> = Declared> {
-  /** Unique name, for example `member-points.expire`. */
+  /**
+   * Unique name, for example `member-points.expire`.
+   *
+   * @example name: 'acme-sms.poll-balance'
+   */
   readonly name: string
-  /** The own string key that renames it; its default is `name`. What it allows keeps clear of the tasks of other plugins. */
+  /**
+   * The own string key that renames it; its default is `name`. What it allows keeps clear of the tasks of other plugins.
+   *
+   * @example nameFrom: 'platform.acme-sms.task-name'
+   */
   readonly nameFrom?: keyof KeysOf<D> & string
+  /**
+   * @example displayName: { en: 'Ask for the balance', 'zh-CN': '查询余额' }
+   */
   readonly displayName: LocalizedText
-  /** Milliseconds between the end of a run and the start of the next, or the own duration key that says so. */
+  /**
+   * Milliseconds between the end of a run and the start of the next, or the own duration key that says so.
+   *
+   * @example fixedDelay: 'platform.acme-sms.poll'
+   */
   readonly fixedDelay: number | (keyof KeysOf<D> & string)
-  /** Whether it runs by itself after start, or the own boolean key that says so. */
+  /**
+   * Whether it runs by itself after start, or the own boolean key that says so.
+   *
+   * @example autoStartup: true
+   */
   readonly autoStartup: boolean | (keyof KeysOf<D> & string)
+  /**
+   * @example run: async ({ signal, log }) => log.info({ open: await account(signal) }, 'balance asked')
+   */
   readonly run: (context: ScheduledTaskContext<D>) => void | Promise<void>
 }

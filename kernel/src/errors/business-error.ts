@@ -12,7 +12,7 @@ export interface BusinessErrorOptions {
   readonly messageKey?: string
   /** Values for the placeholders of the message. Never secrets. */
   readonly params?: TextParams
-  /** More members for `data`. Never secrets. */
+  /** More members for `data`. Never secrets. `retryAfter`, in seconds, is sent as the header `Retry-After` too. */
   readonly data?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
 }

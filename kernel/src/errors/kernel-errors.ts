@@ -41,6 +41,8 @@ export const kernelError = errorTable({
     Rename one key, or give it a variable of its own with \`env\`.`,
   PLINTH_PLAN_DUPLICATE_DECLARATION: `The {{kind}} "{{name}}" is declared by "{{other}}" too.
     Rename one of the two.`,
+  PLINTH_PLAN_GROUP_TITLED_TWICE: `Calls the group of keys "{{group}}" "{{title}}"; "{{other}}" calls it "{{otherTitle}}".
+    Give both the same texts, or leave the title to one of the two.`,
   PLINTH_PLAN_TASK_KEY: `Scheduled task "{{task}}" takes its {{member}} from key "{{key}}", which the plugin does not declare.
     Declare the key in \`config\`, or write the value itself.`,
   PLINTH_PLAN_TABLES_IN_ROLES: `Brings tables, but loads in the roles {{roles}} only.

@@ -1,5 +1,7 @@
+export { freePort } from './free-port.ts'
 export { type FaultTable, judgeKit, type KitVerdict } from './kit-verdict.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export { programEnvironment } from './program-environment.ts'
 export { skipWithoutServer } from './server-reach.ts'
 export { startForTest } from './start-for-test.ts'
+export { until } from './until.ts'

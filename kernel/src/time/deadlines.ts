@@ -3,16 +3,46 @@ import type { Clock } from './clock.ts'
 /** Nothing is waited for any more. */
 const over = new Error('No wait is left')
 
-interface Wait {
+class Wait {
   /** Monotonic milliseconds. */
   readonly endsAt: number
-  readonly expired: () => void
+  /** Absent once the wait is over. */
+  expired: (() => void) | undefined
+  before: Wait | undefined = undefined
+  after: Wait | undefined = undefined
+
+  constructor(endsAt: number, expired: () => void) {
+    this.endsAt = endsAt
+    this.expired = expired
+  }
 }
 
-/** Waits of one length end in the order in which they began. */
+/**
+ * Waits of one length, which end in the order in which they began. They lead to each other only while they last: what has ended
+ * must not keep alive what came after it, nor the iterator of a sleeper what ended meanwhile.
+ */
 class Line {
-  readonly waits = new Set<Wait>()
   readonly empty = new AbortController()
+  first: Wait | undefined = undefined
+  #last: Wait | undefined = undefined
+
+  add(wait: Wait): void {
+    wait.before = this.#last
+    if (this.#last === undefined) this.first = wait
+    else this.#last.after = wait
+    this.#last = wait
+  }
+
+  remove(wait: Wait): void {
+    const { before, after } = wait
+    if (before === undefined) this.first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    wait.before = undefined
+    wait.after = undefined
+    wait.expired = undefined
+  }
 }
 
 /**
@@ -37,14 +67,16 @@ export class Deadlines {
   begin(ms: number, expired: () => void): () => void {
     const known = this.#lines.get(ms)
     const line = known ?? new Line()
-    const wait = { endsAt: this.#clock.monotonic() + ms, expired }
-    line.waits.add(wait)
+    const wait = new Wait(this.#clock.monotonic() + ms, expired)
+    line.add(wait)
     if (known === undefined) {
       this.#lines.set(ms, line)
       void this.#watch(ms, line)
     }
     return () => {
-      if (!line.waits.delete(wait) || line.waits.size > 0) return
+      if (wait.expired === undefined) return
+      line.remove(wait)
+      if (line.first !== undefined) return
       // No timer is left behind, and what comes next has a line of its own.
       this.#drop(ms, line)
       line.empty.abort(over)
@@ -52,21 +84,20 @@ export class Deadlines {
   }
 
   async #watch(ms: number, line: Line): Promise<void> {
-    const { waits, empty } = line
-    // Those that begin meanwhile come last.
-    for (const next of waits) {
+    for (let next = line.first; next !== undefined; next = line.first) {
       // A timer may be early by a fraction of a millisecond.
-      for (let left = this.#left(next); waits.has(next) && left > 0; left = this.#left(next)) {
-        await this.#clock.sleep(left, empty.signal)
-        if (empty.signal.aborted) return
+      const left = Math.ceil(next.endsAt - this.#clock.monotonic())
+      if (left > 0) {
+        next = undefined
+        await this.#clock.sleep(left, line.empty.signal)
+        if (line.empty.signal.aborted) return
+      } else {
+        const { expired } = next
+        line.remove(next)
+        expired?.()
       }
-      if (waits.delete(next)) next.expired()
     }
     this.#drop(ms, line)
-  }
-
-  #left({ endsAt }: Wait): number {
-    return Math.ceil(endsAt - this.#clock.monotonic())
   }
 
   #drop(ms: number, line: Line): void {
