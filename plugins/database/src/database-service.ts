@@ -109,7 +109,10 @@ export class DatabaseService implements Database {
     const warn = (message: string) => options.log.warn(message)
     const texts = { failing: 'the database does not answer in time', over: 'the database answers again' }
     const failures = new FailureLog(options.log, texts, quietMs)
-    return new DatabaseService(options, await openOrm(options.settings, { entities: options.entities, warn, failures }))
+    const writeTexts = { failing: 'the database takes no writes', over: 'the database takes writes again' }
+    const writes = new FailureLog(options.log, writeTexts, quietMs)
+    const { entities } = options
+    return new DatabaseService(options, await openOrm(options.settings, { entities, warn, failures, writes }))
   }
 
   get dialect() {

@@ -5,6 +5,10 @@ export const databaseError = errorTable(
   {
     PLINTH_DATABASE_UNREACHABLE: `No connection to the {{type}} server at {{place}}: {{reason}}.
     Start the server, or correct platform.database.host and platform.database.port.`,
+    PLINTH_DATABASE_CONNECTION_LOST: `The {{type}} server at {{place}} ended the connection while it was in use: {{reason}}. Whether the statement took effect is unknown.
+    See whether the server was stopped or restarted; the next connection is a new one.`,
+    PLINTH_DATABASE_NO_WRITES: `The {{type}} database at {{place}} takes no writes: {{reason}}. Nothing was changed.
+    Free space on the disk of the database.`,
     PLINTH_DATABASE_ACCESS_DENIED: `The {{type}} server at {{place}} refuses user "{{user}}".
     Correct platform.database.username and platform.database.password, or grant the user access to the database.`,
     PLINTH_DATABASE_UNKNOWN: `The {{type}} server at {{place}} has no database of that name.
@@ -39,9 +43,12 @@ export const databaseError = errorTable(
   {
     unavailable: [
       'PLINTH_DATABASE_UNREACHABLE',
+      'PLINTH_DATABASE_CONNECTION_LOST',
+      'PLINTH_DATABASE_NO_WRITES',
       'PLINTH_DATABASE_POOL_TIMEOUT',
       'PLINTH_DATABASE_QUERY_TIMEOUT',
       'PLINTH_DATABASE_TRANSACTION_TIMEOUT',
+      'PLINTH_DATABASE_TRANSACTION_GAVE_UP',
     ],
   },
 )

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AbstractSqlDriver, MikroORM, SqlEntityManager } from '@mikro-orm/sql'
 import { isPlinthError } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
-import { connectionFailure } from './connections/connection-failure.ts'
+import { connectionFailure, outageOf } from './connections/connection-failure.ts'
 import type { ConnectionSettings, ServerSettings, SqliteSettings } from './connections/connection-settings.ts'
 import { type Demand, type LeaseRules, withLeases } from './connections/leasing-driver.ts'
 import { OpenWaits } from './connections/open-waits.ts'
@@ -40,6 +40,8 @@ interface OrmOptions {
   readonly entities: readonly object[]
   /** Hears when the database does not answer in time, and when it does again. */
   readonly failures: LeaseRules['log']
+  /** Hears when the disk of the database is full, and when it takes writes again; absent: nobody does. */
+  readonly writes?: LeaseRules['log'] & LeaseRules['writes']
   /** Receives what MikroORM has to say: broken connections, for example. */
   readonly warn: (message: string) => void
 }
@@ -64,7 +66,7 @@ const reservedConnections = 2
 async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promise<OpenOrm> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
   const parts = shared(settings, options)
-  const dialect = new SqliteDialect({ ...settings, warn: options.warn })
+  const dialect = new SqliteDialect({ ...settings, warn: options.warn, outage: parts.rules.outage })
   const leased = withLeases(dialect, {
     ...parts.rules,
     size: 1,
@@ -134,13 +136,22 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
   }
 }
 
-function shared(settings: ConnectionSettings, { failures: log }: OrmOptions) {
+const unheard = { isFailing: false, failed: () => {}, succeeded: () => {} }
+
+function shared(settings: ConnectionSettings, { failures: log, writes = unheard }: OrmOptions) {
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()
   const written = new WrittenTables()
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
-  const rules = { waits, demand, written, failure, log, waitMs: settings.connectTimeoutMs }
+  const outage = (error: unknown) => {
+    const found = isPlinthError(error) ? undefined : outageOf(settings, error)
+    if (found === undefined) return error
+    const heard = found.code === 'PLINTH_DATABASE_NO_WRITES' ? writes : log
+    heard.failed(found)
+    return found
+  }
+  const rules = { waits, demand, written, failure, outage, writes, log, waitMs: settings.connectTimeoutMs }
   return { transaction, waits, demand, written, rules }
 }
 

@@ -17,6 +17,7 @@ export default definePlugin({
   provides: [database, databaseSecret],
   contributes: [healthCheck],
   config: databaseKeys,
+  configGroups: { database: { en: 'Database', 'zh-CN': '数据库' } },
   migrations: changeSets,
   setupDeadlineMs,
   commands: [

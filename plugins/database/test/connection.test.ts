@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
 import { dialectsUnderTest, onServerAs, skipServer } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { freePort, startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { connectionFailure } from '../src/connections/connection-failure.ts'
 import type { ConnectionSettings } from '../src/connections/connection-settings.ts'
@@ -90,12 +89,7 @@ t.test('K-019 by default it is a file in the product directory, made with its di
 })
 
 t.test('a connection that cannot be had is one clear error without secrets', async (t) => {
-  const closedPort = await new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
+  const closedPort = await freePort()
   const silent = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => silent.once('listening', resolve))
   t.teardown(() => silent.close())
@@ -170,11 +164,7 @@ for (const server of ['postgresql', 'mariadb'] as const) {
 }
 
 t.test('a server is missing only where nobody listens', async (t) => {
-  const nobody = createServer().listen(0, '127.0.0.1')
-  await once(nobody, 'listening')
-  const { port } = nobody.address() as AddressInfo
-  nobody.close()
-  await once(nobody, 'close')
+  const port = await freePort()
   t.equal(await skipServer('postgresql', { port }), `no postgresql on 127.0.0.1:${port}`)
 })
 

@@ -75,9 +75,9 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
       finished.resolve()
     },
     // Long enough for its first statement, also on a busy machine.
-    { timeoutMs: 2_000 },
+    { timeoutMs: 5_000 },
   )
-  await t.rejects(work, { ...late, message: /2000 ms/ }, 'a limit of its own')
+  await t.rejects(work, { ...late, message: /5000 ms/ }, 'a limit of its own')
   const patient = { timeoutMs: 60_000 }
   const other = service.transactional(async () => {
     resumed.resolve()
@@ -124,11 +124,11 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   const service = await start(t, db, {
     'platform.database.port': proxy.port,
     'platform.database.pool-size': 3,
-    'platform.database.query-timeout': '2s',
-    'platform.database.connect-timeout': '2s',
+    'platform.database.query-timeout': '3s',
+    'platform.database.connect-timeout': '3s',
   })
   const one = () => service.query('select 1 as one')
-  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /2000 ms/, unavailable: true }
+  const lost = { code: 'PLINTH_DATABASE_QUERY_TIMEOUT', message: /3000 ms/, unavailable: true }
   const entered = Promise.withResolvers<void>()
   const silence = Promise.withResolvers<void>()
   const committing = service.transactional(async () => {
@@ -175,7 +175,7 @@ onEachDatabase(
   'a turn for a connection comes in time or not at all; reserved statements go first',
   async (t, db) => {
     const service = await start(t, db, {
-      'platform.database.connect-timeout': '3s',
+      'platform.database.connect-timeout': '5s',
       'platform.database.pool-size': 2,
     })
     const end = Promise.withResolvers<void>()
@@ -194,7 +194,7 @@ onEachDatabase(
       service.execute('update sample_counter set value = 5'),
       {
         code: 'PLINTH_DATABASE_POOL_TIMEOUT',
-        message: new RegExp(`3000 ms; ${size} can be in use`),
+        message: new RegExp(`5000 ms; ${size} can be in use`),
         unavailable: true,
       },
       'effect of platform.database.connect-timeout',
@@ -263,7 +263,7 @@ onEachDatabase(
   t,
   'a migration may take longer than a statement',
   async (t, db) => {
-    const slow = { postgresql: 'select pg_sleep(2.5)', mariadb: 'select sleep(2.5)', sqlite: 'select 1' }[db.dialect]
+    const slow = { postgresql: 'select pg_sleep(5)', mariadb: 'select sleep(5)', sqlite: 'select 1' }[db.dialect]
     const change = defineChangeSet({
       id: '0001-slow',
       data: async ({ db: within }) => void (await sql.raw(slow).execute(within)),
@@ -275,7 +275,7 @@ onEachDatabase(
       requires: { database },
       migrations: [change],
     })
-    const config = { ...db.config, 'platform.database.query-timeout': '2s' }
+    const config = { ...db.config, 'platform.database.query-timeout': '4s' }
     const running = await startForTest(defineProduct({ name: 'test', plugins: [databasePlugin, plugin], config }))
     t.teardown(() => running.stop('test ended'))
     t.match(await running.service(database).migrationStatus(), { pending: [] })

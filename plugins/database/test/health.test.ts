@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { database } from '@plinth/database'
 import { healthCheck } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import {
   createDatabase,
@@ -15,6 +16,7 @@ import {
   startOn,
   type TestDatabase,
 } from './fixtures/databases.ts'
+import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
 
 async function startHealthy(t: Test, db: TestDatabase) {
   const { running, service } = await startOn(t, db)
@@ -51,6 +53,48 @@ onEachDatabase(t, 'a database that answers and takes no writes is not healthy', 
   await service.execute(refusal[db.dialect][0])
   await check()
   t.pass('a write proves it for a few seconds')
+})
+
+/** Makes every write of samples fail as a full disk does. */
+const fullDisk = {
+  // The file may not grow any more.
+  sqlite: ['pragma max_page_count = 1', 'pragma max_page_count = 1073741823'],
+  postgresql: [
+    `create or replace function full_disk() returns trigger language plpgsql as $$ begin
+       raise exception using errcode = '53100', message = 'could not extend file: no space left on device'; end $$;
+     create trigger full_disk before insert on sample for each row execute function full_disk()`,
+    'drop trigger full_disk on sample',
+  ],
+  mariadb: [
+    `create trigger full_disk before insert on sample for each row
+       signal sqlstate 'HY000' set mysql_errno = 1114, message_text = 'The table is full'`,
+    'drop trigger full_disk',
+  ],
+} as const
+
+onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log tells it once', async (t, db) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+  const running = await startForTest(productOn(db, samplePlugin), { logger })
+  t.teardown(() => running.stop('test ended'))
+  const service = running.service(database)
+  const told = () => lines.filter((line) => /takes (?:no )?writes/.test(line)).map((line) => JSON.parse(line).msg)
+  const write = async () => {
+    const id = service.newId()
+    // Larger than what a file may have left of its last page.
+    const body = 'x'.repeat(1024 * 1024)
+    const em = service.fork()
+    em.create(Sample, { id, ownerId: 1, code: `code-${id}`, createdAt: new Date(0), amountRaw: '0', body })
+    await em.flush()
+  }
+  await service.execute(fullDisk[db.dialect][0])
+  const full = { code: 'PLINTH_DATABASE_NO_WRITES', unavailable: true, fix: /Free space/ }
+  for (let count = 0; count < 20; count++) await t.rejects(write(), full)
+  await t.rejects(service.transactional(write), full)
+  t.equal((await service.query('select id from sample')).length, 0, 'nothing was changed, and it can be read')
+  t.same(told(), ['the database takes no writes'])
+  await service.execute(fullDisk[db.dialect][1])
+  await write()
 })
 
 const readOnly = async (t: Test, db: TestDatabase) => {

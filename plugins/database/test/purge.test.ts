@@ -4,7 +4,9 @@ import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
+import fc from 'fast-check'
 import t from 'tap'
+import { nextStep } from '../src/rows/purge.ts'
 
 const records = definePlugin({
   id: 'records',
@@ -96,4 +98,24 @@ onEachDatabase(t, 'old rows are removed in steps, with turns of the event loop b
   t.equal(await count('record'), rows - part, 'whose rows are gone')
   t.equal(await purgeOldRows(db, { ...old, dependents: [] }, { signal, budgetMs: 0 }), 0, 'no time, no step')
   t.equal(await purgeOldRows(db, { ...old, dependents: [] }, { signal }), 1_500 - part, 'the next run goes on')
+})
+
+t.test('a slow step makes the next one smaller at once, a quick one larger only by and by', async (t) => {
+  const pace = { targetMs: 25, smallestStep: 100, largestStep: 2_000, mostGrowth: 1.25 }
+  t.equal(nextStep(2_000, 50, pace), 1_000)
+  t.equal(nextStep(1_000, 1, pace), 1_250, 'however quick it was')
+  t.equal(nextStep(50, 1_300, pace), 100, 'a server that stood still is asked for few')
+  fc.assert(
+    fc.property(fc.integer({ min: 100, max: 2_000 }), fc.double({ min: 0, max: 5_000, noNaN: true }), (size, took) => {
+      const next = nextStep(size, took, pace)
+      const isInTime = next === pace.smallestStep || next * (took / size) <= pace.targetMs + took / size
+      return isInTime && next >= 100 && next <= 2_000 && next <= Math.ceil(size * 1.25) && Number.isInteger(next)
+    }),
+  )
+  // A server where a row takes 0.5 ms, then one where it takes 0.02 ms.
+  let size = 2_000
+  for (let step = 0; step < 3; step++) size = nextStep(size, size * 0.5, pace)
+  t.equal(size, 100)
+  for (let step = 0; step < 20; step++) size = nextStep(size, size * 0.02, pace)
+  t.equal(size, 1_250)
 })

@@ -294,18 +294,32 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
   const id = await addSample(service)
   const ownSession =
     db.dialect === 'postgresql' ? 'select pg_backend_pid() as session' : 'select connection_id() as session'
+  const end = (session: number | undefined) =>
+    onServer(
+      db.dialect as 'postgresql' | 'mariadb',
+      db.dialect === 'postgresql' ? `select pg_terminate_backend(${session})` : `kill ${session}`,
+    )
   for (let round = 0; round < 8; round++) {
     await t.rejects(
-      service.transactional(async () => {
+      service.transactional(async (em) => {
         const [row] = await service.query<{ session: number }>(ownSession)
-        await onServer(
-          db.dialect as 'postgresql' | 'mariadb',
-          db.dialect === 'postgresql' ? `select pg_terminate_backend(${row?.session})` : `kill ${row?.session}`,
-        )
-        await add(service, id, 1)
+        await end(row?.session)
+        // Now by a bound statement, now through the entity manager.
+        await (round % 2 === 0 ? add(service, id, 1) : em.execute('select 1'))
       }),
+      { code: 'PLINTH_DATABASE_CONNECTION_LOST', unavailable: true },
+      'a server that goes is no fault of the request',
     )
   }
+  await t.rejects(
+    service.statements(async () => {
+      const [row] = await service.query<{ session: number }>(ownSession)
+      const underWay = service.query(db.dialect === 'postgresql' ? 'select pg_sleep(60)' : 'select sleep(60)')
+      await Promise.all([underWay, end(row?.session)])
+    }),
+    { code: 'PLINTH_DATABASE_CONNECTION_LOST', unavailable: true },
+    'under a statement',
+  )
   t.equal(await add(service, id, 1), 1, 'with a pool of 5')
   t.equal(await balanceOf(service, id), 1)
 }

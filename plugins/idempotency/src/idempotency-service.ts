@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { Lease, SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { Idempotency, IdempotentAnswer, IdempotentCall } from './contract.ts'
@@ -41,9 +41,14 @@ const nothingKept = '-'
 /** Marks running calls by leases, and keeps the answers of those that are done, in the shared store. */
 export class IdempotencyService implements Idempotency {
   readonly #parts: IdempotencyParts
+  readonly #failures: FailureLog
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts
+    this.#failures = new FailureLog(parts.log, {
+      failing: 'shared store failed; calls with an idempotency key are refused',
+      over: 'shared store answers again; calls with an idempotency key are carried out',
+    })
   }
 
   async run<T>({ scope, key, fingerprint }: IdempotentCall, work: () => Promise<T>): Promise<IdempotentAnswer<T>> {
@@ -148,12 +153,11 @@ export class IdempotencyService implements Idempotency {
 
   async #reach<T>(call: () => Promise<T>): Promise<T> {
     try {
-      return await call()
+      const answer = await call()
+      this.#failures.succeeded()
+      return answer
     } catch (cause) {
-      this.#parts.log.error(
-        { reason: reasonOf(cause) },
-        'shared store failed; calls with an idempotency key are refused',
-      )
+      this.#failures.failed(cause)
       throw refusal('store-unavailable', { cause })
     }
   }

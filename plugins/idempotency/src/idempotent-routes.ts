@@ -1,5 +1,4 @@
 import { type GuardHandler, type HttpServer, type RouteInfo, type RouteWrapper, sentData, Type } from '@plinth/http'
-import { isBusinessError } from '@plinth/kernel'
 import type { IdentityResolvers } from '@plinth/rate-limit'
 import { type Idempotency, idempotentAnnotation } from './contract.ts'
 import { idempotencyError } from './errors.ts'
@@ -29,15 +28,9 @@ export function idempotentRoutes(
         if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
         const scope = JSON.stringify([caller, route.method, route.path])
         const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }
-        try {
-          const { value, replayed } = await idempotency.run(call, async () => sentData(await handle(), reply))
-          if (replayed) reply.header(replayedHeader, 'true')
-          return value
-        } catch (error) {
-          const seconds = isBusinessError(error) ? error.data?.['retryAfter'] : undefined
-          if (typeof seconds === 'number') reply.header('retry-after', String(seconds))
-          throw error
-        }
+        const { value, replayed } = await idempotency.run(call, async () => sentData(await handle(), reply))
+        if (replayed) reply.header(replayedHeader, 'true')
+        return value
       }
     },
     headers: (route) => (isIdempotent(route) ? headers : undefined),

@@ -17,6 +17,7 @@ export default definePlugin({
   requires: { http, sharedStore, configCentre, identityResolvers },
   provides: [idempotency],
   config: keys,
+  configGroups: { idempotency: { en: 'Repeated requests', 'zh-CN': '幂等请求' } },
   messages,
   setup({ plugin: { id: plugin }, services, config, clock, log, provide, onReady }) {
     const { http, sharedStore: store, configCentre: centre, identityResolvers } = services

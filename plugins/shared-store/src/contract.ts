@@ -48,8 +48,8 @@ export interface SharedStore {
   /** Tells all subscribers of all instances. At most once: who does not listen right then misses it. */
   publish(channel: string, message: string): Promise<void>
   /**
-   * Listens until the returned function is called. A subscriber survives a restart of Redis, but misses what was said
-   * meanwhile. A listener that throws is logged.
+   * Listens until the returned function is called, which does not fail because Redis is away. A subscriber survives a
+   * restart of Redis, but misses what was said meanwhile. A listener that throws is logged.
    *
    * @param onGap called when something may have been missed, after the subscriber listens again: who follows a state by
    *   messages reads all of it then
@@ -85,6 +85,8 @@ export interface Patience {
   readonly signal?: AbortSignal | undefined
   /** Of a caller who stops waiting by itself: true when it has. Then the signal, which costs more, is left alone. */
   isOver?(): boolean
+  /** Of a caller for whom the call must end by itself, and who may share this with others; see `StoreContext.onEnd`. */
+  onEnd?(giveUp: (reason: Error) => void): () => void
 }
 
 /**

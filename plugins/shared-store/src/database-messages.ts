@@ -45,6 +45,7 @@ export class DatabaseMessages {
   /** `clock.monotonic` when the last message of another process was read. */
   #othersAt = Number.NEGATIVE_INFINITY
   #beatAt = Number.NEGATIVE_INFINITY
+  #hasIds: Promise<void> | undefined
 
   constructor(options: DatabaseMessagesOptions) {
     this.#options = options
@@ -110,6 +111,7 @@ export class DatabaseMessages {
   async #send(channel: string, message: string): Promise<void> {
     const { db, entries } = this.#options
     const now = await entries.now()
+    await this.#reserveIds()
     const id = db.newId()
     const isRead = this.#polling !== undefined
     if (isRead) this.#own.add(String(id))
@@ -120,6 +122,17 @@ export class DatabaseMessages {
       this.#own.delete(String(id))
       throw error
     }
+  }
+
+  /** A command of the program is given ids with its first transaction, which this may be. */
+  #reserveIds(): Promise<void> {
+    this.#hasIds ??= this.#options.db
+      .statements(async () => {})
+      .catch((error: unknown) => {
+        this.#hasIds = undefined
+        throw error
+      })
+    return this.#hasIds
   }
 
   /** Remembers a message that was read. */

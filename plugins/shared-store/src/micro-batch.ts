@@ -1,13 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Patience } from './contract.ts'
 
-interface Waiting<Item, Answer> {
-  readonly item: Item
-  readonly resolve: (answer: Answer) => void
-  readonly reject: (reason: unknown) => void
-  readonly patience: Patience
-}
-
 export interface MicroBatchOptions<Item, Answer> {
   /** Items of one batch at most. */
   readonly size: number
@@ -32,7 +25,10 @@ export class MicroBatch<Item, Answer> {
   /** A batch belongs to many callers, so it must not run inside the transaction of one. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
-  #waiting: Waiting<Item, Answer>[] = []
+  /** In the order in which they were asked. */
+  #waiting: Party<Item, Answer>[] = []
+  /** How many more the last of the waiting batches takes: those before it are full, however their items are parted. */
+  #room = 0
   #underWay = 0
   #scheduled = false
 
@@ -47,13 +43,15 @@ export class MicroBatch<Item, Answer> {
 
   /** An item whose caller has given up before it is sent is not sent. */
   ask(item: Item, patience: Patience = patient): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const waits = { item, resolve, reject, patience }
-      const waiting = patience.isOver === undefined && patience.signal ? untilAbort(waits, patience.signal) : waits
-      if (waiting === undefined) return
-      this.#waiting.push(waiting)
+    let party = this.#waiting.at(-1)
+    if (party === undefined || this.#room === 0) this.#room = this.#options.size
+    if (party === undefined || this.#room === this.#options.size || party.patience !== patience) {
+      party = new Party(patience)
+      this.#waiting.push(party)
       this.#schedule()
-    })
+    }
+    this.#room -= 1
+    return party.join(item)
   }
 
   #schedule(): void {
@@ -66,62 +64,103 @@ export class MicroBatch<Item, Answer> {
   #send(): void {
     this.#scheduled = false
     while (this.#waiting.length > 0 && this.#underWay < this.#options.concurrency) {
-      const batch = this.#next().filter(({ patience }) => patience.isOver?.() !== true)
+      const batch = this.#next().filter((party) => !party.isOver())
       if (batch.length > 0) this.#run(batch)
     }
   }
 
-  #next(): Waiting<Item, Answer>[] {
-    const { size } = this.#options
-    if (this.#waiting.length > size) return this.#waiting.splice(0, size)
+  #next(): Party<Item, Answer>[] {
+    let items = 0
+    const end = this.#waiting.findIndex((party) => {
+      items += party.items.length
+      return items > this.#options.size
+    })
+    if (end > 0) return this.#waiting.splice(0, end)
     const all = this.#waiting
     this.#waiting = []
     return all
   }
 
-  #run(batch: readonly Waiting<Item, Answer>[]): void {
+  #run(batch: readonly Party<Item, Answer>[]): void {
     this.#underWay += 1
     const ended = () => {
       this.#underWay -= 1
       if (this.#waiting.length > 0) this.#schedule()
     }
-    this.#options.run(batch.map(({ item }) => item)).then(
+    const [first] = batch
+    const items = batch.length === 1 && first !== undefined ? first.items : batch.flatMap((party) => party.items)
+    this.#options.run(items).then(
       (answers) => {
-        for (let index = 0; index < batch.length; index++) {
-          const { resolve, reject } = batch[index] as Waiting<Item, Answer>
-          const answer = answers[index] as Answer | Error
-          if (answer instanceof Error) reject(answer)
-          else resolve(answer)
+        let at = 0
+        for (const party of batch) {
+          party.answered(answers, at)
+          at += party.items.length
         }
         ended()
       },
       (error: unknown) => {
-        for (const { reject } of batch) reject(error)
+        for (const party of batch) party.failed(error)
         ended()
       },
     )
   }
 }
 
-/** Refuses the call when the signal aborts. `undefined` when it has aborted already. */
-function untilAbort<Item, Answer>(
-  waits: Waiting<Item, Answer>,
-  signal: AbortSignal,
-): Waiting<Item, Answer> | undefined {
-  const abort = () => waits.reject(signal.reason)
-  if (signal.aborted) return void abort()
-  signal.addEventListener('abort', abort)
-  const done = () => signal.removeEventListener('abort', abort)
-  return {
-    item: waits.item,
-    resolve: (answer) => {
-      done()
-      waits.resolve(answer)
-    },
-    reject: (reason) => {
-      done()
-      waits.reject(reason)
-    },
-    patience: { isOver: () => signal.aborted },
+interface Answers<Answer> {
+  readonly all: readonly (Answer | Error)[]
+  /** Where those of the party begin. */
+  readonly from: number
+}
+
+/** Items of one turn whose callers have the same patience: they wait for one promise. */
+class Party<Item, Answer> {
+  readonly patience: Patience
+  readonly items: Item[] = []
+  readonly #answers = Promise.withResolvers<Answers<Answer>>()
+  readonly #leave: () => void
+  #hasEnded = false
+
+  constructor(patience: Patience) {
+    this.patience = patience
+    this.#leave = whenOver(patience, (reason) => {
+      this.#hasEnded = true
+      this.#answers.reject(reason)
+    })
   }
+
+  join(item: Item): Promise<Answer> {
+    const at = this.items.push(item) - 1
+    return this.#answers.promise.then(({ all, from }) => {
+      const answer = all[from + at] as Answer | Error
+      if (answer instanceof Error) throw answer
+      return answer
+    })
+  }
+
+  isOver(): boolean {
+    return this.#hasEnded || this.patience.isOver?.() === true
+  }
+
+  answered(all: readonly (Answer | Error)[], from: number): void {
+    this.#leave()
+    this.#answers.resolve({ all, from })
+  }
+
+  failed(error: unknown): void {
+    this.#leave()
+    this.#answers.reject(error)
+  }
+}
+
+const nothing = () => {}
+
+/** @returns what ends the waiting */
+function whenOver(patience: Patience, giveUp: (reason: unknown) => void): () => void {
+  if (patience.onEnd !== undefined) return patience.onEnd(giveUp)
+  const { signal } = patience.isOver === undefined ? patience : {}
+  if (signal === undefined) return nothing
+  const abort = () => giveUp(signal.reason)
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  return () => signal.removeEventListener('abort', abort)
 }

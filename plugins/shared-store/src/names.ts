@@ -16,10 +16,18 @@ const hashed = 'sha256:'
  *
  * @throws RangeError for text with half a surrogate pair, which has no bytes of its own
  */
-export function nameOf(kind: Kind, key: string): string {
-  if (typeof key !== 'string' || !key.isWellFormed()) throw new RangeError(`A ${kind} needs well-formed text as key`)
-  if (key.length > longest || key.startsWith(hashed)) return `${kind}:${hashed}${hash('sha256', key)}`
-  return `${kind}:${special.test(key) ? key.replaceAll(specials, escaped) : key}`
+export const nameOf = (kind: Kind, key: string): string => nameUnder(`${kind}:`, key)
+
+/**
+ * As `nameOf`, with what stands before the key already joined: names are built for every call of a limit.
+ *
+ * @param head ends with the kind and a colon
+ */
+export function nameUnder(head: string, key: string): string {
+  if (typeof key !== 'string' || !key.isWellFormed())
+    throw new RangeError(`A key needs well-formed text, after ${head}`)
+  if (key.length > longest || key.startsWith(hashed)) return `${head}${hashed}${hash('sha256', key)}`
+  return head + (special.test(key) ? key.replaceAll(specials, escaped) : key)
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to escape

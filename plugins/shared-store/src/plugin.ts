@@ -15,6 +15,10 @@ export default definePlugin({
   provides: [sharedStore, redisProbe, redisSecret],
   contributes: [healthCheck],
   config,
+  configGroups: {
+    cache: { en: 'Cache (Redis)', 'zh-CN': '缓存（Redis）' },
+    'shared-store': { en: 'Shared store', 'zh-CN': '共享存储' },
+  },
   migrations: changeSets,
   async setup({ services, config, clock, log, roles, provide, contribute, onStop }) {
     provide(redisSecret, Object.freeze({ password: config.get('platform.cache.password') }))

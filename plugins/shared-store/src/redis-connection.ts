@@ -150,12 +150,18 @@ export class RedisConnection {
     )
   }
 
-  /** Runs a script, which Redis forgets when it restarts. The parameters begin with the number of keys and the keys. */
-  run(script: Script, parameters: readonly (string | number)[]): Promise<unknown> {
+  /**
+   * Runs a script, which Redis forgets when it restarts.
+   *
+   * @param rest the keys, then its other parameters
+   * @param texts whether texts of the answer come as such, or as bytes
+   */
+  run(script: Script, keys: readonly string[], rest: readonly (string | number)[], texts = true): Promise<unknown> {
+    const parameters = [keys.length, ...keys, ...rest]
     return this.send((redis) =>
-      sendTo(redis, 'evalsha', [script.sha, ...parameters]).catch((error: unknown) => {
+      sendTo(redis, 'evalsha', [script.sha, ...parameters], texts).catch((error: unknown) => {
         if (!reasonOf(error).startsWith('NOSCRIPT')) throw error
-        return sendTo(redis, 'eval', [script.text, ...parameters])
+        return sendTo(redis, 'eval', [script.text, ...parameters], texts)
       }),
     )
   }
@@ -184,8 +190,8 @@ export class RedisConnection {
 const giveUp = (client: Redis) => client.stream?.destroy(new Error(noAnswer))
 
 /** The same as `redis.evalsha(...)`, without its detour over variable arguments and automatic pipelines. */
-function sendTo(redis: Redis, name: string, parameters: (string | number)[]): Promise<unknown> {
-  const command = new Command(name, parameters, { replyEncoding: 'utf8' })
+function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {
+  const command = new Command(name, parameters, { replyEncoding: texts ? 'utf8' : null })
   void redis.sendCommand(command)
   return command.promise
 }

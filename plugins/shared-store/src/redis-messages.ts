@@ -1,4 +1,4 @@
-import { type Logger, reasonOf } from '@plinth/kernel'
+import { codeOf, type Logger, reasonOf } from '@plinth/kernel'
 import type { Redis } from 'ioredis'
 import { type Heard, Listeners } from './listeners.ts'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
@@ -39,7 +39,16 @@ export class RedisMessages {
     }
     this.#heartbeat ??= setInterval(() => void this.#beat(), heartbeatMs).unref()
     return async () => {
-      if (remove() === 0) await this.#connection.send((redis) => redis.unsubscribe(channel))
+      if (remove() === 0) await this.#leave(channel)
+    }
+  }
+
+  /** A connection that was lost has forgotten the channel, and the next one does not listen to it. */
+  async #leave(channel: string): Promise<void> {
+    try {
+      await this.#connection.send((redis) => redis.unsubscribe(channel))
+    } catch (error) {
+      if (codeOf(error) !== 'PLINTH_SHARED_STORE_UNAVAILABLE') throw error
     }
   }
 

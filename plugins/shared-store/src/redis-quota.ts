@@ -1,7 +1,7 @@
 import { type Clock, checkRateLimitRequest, type RateLimitDecision, type RateLimitRequest } from '@plinth/kernel'
 import { longestMs, type Patience, type QuotaAlgorithm, type SharedQuota } from './contract.ts'
 import { MicroBatch } from './micro-batch.ts'
-import { nameOf, quotaKinds } from './names.ts'
+import { nameUnder, quotaKinds } from './names.ts'
 import { bucketScale } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
@@ -18,7 +18,8 @@ interface Question {
 /** Quotas on Redis: what is asked in one turn of the event loop travels in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  readonly #prefix: string
+  /** What stands before the key in a name. */
+  readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
   /** Each a script of its own. */
@@ -27,7 +28,7 @@ export class RedisQuota implements SharedQuota {
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
     this.#connection = connection
-    this.#prefix = `${prefix}:`
+    this.#heads = { window: `${prefix}:${quotaKinds.window}:`, bucket: `${prefix}:${quotaKinds.bucket}:` }
     const sending = { concurrency: Number.POSITIVE_INFINITY, eager: true }
     const batch = (algorithm: QuotaAlgorithm) =>
       new MicroBatch<Question, RateLimitDecision>({
@@ -87,51 +88,72 @@ export class RedisQuota implements SharedQuota {
   }
 
   #name(algorithm: QuotaAlgorithm, key: string): string {
-    return this.#prefix + nameOf(quotaKinds[algorithm], key)
+    return nameUnder(this.#heads[algorithm], key)
   }
 
-  #runAlone(algorithm: QuotaAlgorithm, question: Question): Promise<[RateLimitDecision | Error]> {
+  #runAlone(algorithm: QuotaAlgorithm, { key, request }: Question): Promise<[RateLimitDecision | Error]> {
     const script = quotaScripts[algorithm].alone
-    const terms = termsOf(algorithm, question.request)
-    return this.#connection
-      .run(script, [1, question.key, ...terms])
-      .then((told) => [this.#decision(algorithm, question, unpacked(told, question.request), 0, this.#clock.now())])
+    return this.#connection.run(script, [key], termsOf(algorithm, request)).then((told) => {
+      const [remaining, ms] = unpacked(told, request)
+      return [this.#decision(algorithm, request, remaining, ms, this.#clock.now())]
+    })
   }
 
   #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(RateLimitDecision | Error)[]> {
-    return this.#runMany(algorithm, quotaScripts[algorithm].oneByOne, questions)
+    return this.#ask(algorithm, quotaScripts[algorithm].oneByOne, questions, false).then((told) =>
+      told instanceof Buffer ? this.#packed(algorithm, questions, told) : this.#listed(algorithm, questions, told),
+    )
   }
 
   async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[RateLimitDecision[]]> {
-    return [(await this.#runMany(algorithm, quotaScripts[algorithm].together, questions)) as RateLimitDecision[]]
+    const told = await this.#ask(algorithm, quotaScripts[algorithm].together, questions, true)
+    return [this.#listed(algorithm, questions, told) as RateLimitDecision[]]
   }
 
-  async #runMany(
-    algorithm: QuotaAlgorithm,
-    script: Script,
-    questions: readonly Question[],
-  ): Promise<(RateLimitDecision | Error)[]> {
+  #ask(algorithm: QuotaAlgorithm, script: Script, questions: readonly Question[], texts: boolean): Promise<unknown> {
     const keys = questions.map(({ key }) => key)
-    const answers = (await this.#connection.run(script, [
-      keys.length,
-      ...keys,
-      ...scriptArguments(algorithm, questions),
-    ])) as unknown[]
+    return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
+  }
+
+  /** Of answers that are all numbers. */
+  #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
-    return questions.map((question, index) => this.#decision(algorithm, question, answers, 2 * index, now))
+    const numbers = new DataView(told.buffer, told.byteOffset, told.length)
+    return questions.map(({ request }, index) => {
+      const [remaining, ms] = [numbers.getFloat64(16 * index, true), numbers.getFloat64(16 * index + 8, true)]
+      return this.#decided(algorithm, request, remaining, ms, now)
+    })
+  }
+
+  /** Of answers of which some may be failures. */
+  #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: unknown): (RateLimitDecision | Error)[] {
+    const answers = told as unknown[]
+    const now = this.#clock.now()
+    return questions.map(({ request }, index) =>
+      this.#decision(algorithm, request, answers[2 * index], answers[2 * index + 1], now),
+    )
   }
 
   #decision(
     algorithm: QuotaAlgorithm,
-    { request }: Question,
-    answers: readonly unknown[],
-    at: number,
+    request: RateLimitRequest,
+    told: unknown,
+    ms: unknown,
     now: number,
   ): RateLimitDecision | Error {
-    const told = answers[at]
     if (typeof told !== 'number') return this.#connection.refusal(String(told))
+    return this.#decided(algorithm, request, told, ms as number, now)
+  }
+
+  /** @param told what remains, or -1 - what remains when denied */
+  #decided(
+    algorithm: QuotaAlgorithm,
+    request: RateLimitRequest,
+    told: number,
+    ms: number,
+    now: number,
+  ): RateLimitDecision {
     const windowMs = Math.min(request.windowMs, longestMs)
-    const ms = answers[at + 1] as number
     const allowed = told >= 0
     return {
       allowed,
@@ -142,20 +164,19 @@ export class RedisQuota implements SharedQuota {
   }
 }
 
-/** As the scripts read them; see `reading` there. */
+/** As the scripts read them; see `reading` there. Neighbours have mostly the same terms, so their numbers are made together. */
 function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question[]): string[] {
   const numberOf = new Map<string, number>()
   let numbers = ''
-  let last: Question | undefined
-  let number = 0
-  for (const question of questions) {
-    if (last === undefined || !sameTerms(last, question)) {
-      const terms = `${question.take ? 1 : 0} ${termsOf(algorithm, question.request).join(' ')}`
-      number = numberOf.get(terms) ?? numberOf.size
-      numberOf.set(terms, number)
-      last = question
-    }
-    numbers += String.fromCharCode(number)
+  for (let from = 0; from < questions.length; ) {
+    const first = questions[from] as Question
+    let to = from + 1
+    while (to < questions.length && sameTerms(first, questions[to] as Question)) to += 1
+    const terms = `${first.take ? 1 : 0} ${termsOf(algorithm, first.request).join(' ')}`
+    const number = numberOf.get(terms) ?? numberOf.size
+    numberOf.set(terms, number)
+    numbers += String.fromCharCode(number).repeat(to - from)
+    from = to
   }
   return [numbers, ...numberOf.keys()]
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { QuotaAlgorithm } from './contract.ts'
 
-/** A Lua script. Its keys come in KEYS only; its numbers arrive as decimal text and leave as integers. */
+/** A Lua script. Its keys come in KEYS only; its numbers arrive as decimal text and leave as integers, or packed into one text. */
 export interface Script {
   readonly text: string
   readonly sha: string
@@ -54,35 +54,33 @@ end`
  * and `ms`, of a window what is left of it, of a bucket the wait. It is set into the scripts as text: calling a function for
  * each element costs a tenth of all.
  *
- * The windows of a key are a hash: of each length (`length`, its span as text) what was used, and at `ending` when it ends.
+ * The windows of a key are a hash. One that is alone is a single field (`single`, "s" and its span) with what was used, and
+ * ends with the key: two commands decide it. As soon as another length comes, each has two fields: at its span as text
+ * (`length`) what was used, and at `ending` when it ends.
  */
 const windowRule = `
-${readTime}
-local held, left = call('HGET', key, ending), 0
-if held then left = tonumber(held) - now end
-local taken = take and cost <= limit
-local used, ms, remaining
-if left > 0 then
-  ms = left
-  if left > span then
+local used, ms, remaining, held
+if take and cost <= limit then used = call('HINCRBY', key, single, units) end
+if used and used > cost then
+  ms = call('PTTL', key)
+  if ms > span or ms < 0 then
+    call('PEXPIRE', key, length)
     ms = span
-    if take then call('HSET', key, ending, string.format('%.0f', now + span)) end
   end
-  if taken then used = call('HINCRBY', key, length, units) else used = tonumber(call('HGET', key, length)) + cost end
-else
-  ms, used = span, cost
-  if taken then
-    local ttl = call('PTTL', key)
-    if ttl ~= -2 then forget(key, now) end
-    call('HSET', key, length, units, ending, string.format('%.0f', now + span))
-    if ttl < span then call('PEXPIRE', key, length) end
+  if used <= limit then
+    remaining = limit - used
+  else
+    call('HINCRBY', key, single, '-' .. units)
+    remaining = -1 - math.max(0, limit - (used - cost))
   end
-end
-if used <= limit then
-  remaining = limit - used
 else
-  if taken then call('HINCRBY', key, length, '-' .. units) end
-  remaining = -1 - math.max(0, limit - (used - cost))
+  if used then held = call('HLEN', key) end
+  if held == 1 then
+    call('PEXPIRE', key, length)
+    ms, remaining = span, limit - cost
+  else
+    remaining, ms = decideAmong(key, take, limit, span, cost, units, length, held)
+  end
 end
 `
 
@@ -91,12 +89,64 @@ const prelude = {
   window: `
 local now
 -- Windows of the key that are over; without this a key in steady use would keep the remains of all its lengths.
-local function forget(key, now)
+local function forget(key)
   local fields = call('HGETALL', key)
   for at = 1, #fields, 2 do
     local length = string.match(fields[at], '^(%d+)e$')
     if length and tonumber(fields[at + 1]) <= now then call('HDEL', key, length, fields[at]) end
   end
+end
+-- The window that was alone gets an end of its own.
+local function join(key)
+  local fields = call('HGETALL', key)
+  local length = string.match(fields[1], '^s(%d+)$')
+  if not length then return end
+  local left, span = call('PTTL', key), tonumber(length)
+  if left < 0 or left > span then
+    left = span
+    call('PEXPIRE', key, length)
+  end
+  call('HSET', key, length, fields[2], length .. 'e', string.format('%.0f', now + left))
+  call('HDEL', key, fields[1])
+end
+-- What is not the usual: to look, a cost above the limit, and several windows of a key. With the number of fields (held)
+-- the field of a window that is alone was just made and goes again.
+local function decideAmong(key, take, limit, span, cost, units, length, held)
+  ${readTime}
+  local single, ending = 's' .. length, length .. 'e'
+  local used, left, ended
+  if held then
+    call('HDEL', key, single)
+    if held == 2 then join(key) end
+  else
+    local alone = call('HGET', key, single)
+    if alone then
+      used, left = tonumber(alone) + cost, call('PTTL', key)
+      if left < 0 or left > span then left = span end
+    end
+  end
+  if not used then
+    ended = call('HGET', key, ending)
+    left = ended and tonumber(ended) - now or 0
+    if left > span then
+      left = span
+      if take then call('HSET', key, ending, string.format('%.0f', now + span)) end
+    end
+    if left > 0 then
+      if held then used = call('HINCRBY', key, length, units) else used = tonumber(call('HGET', key, length)) + cost end
+    end
+  end
+  if not used then
+    left, used = span, cost
+    if held then
+      forget(key)
+      call('HSET', key, length, units, ending, string.format('%.0f', now + span))
+      if call('PTTL', key) < span then call('PEXPIRE', key, length) end
+    end
+  end
+  if used <= limit then return limit - used, left end
+  if held then call('HINCRBY', key, length, '-' .. units) end
+  return -1 - math.max(0, limit - (used - cost)), left
 end
 `,
   bucket: `
@@ -161,33 +211,40 @@ local function termsOf(index)
 end
 `
 
-/** Each element is decided alone, and fails alone: then its answer is text. Two answers of each element. */
+/**
+ * Each element is decided alone, and fails alone: then its answer is text. Two answers of each element, all in one text of
+ * doubles in the order of bytes of the answer's reader (little-endian), which is sent and read much faster than an array; an
+ * array where one failed.
+ */
 const oneByOne = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
 local index = 0
 local function run()
   -- Locals, for what lies outside of a function costs more to reach.
   local call, answers, keys, numbers, byte, count = call, answers, KEYS, ARGV[1], string.byte, #KEYS
-  local take, limit, span, cost, units, ticks, tick, length, ending, current
+  local take, limit, span, cost, units, ticks, tick, length, single, current
   while index < count do
     index = index + 1
     local number = byte(numbers, index)
     if number ~= current then
       take, limit, span, cost, units, ticks, tick, length = termsOf(index)
-      current, ending = number, length .. 'e'
+      current, single = number, 's' .. length
     end
     local key = keys[index]
     ${ruleOf[algorithm]}
     answers[2 * index - 1], answers[2 * index] = remaining, ms
   end
 end
+local failed = false
 repeat
   local ran, failure = pcall(run)
   if not ran then
+    failed = true
     answers[2 * index - 1], answers[2 * index] = type(failure) == 'table' and failure.err or tostring(failure), 0
   end
 until ran
-return answers
+if failed then return answers end
+return struct.pack('<' .. string.rep('d', 2 * #KEYS), unpack(answers))
 `)
 
 /** Takes all, or nothing when one is denied; `take` of the terms is not heeded. Two answers of each element. */
@@ -196,7 +253,7 @@ const together = (algorithm: QuotaAlgorithm) =>
 local function decide(index, take)
   local key = KEYS[index]
   local _, limit, span, cost, units, ticks, tick, length = termsOf(index)
-  local ending = length .. 'e'
+  local single = 's' .. length
   ${ruleOf[algorithm]}
   return remaining, ms, cost
 end
@@ -224,7 +281,7 @@ local call = redis.call
 local key, take = KEYS[1], true
 local limit, span, cost, units, ticks, tick =
   tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local length, ending = ARGV[2], ARGV[2] .. 'e'
+local length, single = ARGV[2], 's' .. ARGV[2]
 ${prelude[algorithm]}${ruleOf[algorithm]}
 -- One number where both fit: an array costs twice as much to send and to read.
 local step = span + 1

@@ -56,7 +56,7 @@ export class RedisStore implements SharedStore {
   async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)
-    const answer = await this.#connection.run(incrementScript, [1, this.#name('counter', key), by, ttlMs])
+    const answer = await this.#connection.run(incrementScript, [this.#name('counter', key)], [by, ttlMs])
     const [value, left] = answer as [number, number]
     return { value, ttlMs: left }
   }
@@ -67,10 +67,9 @@ export class RedisStore implements SharedStore {
     const tagged = `{${nameOf('lock', key)}}`
     const lock = `${this.redis.keyPrefix}:${tagged}`
     const owner = randomUUID()
-    const fence = await this.#connection.run(acquireScript, [2, lock, `${lock}:fence`, owner, leaseMs])
+    const fence = await this.#connection.run(acquireScript, [lock, `${lock}:fence`], [owner, leaseMs])
     if (fence === null) return undefined
-    const hold = async (...lease: number[]) =>
-      (await this.#connection.run(holdScript, [1, lock, owner, ...lease])) === 1
+    const hold = async (...lease: number[]) => (await this.#connection.run(holdScript, [lock], [owner, ...lease])) === 1
     return {
       key,
       fence: Number(fence),

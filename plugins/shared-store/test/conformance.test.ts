@@ -10,6 +10,9 @@ import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { faultySharedStores, sharedStoreKit } from './fixtures/faulty-shared-stores.ts'
 
+/** A machine that runs many tests at once is slow, not broken. */
+const patience = { patienceMs: 60_000, caseLimitMs: 240_000 }
+
 async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   const start = () =>
     startForTest(
@@ -65,7 +68,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const ahead = (Date.now() + 3_600_000) * 1000
     await one.service(database).execute('update shared_store_entry set amount = ?', [ahead])
     t.equal((await instances[1].acquire('clock', 60_000))?.fence, ahead + 1, 'a fence does not go back with the clock')
-    for (const { name, run } of sharedStoreCases(create)) await t.test(name, run)
+    for (const { name, run } of sharedStoreCases(create, patience)) await t.test(name, run)
   })
 }
 
@@ -87,7 +90,7 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
   const own = server?.connect({ maxRetriesPerRequest: 0 })
   t.equal(await own?.ping(), 'PONG', 'whoever needs a connection of its own gets one')
   own?.disconnect()
-  for (const { name, run } of sharedStoreCases(create)) await t.test(name, run)
+  for (const { name, run } of sharedStoreCases(create, patience)) await t.test(name, run)
 
   await space.clear()
   const [store] = instances

@@ -2,33 +2,30 @@ import { setTimeout as pause } from 'node:timers/promises'
 import databasePlugin from '@plinth/database'
 import { startHalfOpenProxy } from '@plinth/database/testing'
 import { defineProduct, healthCheck, type JsonValue } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { startForTest, until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { redisProbe, sharedStore } from '@plinth/shared-store'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
 
-const deadlineMs = 200
+/** Long enough for an answer on a busy machine. */
+const deadlineMs = 2_000
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
-const options = { skip: skipRedis, timeout: 300_000 }
+const options = { skip: skipRedis, timeout: 600_000 }
 
 const start = (config: Record<string, JsonValue>, roles?: readonly ('web' | 'worker' | 'cli')[]) =>
   startForTest(
     defineProduct({
       name: 'test',
       plugins: [databasePlugin, sharedStorePlugin],
-      config: { 'platform.database.sqlite.file': ':memory:', 'platform.cache.enabled': true, ...config },
+      config: {
+        'platform.database.sqlite.file': ':memory:',
+        'platform.cache.enabled': true,
+        'platform.cache.command-timeout': '30s',
+        ...config,
+      },
     }),
     roles === undefined ? {} : { roles },
   )
-
-/** Waits for what has to come about, on however slow a machine. */
-async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = Date.now() + 120_000
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`it has not come about: ${what}`)
-    await pause(10)
-  }
-}
 
 async function storeOnOwnRedis(t: Test) {
   const redis = await ownRedis()
@@ -88,7 +85,7 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   await store.subscribe('news', (message) => heard.push(message))
   redis.freeze()
   t.teardown(redis.thaw)
-  t.equal(await allFailWithin(10_000), true, 'nobody hangs')
+  t.equal(await allFailWithin(60_000), true, 'nobody hangs')
   // Both wait for the same event loop: what comes before the timer has not waited for an answer.
   t.equal(await allFailWithin(deadlineMs / 2), true, 'while the connection is made anew calls fail at once')
   const check = product.contributions(healthCheck).get('redis')
@@ -160,6 +157,14 @@ t.test(
     t.same(heard.at(-1), 'other last')
   },
 )
+
+t.test('who listens no more while Redis is away has nothing to mend', options, async (t) => {
+  const { redis, store } = await storeOnOwnRedis(t)
+  const stop = await store.subscribe('news', () => {})
+  await redis.kill()
+  await stop()
+  await redis.start()
+})
 
 t.test('a Redis that dies again and again at once does no harm, and nothing is forgotten', options, async (t) => {
   const { redis, store, answers } = await storeOnOwnRedis(t)
@@ -246,7 +251,11 @@ t.test(
 t.test('a silence of the network: who asks and who listens connects anew, and stops in time', options, async (t) => {
   const proxy = await startHalfOpenProxy({ port: 6379 })
   t.teardown(() => proxy.close())
-  const config = { 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '1s' }
+  const config = {
+    'platform.cache.port': proxy.port,
+    'platform.cache.connect-timeout': '3s',
+    'platform.cache.command-timeout': '3s',
+  }
   const product = await start(config)
   const store = product.service(sharedStore)
   let gaps = 0

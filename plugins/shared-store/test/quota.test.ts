@@ -68,6 +68,60 @@ t.test('a call that is given up before it is sent is not sent; a batch belongs t
   t.equal(await batch.ask('afterwards'), 'afterwards')
 })
 
+t.test('one deadline ends all that was asked together: what waits, what is under way, and nothing else', async (t) => {
+  const sent: number[][] = []
+  const answered: ((answers: number[]) => void)[] = []
+  const batch = new MicroBatch<number, number>({
+    size: 3,
+    concurrency: 1,
+    eager: true,
+    run: (items) => {
+      sent.push([...items])
+      return new Promise((resolve) => answered.push(resolve))
+    },
+  })
+  const deadline = () => {
+    const giveUps = new Set<(reason: Error) => void>()
+    const patience = {
+      onEnd: (giveUp: (reason: Error) => void) => {
+        giveUps.add(giveUp)
+        return () => void giveUps.delete(giveUp)
+      },
+    }
+    return { giveUps, patience }
+  }
+  const [first, second] = [deadline(), deadline()]
+  const ask = (item: number, { patience }: typeof first) =>
+    batch.ask(item, patience).then(
+      (answer) => answer,
+      (error: Error) => error.message,
+    )
+  const early = [1, 2, 3, 4].map((item) => ask(item, first))
+  const late = [5, 6].map((item) => ask(item, second))
+  await new Promise((resolve) => process.nextTick(resolve))
+  t.same(sent, [[1, 2, 3]])
+  t.equal(first.giveUps.size, 2, 'one for what was sent and one for what waits, not one for each call')
+  for (const giveUp of first.giveUps) {
+    first.giveUps.delete(giveUp)
+    giveUp(new Error('the time is over'))
+  }
+  t.same(await Promise.all(early), Array(4).fill('the time is over'))
+  const ended = Promise.all(late)
+  answered[0]?.([10, 20, 30])
+  while (answered.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  t.same(
+    sent,
+    [
+      [1, 2, 3],
+      [5, 6],
+    ],
+    'nobody waits for 4, so it is not sent',
+  )
+  answered[1]?.([50, 60])
+  t.same(await ended, [50, 60])
+  t.equal(first.giveUps.size + second.giveUps.size, 0, 'nothing is left')
+})
+
 t.test('R-033 buckets count in whole numbers, at any size, and never admit more than they refill', async (t) => {
   const any = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
   const size = fc.oneof(fc.integer({ min: 1, max: 1000 }), any)
@@ -126,26 +180,26 @@ t.test(
       take: fc.boolean(),
       // Rules with different windows meet on one key: neither counts for the other.
       windowMs: fc.constantFrom(day, 2 * day, 366 * day),
+      limit: fc.integer({ min: 1, max: 12 }),
     })
     let world = 0
     for (const algorithm of ['window', 'bucket'] as const satisfies readonly QuotaAlgorithm[]) {
       const property = fc.asyncProperty(
-        fc.integer({ min: 1, max: 12 }),
         fc.array(call, { minLength: 1, maxLength: 40 }),
         fc.boolean(),
-        async (limit, calls, together) => {
+        async (calls, together) => {
           world += 1
           const windows = new Map<string, WindowState>()
           const buckets = new Map<string, BucketState>()
-          const ask = ({ key, cost, take, windowMs }: (typeof calls)[number]) =>
+          const ask = ({ key, cost, take, windowMs, limit }: (typeof calls)[number]) =>
             quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
           // At once, so that calls for one key meet inside one script, or each in a script of its own.
           const answers: RateLimitDecision[] = []
           if (together) answers.push(...(await Promise.all(calls.map(ask))))
           else for (const call of calls) answers.push(await ask(call))
-          return calls.every(({ key, cost, take, windowMs }, index) => {
+          return calls.every(({ key, cost, take, windowMs, limit }, index) => {
             const request = { key, limit, windowMs, cost }
-            const held = `${key} ${windowMs}`
+            const held = algorithm === 'window' ? `${key} ${windowMs}` : `${key} ${windowMs} ${limit}`
             const answer = answers[index]
             if (algorithm === 'window') {
               const { decision, state } = decideWindow(windows.get(held), request, 1, take)
@@ -166,7 +220,7 @@ t.test(
 
 t.test(
   'R-035 a script that Redis has forgotten is sent again, and its answer is read like any other',
-  { skip: skipRedis || skipOwnRedis, timeout: 120_000 },
+  { skip: skipRedis || skipOwnRedis, timeout: 600_000 },
   async (t) => {
     const redis = await ownRedis()
     t.teardown(() => redis.drop())
@@ -369,3 +423,24 @@ for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !=
     t.match(await take('stuck'), { remaining: 982 }, 'nothing is left over')
   })
 }
+
+t.test('what waits together travels in full batches, however patient its callers are', async (t) => {
+  const batches: number[][] = []
+  const batch = new MicroBatch<number, number>({
+    ...{ size: 4, concurrency: Number.POSITIVE_INFINITY, eager: true },
+    run: async (items) => {
+      batches.push([...items])
+      return items.map((item) => 10 * item)
+    },
+  })
+  const [early, late, last] = [{ isOver: () => false }, { isOver: () => false }, { isOver: () => true }]
+  const callers = [early, early, early, late, late, late, late, last, late]
+  const answers = callers.map((patience, item) => batch.ask(item, patience))
+  answers[7]?.catch(() => {})
+  t.same(
+    await Promise.all(answers.filter((_, item) => item !== 7)),
+    [0, 1, 2, 3, 4, 5, 6, 8].map((item) => 10 * item),
+    'each gets its own answer',
+  )
+  t.same(batches, [[0, 1, 2, 3], [4, 5, 6], [8]], 'and who has stopped waiting is not sent')
+})

@@ -42,3 +42,26 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
   const timedOut = /timeout|timed out/i.test(details.reason)
   return databaseError(known[code] ?? (timedOut ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
 }
+
+/** What the drivers say when a connection ends under what was asked: SQLSTATE or system code. */
+const ended: ReadonlySet<unknown> = new Set([
+  ...['57P01', '57P02', '57P03', '08000', '08003', '08006'],
+  ...['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'PROTOCOL_CONNECTION_LOST', 'ER_SERVER_SHUTDOWN', 'ER_CONNECTION_KILLED'],
+])
+/** The drivers give these no code. */
+const endedText =
+  /^(?:Connection terminated|Client has encountered a connection error|Can't add new command when connection is in closed state)/
+
+/** What databases say when their disk is full. */
+const full: ReadonlySet<unknown> = new Set(['SQLITE_FULL', '53100', 'ER_DISK_FULL', 'ER_RECORD_FILE_FULL'])
+
+/**
+ * `PLINTH_DATABASE_CONNECTION_LOST` or `PLINTH_DATABASE_NO_WRITES` for the error of a statement that says so; nothing for any other.
+ */
+export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
+  const [code, reason] = [codeOf(error), reasonOf(error)]
+  const details = { type: settings.type, place: placeOf(settings), reason }
+  if (full.has(code)) return databaseError('PLINTH_DATABASE_NO_WRITES', details, error)
+  const isLost = settings.type !== 'sqlite' && (ended.has(code) || endedText.test(reason))
+  return isLost ? databaseError('PLINTH_DATABASE_CONNECTION_LOST', details, error) : undefined
+}

@@ -53,6 +53,10 @@ export interface LeaseRules {
   admit(): void
   /** What is thrown when no connection can be had. */
   failure(error: unknown): unknown
+  /** What is thrown for the error of a statement: it tells when the connection ended, or the disk is full. */
+  outage(error: unknown): unknown
+  /** Whether the disk of the database is full, and that something was written all the same. */
+  readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
   /** Gives up the open transaction of a connection that has no network below it. */
   giveUp?(): void
   /** Closes every socket, at the very end. */
@@ -166,6 +170,7 @@ export class LeasingDriver implements Driver {
   async commitTransaction(connection: DatabaseConnection) {
     const lease = connection as Lease
     await lease.bounded(() => this.#inner.commitTransaction(lease.connection))
+    this.#rules.writes.succeeded()
     this.#rules.written.committed(lease.connection)
   }
 
@@ -236,12 +241,13 @@ export class Lease implements DatabaseConnection {
   }
 
   executeQuery<R>(query: CompiledQuery, ...options: [] | [object]) {
-    const { written } = this.#rules
+    const { written, writes } = this.#rules
     const table = written.asked(this.connection, query.sql)
     const answer = this.bounded(() => this.connection.executeQuery<R>(query, ...options))
-    if (table === undefined) return answer
+    if (table === undefined && !writes.isFailing) return answer
     return answer.then((result) => {
-      written.tell(table)
+      if (result.numAffectedRows !== undefined) writes.succeeded()
+      if (table !== undefined) written.tell(table)
       return result
     })
   }
@@ -287,7 +293,7 @@ export class Lease implements DatabaseConnection {
       this.#rules.log.succeeded()
       return result
     } catch (error) {
-      throw this.#severed ?? error
+      throw this.#severed ?? this.#rules.outage(error)
     } finally {
       this.#rules.waits.close(wait)
     }

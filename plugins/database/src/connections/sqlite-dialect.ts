@@ -27,6 +27,8 @@ export interface SqliteOptions {
   readonly synchronous: 'full' | 'normal'
   /** Receives what an operator should know. */
   readonly warn: (message: string) => void
+  /** What is thrown for the error of a statement. */
+  readonly outage: (error: unknown) => unknown
 }
 
 /**
@@ -163,12 +165,14 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #busyTimeoutMs: number
   readonly #synchronous: SqliteOptions['synchronous']
   readonly #statements = new StatementCache<Statement>(keptStatements)
+  readonly #outage: SqliteOptions['outage']
   #pending: Statement | undefined
   /** Called after each change that was committed. */
   onCommit = () => {}
 
-  constructor({ file, busyTimeoutMs, synchronous }: SqliteOptions) {
+  constructor({ file, busyTimeoutMs, synchronous, outage }: SqliteOptions) {
     this.#busyTimeoutMs = busyTimeoutMs
+    this.#outage = outage
     this.#synchronous = synchronous
     this.#database = new Database(file, { timeout: 0 })
   }
@@ -218,6 +222,14 @@ export class SqliteConnection implements DatabaseConnection, WrittenLog {
 
   /** Runs a statement at once. Integers beyond 2^53 - 1 are answered as decimal text. */
   run(sql: string, parameters: readonly unknown[]): QueryResult<Record<string, unknown>> {
+    try {
+      return this.#run(sql, parameters)
+    } catch (error) {
+      throw this.#outage(error)
+    }
+  }
+
+  #run(sql: string, parameters: readonly unknown[]): QueryResult<Record<string, unknown>> {
     const isKept = parameters.length > 0 || sql.length < 40
     const statement = isKept
       ? this.#statements.get(sql, (text) => this.#database.prepare(text))

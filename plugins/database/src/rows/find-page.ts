@@ -1,6 +1,8 @@
 import { type EntityName, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { exactInteger } from '../contract.ts'
+import { familyOf } from './columns.ts'
+import { countsInOrder, mostCounted } from './count-rows.ts'
 import {
   conditionOf,
   type Key,
@@ -53,8 +55,6 @@ export interface FoundPage<T> {
   readonly next: readonly KeyValue[] | null
 }
 
-/** Rows that a capped count counts. */
-const cap = 10_000
 /** Rows that a search looks at: a page of many costs at most three times that of a thousand. */
 const searched = 3_000
 
@@ -137,7 +137,7 @@ async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: 
 function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
   const { primaryKeys } = em.getMetadata().get<T>(entity)
   const id = primaryKeyOf(em, entity)
-  const { columns, join, holds } = searchedText({ em, entity }, search)
+  const { columns, holds } = searchedText({ em, entity }, search)
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select([...new Set<string>([...primaryKeys, ...columns])] as never)
@@ -145,22 +145,26 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
     .orderBy(orderOf(em, stretch) as never)
     .limit(searched)
   const text = (alias: string) =>
-    `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked${join} where ${holds.sql})`
+    `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
   return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
 }
 
-/** Where the text of a search lies: in the rows that are looked at, or in rows of another table that they name. */
+/**
+ * Where the text of a search lies: in the rows that are looked at, or in rows of another table that they name. Those are asked
+ * row by row: for a join PostgreSQL may read the whole other table first.
+ */
 function searchedText<T extends object>(
   { em, entity }: Pick<List<T>, 'em' | 'entity'>,
   search: TextSearch,
-): { readonly columns: readonly string[]; readonly join: string; readonly holds: SqlText } {
+): { readonly columns: readonly string[]; readonly holds: SqlText } {
   const { of } = search
-  if (of === undefined) return { columns: search.properties, join: '', holds: holdsSql(em, entity, search, 'looked') }
+  if (of === undefined) return { columns: search.properties, holds: holdsSql(em, entity, search, 'looked') }
   const { properties } = em.getMetadata().get<T>(entity)
   const [column] = (properties as Readonly<Record<string, { fieldNames: string[] }>>)[of.by]?.fieldNames ?? []
   const { tableName } = em.getMetadata().get(of.entity)
-  const join = ` left join ${tableName} held on held.${primaryKeyOf(em, of.entity)} = looked.${column}`
-  return { columns: [of.by], join, holds: holdsSql(em, of.entity, search, 'held') }
+  const { sql, parameters } = holdsSql(em, of.entity, search, 'held')
+  const asked = `(select ${sql} from ${tableName} held where held.${primaryKeyOf(em, of.entity)} = looked.${column})`
+  return { columns: [of.by], holds: { sql: asked, parameters } }
 }
 
 function primaryKeyOf<T extends object>(em: SqlEntityManager, entity: EntityName<T>): string {
@@ -174,30 +178,33 @@ const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
 
 async function counted<T extends object>(list: List<T>, whole: Stretch, count: 'exact' | 'capped') {
   const { em, entity, search } = list
-  if (search === undefined) {
-    if (count === 'exact') return { total: await em.count(entity, conditionOf(em, whole) as never), isCapped: false }
-    return countUpToCap(list, whole)
+  if (search === undefined && count === 'exact') {
+    return { total: await em.count(entity, conditionOf(em, whole) as never), isCapped: false }
   }
-  const parts = []
-  for (const stretch of stretchesOf(whole)) parts.push(await countUpToCap(list, stretch))
-  return {
-    total: parts.reduce((sum, { total }) => sum + total, 0),
-    isCapped: parts.some(({ isCapped }) => isCapped),
+  const isInOrder = search !== undefined || countsInOrder(familyOf(em.getPlatform()))
+  let total = 0
+  let isCapped = false
+  for (const stretch of isInOrder ? stretchesOf(whole) : [whole]) {
+    const part = await countUpToCap(list, stretch, isInOrder)
+    total += part.total
+    isCapped ||= part.isCapped
+    if (total > mostCounted) break
   }
+  return { total: Math.min(total, mostCounted), isCapped: isCapped || total > mostCounted }
 }
 
-async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch) {
-  const none = { columns: [], join: '', holds: { sql: '1 = 1', parameters: [] } }
-  const { columns, join, holds } = search === undefined ? none : searchedText({ em, entity }, search)
-  const most = search === undefined ? cap + 1 : searched
+async function countUpToCap<T extends object>({ em, entity, search }: List<T>, stretch: Stretch, isInOrder: boolean) {
+  const all = { columns: raw('1 as one'), holds: { sql: '1 = 1', parameters: [] } }
+  const { columns, holds } = search === undefined ? all : searchedText({ em, entity }, search)
+  const most = search === undefined ? mostCounted + 1 : searched
   const rows = em
     .createQueryBuilder(entity, 'e')
-    .select((search === undefined ? raw('1 as one') : columns) as never)
+    .select(columns as never)
     .where(conditionOf(em, stretch) as never)
     .limit(most)
-  if (search !== undefined) rows.orderBy(orderOf(em, stretch) as never)
+  if (isInOrder) rows.orderBy(orderOf(em, stretch) as never)
   const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
-    from (${rows.getQuery()}) as looked${join}`
+    from (${rows.getQuery()}) as looked`
   const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
-  return { total: Math.min(cap, exactInteger(row?.total)), isCapped: exactInteger(row?.looked) === most }
+  return { total: exactInteger(row?.total), isCapped: exactInteger(row?.looked) === most }
 }

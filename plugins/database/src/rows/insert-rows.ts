@@ -12,7 +12,7 @@ type Target = Pick<Database, 'dialect' | 'execute'>
 type Row = readonly Parameter[]
 
 /** Rows of one statement. Few sizes keep the number of prepared texts small; small ones are what callers who meet bring. */
-const steps = [1_000, 100, 32, 16, 8, 4, 2, 1] as const
+const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
 /** Values of one statement: every database binds so many. */
 const mostValues = 30_000
 

@@ -34,13 +34,39 @@ export interface PurgeOptions {
   readonly budgetMs?: number
 }
 
-/** Rows of the first step. A step takes as many as the last one would have removed in `targetMs`. */
+/** How large steps are, in rows. */
+export interface PurgePace {
+  /** Milliseconds that a step is to take. */
+  readonly targetMs: number
+  readonly smallestStep: number
+  readonly largestStep: number
+  /** Times as many rows as the last step, at most. */
+  readonly mostGrowth: number
+}
+
+/** Rows of the first step. */
 const firstStep = 50
-/** SQLite answers without leaving the event loop, so a step holds up every request; on a server it only locks its rows, and each commit costs as much as hundreds of them. */
-const pace = {
-  sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500 },
-  server: { targetMs: 25, smallestStep: 250, largestStep: 2_000 },
+/**
+ * SQLite answers without leaving the event loop, so a step holds up every request; on a server it only locks its rows, and each
+ * commit costs as much as a hundred of them. That a step of a server was quick says little of the next one: it may have had a
+ * core to itself for that long.
+ */
+const paces = {
+  sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500, mostGrowth: 2 },
+  server: { targetMs: 15, smallestStep: 100, largestStep: 1_000, mostGrowth: 1.25 },
 } as const
+
+/**
+ * Rows of the step that follows one of `size` rows: at once as few as that one would have removed in `targetMs`, but at
+ * most `mostGrowth` times as many.
+ *
+ * @param tookMs 0 or more
+ */
+export function nextStep(size: number, tookMs: number, pace: PurgePace): number {
+  const { targetMs, smallestStep, largestStep, mostGrowth } = pace
+  const inTime = (size * targetMs) / Math.max(tookMs, 0.1)
+  return Math.round(Math.min(largestStep, Math.max(smallestStep, Math.min(inTime, size * mostGrowth))))
+}
 const defaultBudgetMs = 600_000
 
 /**
@@ -53,7 +79,7 @@ const defaultBudgetMs = 600_000
  */
 export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOptions): Promise<number> {
   const { table, where, parameters, orderBy, dependents = [], tally } = old
-  const { targetMs, smallestStep, largestStep } = db.dialect === 'sqlite' ? pace.sqlite : pace.server
+  const pace = db.dialect === 'sqlite' ? paces.sqlite : paces.server
   const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
   const ids = `(select id from ${table} where ${where} order by ${orderBy} limit ?)`
   // MySQL deletes nothing from what it selects from, and MariaDB reads the whole table for a list of ids: there it is a join.
@@ -78,8 +104,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
           })
     removed += count
     if (count < size) break
-    const took = Math.max(performance.now() - start, 0.1)
-    size = Math.round(Math.min(largestStep, size * 2, Math.max(smallestStep, (size * targetMs) / took)))
+    size = nextStep(size, performance.now() - start, pace)
     await nextTurn()
     await db.checkpointed()
   }

@@ -44,8 +44,9 @@ export function holdsSql<T extends object>(
   const find = family === 'postgresql' ? 'strpos' : 'instr'
   const type = family === 'mysql' ? 'char' : 'text'
   const { properties: columns } = em.getMetadata().get<T>(entity)
-  // What the database folds keeps letters that folding as a whole replaces, such as sharp s.
-  const forms = [...new Set([foldText(text), text.normalize('NFKC').toLowerCase()])]
+  // What the database folds keeps letters that folding as a whole replaces, such as sharp s; SQLite folds A to Z alone.
+  const inAscii = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+  const forms = [...new Set([foldText(text), text.normalize('NFKC').toLowerCase(), inAscii])]
   const terms = properties.flatMap((property) => {
     const [column] = (columns as Readonly<Record<string, { fieldNames: string[] }>>)[property]?.fieldNames ?? []
     return forms.map((form) => ({ sql: `${find}(lower(cast(${alias}.${column} as ${type})), ?) > 0`, form }))

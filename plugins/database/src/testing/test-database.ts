@@ -126,6 +126,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
     const config = {
       'platform.database.sqlite.file': join(directory, 'test.sqlite'),
       'platform.database.sqlite.synchronous': 'normal',
+      'platform.database.sqlite.busy-timeout': patience,
       'platform.database.connect-timeout': patience,
     }
     return { dialect, config, directory, drop: async () => removeDirectory() }
@@ -167,7 +168,7 @@ function onDatabase<T extends Runner>(
   { dialect, skip }: (typeof dialectsUnderTest)[number],
   tests: DatabaseTests<T>,
 ): void {
-  t.test(`${name} (${dialect})`, { skip, timeout: 240_000 }, async (t: T) => {
+  t.test(`${name} (${dialect})`, { skip, timeout: 600_000 }, async (t: T) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     await tests(t, db)
