@@ -1,7 +1,5 @@
 import { adminAttention, adminBulk, adminDetail, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { scheduled: 'quiet', pending: 'info', delivered: 'good', failed: 'bad', skipped: 'warn' } as const
 const labels = {
@@ -50,6 +48,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     row.time('finishedAt', { hidden: true }),
     row.text('id', { hidden: true, mono: true }),
   ],
+  find: ['key'],
   filters: [{ name: 'status', labels }, 'type', 'key'],
   sort: '-createdAt',
   actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],

@@ -1,5 +1,6 @@
+import { mostCounted } from '@plinth/database'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { type Backlog, mostCounted } from './backlog.ts'
+import type { Backlog } from './backlog.ts'
 import type { Outcome } from './deliverer.ts'
 
 /**
@@ -26,7 +27,7 @@ export function deliveryMetrics(
       this.reset()
       // Without the database there is no number, but the other metrics are still told.
       const counts = await backlog.open().catch(() => [])
-      for (const [status, total] of counts) this.set({ status }, Math.min(total, mostCounted))
+      for (const [status, total] of counts) this.set({ status }, total)
     },
   })
   return (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome })

@@ -37,6 +37,7 @@ export default definePlugin({
   provides: [events],
   contributes: [optional(adminPages), optional(attention)],
   config: keys,
+  configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
   migrations: [createOutbox, indexTurns, indexFilters, scheduleEvents],
   entities,

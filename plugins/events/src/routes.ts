@@ -1,4 +1,4 @@
-import type { Database } from '@plinth/database'
+import { type Database, mostCounted } from '@plinth/database'
 import {
   answerList,
   bulkLimited,
@@ -16,7 +16,6 @@ import {
   Type,
 } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
-import { mostCounted } from './backlog.ts'
 import { dueAtOnce, type OutboxEvent, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 import { own } from './permissions.ts'

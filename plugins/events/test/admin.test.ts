@@ -150,7 +150,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
       db.transactional(async () => {
         const id = await events.publish(noted, payload, { key })
         await db.execute('update outbox_event set next_at = ? where id = ?', [
-          new Date((db.dialect === 'sqlite' ? clock.now() : Date.now()) + 20_000),
+          new Date((db.dialect === 'sqlite' ? clock.now() : Date.now()) + 300_000),
           id,
         ])
         return id
@@ -248,7 +248,11 @@ onEachDatabase(
     const { plansOf } = watchStatements(db, 'outbox_event')
     const backlog = await plansOf(() => call('GET', `${base}/backlog`, admin))
     const blocked = backlog.filter(({ sql }) => sql.includes('stream_key is not null'))
-    if (at.dialect === 'sqlite') t.match(blocked, [{ indexes: ['outbox_event_status_stream_key_index'] }])
+    // To count MariaDB takes any index that finds the rows.
+    if (at.dialect !== 'mariadb') t.match(blocked, [{ indexes: ['outbox_event_status_stream_key_index'] }])
+    for (const { sql, sorts, scans } of backlog.filter(({ sql }) => sql.startsWith('select count'))) {
+      t.notOk(sorts || scans.length > 0, sql)
+    }
     for (const [query, index] of [
       ['status=failed', 'outbox_event_status_id_index'],
       // On so few rows PostgreSQL may as well walk the primary key.

@@ -5,6 +5,7 @@ import { databaseTime } from '@plinth/coordination'
 import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
+import { until } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t from 'tap'
 import { Type } from 'typebox'
@@ -116,12 +117,12 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
     }
     const others = Promise.all([operator(), watcher()])
     await Promise.all(publishers)
-    for (let round = 0; round < 200; round++) {
+    const isDone = async () => {
       await Promise.all(processes.map(({ dispatcher }) => dispatcher.idle()))
-      const open = await db.query(`select id from outbox_event where status in ('pending', 'failed')`)
-      if (open.length === 0) break
-      await pause(2)
+      return (await db.query(`select id from outbox_event where status in ('pending', 'failed')`)).length === 0
     }
+    // Events that are never delivered are named below.
+    await Promise.race([until(isDone, 'all are delivered').catch(() => {}), others])
     isOver = true
     await others
     for (const { dispatcher } of processes) await dispatcher.drain(new AbortController().signal)

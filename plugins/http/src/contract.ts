@@ -10,6 +10,7 @@ import type {
 import type { Registry } from 'prom-client'
 import type { TSchema } from 'typebox'
 import type { ClientIpRules } from './caller/client-ip.ts'
+import type { ApiDocument, SecurityScheme } from './openapi/document.ts'
 import type {
   Access,
   RawRouteDeclaration,
@@ -98,7 +99,7 @@ export interface HeaderDescription {
 
 export interface RouteSecurity {
   /** Security scheme objects of OpenAPI by name; a caller needs all of them. */
-  readonly schemes: Readonly<Record<string, object>>
+  readonly schemes: Readonly<Record<string, SecurityScheme>>
   /** What the caller must have been granted. */
   readonly scopes: readonly string[]
 }
@@ -158,7 +159,7 @@ export interface HttpServer {
    */
   networkOf(address: string): string
   /** OpenAPI 3.1 document of all routes. Ends registration. */
-  openapi(): Promise<object>
+  openapi(): Promise<ApiDocument>
   /** Base URL once it listens. */
   readonly url: string | undefined
   /** Runs a request through the full stack without a socket. Ends registration. */

@@ -109,9 +109,12 @@ export function failureOf(error: unknown, say: Say, locale: string): Failure {
   return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
 }
 
+/** `data.retryAfter`, seconds, goes into the header too: clients and proxies look there (RFC 9110, section 10.2.3). */
 function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {
   const hasData = reason !== undefined || data !== undefined
+  const seconds = data?.['retryAfter']
   return {
+    ...(typeof seconds === 'number' && { headers: { 'retry-after': String(seconds) } }),
     status: 200,
     code,
     kind: 'business',

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
+import type { ApiDocument } from './openapi/document.ts'
 import { fieldTitles } from './openapi/field-titles.ts'
 import { ofSite, openapiDocument } from './openapi/openapi.ts'
 import { addEnvelopeRoutes } from './routes/add-routes.ts'
@@ -54,9 +55,12 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     return book
   }
   const book = bookWithProbes()
+  let description: ApiDocument | undefined
+  /** Written once: the pages of the API, the back office and the commands read the same one. */
   const describe = () => {
     book.close()
-    return openapiDocument(settings.product, book, fieldTitles(settings.plugins))
+    description ??= openapiDocument(settings.product, book, fieldTitles(settings.plugins))
+    return description
   }
   const build = async (from: RouteBook): Promise<FastifyInstance> => {
     from.close()

@@ -33,6 +33,11 @@ export default definePlugin({
   provides: [http, metrics, site],
   contributes: [healthCheck, optional(charts)],
   config: keys,
+  configGroups: {
+    http: { en: 'HTTP server', 'zh-CN': 'HTTP 服务' },
+    'rate-limit': { en: 'Rate limits', 'zh-CN': '限流' },
+    site: { en: 'Site', 'zh-CN': '站点' },
+  },
   messages,
   commands,
   setup({ services, config, clock, log, roles, provide, provideEach, contribute, onReady, onDrain, onStop }) {

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
-import { systemClock } from '@plinth/kernel'
+import { type StartOptions, systemClock } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -10,6 +10,10 @@ import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
 import { OverloadValve } from '../src/server/overload.ts'
 import { startHttp } from './start-http.ts'
+
+/** Half a second may be waited. */
+const start = (t: Test, addRoutes: (http: HttpServer) => void, options: StartOptions = {}) =>
+  startHttp(t, addRoutes, { ...options, set: { 'platform.http.overload.max-wait': '500ms', ...options.set } })
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
@@ -63,7 +67,7 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { handler, ends, begun } = held()
   const set = { 'platform.http.overload.max-requests': '2', 'platform.http.overload.max-waiting': '1' }
-  const { call, port } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock, logger })
+  const { call, port } = await start(t, (http) => get(http, 'item', handler), { set, clock, logger })
   const item = () => call('/api/v1/shop/item')
   const first = [item(), item()]
   while (begun() < 2) await turn()
@@ -127,7 +131,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
   const clock = manualClock()
   const { handler, ends, begun } = held()
   const set = { 'platform.http.overload.max-requests': '1' }
-  const { call } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock })
+  const { call } = await start(t, (http) => get(http, 'item', handler), { set, clock })
   const item = () => call('/api/v1/shop/item')
   const arrived = arrivals(t)
   let busy = item()
@@ -169,7 +173,7 @@ t.test('a request that took long does not turn others away where places are free
   const clock = manualClock()
   const { handler, ends, begun } = held()
   const set = { 'platform.http.overload.max-requests': '1' }
-  const { call } = await startHttp(t, (http) => get(http, 'item', handler), { set, clock })
+  const { call } = await start(t, (http) => get(http, 'item', handler), { set, clock })
   const item = () => call('/api/v1/shop/item')
   const long = item()
   while (begun() < 1) await turn()
@@ -185,7 +189,7 @@ t.test('a request that took long does not turn others away where places are free
 })
 
 t.test('a standstill of the process turns nobody away', async (t) => {
-  const { port } = await startHttp(t, (http) =>
+  const { port } = await start(t, (http) =>
     get(http, 'item', () => {
       // Longer than anybody may wait.
       const end = performance.now() + 600
@@ -201,10 +205,46 @@ t.test('a standstill of the process turns nobody away', async (t) => {
   t.same(statuses, ['200', '200', '200'])
 })
 
+t.test('nor does it when many wait, but a pace that stays does', async (t) => {
+  let now = 0
+  let handlingMs = 30
+  const [served, refused] = [[] as IncomingMessage[], [] as IncomingMessage[]]
+  const valve = new OverloadValve({
+    bounds: { maxRequests: 1000, maxWaiting: 1000, maxWaitMs: 500 },
+    clock: { now: () => now, monotonic: () => now, sleep: () => new Promise(() => {}) },
+    log: pino({ level: 'silent' }),
+    serve: (request) => {
+      served.push(request)
+      now += handlingMs
+    },
+    refuse: (request) => refused.push(request),
+  })
+  const come = () => {
+    for (let count = 0; count < 64; count++) {
+      const request = new IncomingMessage(new Socket())
+      valve.enter(request, new ServerResponse(request))
+    }
+  }
+  come()
+  now += 700
+  handlingMs = 1
+  for (let turns = 0; turns < 100; turns++) await turn()
+  t.same([served.length, refused.length], [64, 0], 'the process stood still, and then all are served')
+
+  handlingMs = 100
+  come()
+  for (let turns = 0; turns < 100; turns++) await turn()
+  const late = refused.length
+  t.equal(served.length + late, 128)
+  t.ok(late > 32, `${late} of 64 are refused, who have waited too long`)
+  come()
+  t.ok(refused.length > late, 'and at once who would have to')
+})
+
 t.test('connections that wait unseen are accepted before more is begun', async (t) => {
   const most = 100
   let served = 0
-  const { port } = await startHttp(t, (http) =>
+  const { port } = await start(t, (http) =>
     get(http, 'item', () => {
       const end = performance.now() + 6
       while (performance.now() < end);
@@ -233,7 +273,7 @@ t.test('connections that wait unseen are accepted before more is begun', async (
 t.test('requests that never leave the event loop let others in between', async (t) => {
   const most = 300
   let served = 0
-  const { port } = await startHttp(t, (http) =>
+  const { port } = await start(t, (http) =>
     get(http, 'item', () => {
       const end = performance.now() + 5
       while (performance.now() < end);

@@ -179,8 +179,12 @@ t.test(
           listening,
           'GET /api/v1/shop/busy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
         ).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
-        if (answer === 'ECONNREFUSED') refused++
-        else if (answer.startsWith('HTTP/1.1 200')) answered++
+        if (answer === 'ECONNREFUSED') {
+          if (refused++ > 0) continue
+          // Before others: it has a second from the moment at which the door closed.
+          t.notOk(half.isClosed, 'who has begun to ask is waited for')
+          half.socket.write('x\r\n\r\n')
+        } else if (answer.startsWith('HTTP/1.1 200')) answered++
         else cut.push(answer)
       }
     }
@@ -191,8 +195,6 @@ t.test(
     isOver = true
     t.ok(refused > 0, 'the door is closed')
     t.same(cut, [], `no fresh connection was reset; ${answered} were answered`)
-    t.notOk(half.isClosed, 'who has begun to ask is waited for')
-    half.socket.write('x\r\n\r\n')
     t.match(await half.answer(), { status: 200, isLast: true })
     const drip = setInterval(() => slow.socket.write('x'), 100)
     t.ok(await slow.closed(), 'who sends a byte now and then is not')

@@ -13,6 +13,9 @@ export interface Answer {
   readonly body: any
 }
 
+/** On a busy machine too, none is refused for having waited. */
+const patience = { 'platform.http.overload.max-wait': '1m' }
+
 /** Starts a product with the server on a free port and routes of the test's own; stops it when the test ends. */
 export async function startHttp(
   t: Test,
@@ -27,7 +30,10 @@ export async function startHttp(
     setup: ({ services }) => addRoutes(services.http),
   })
   const product = defineProduct({ name: 'Test shop', version: '2.3.4', plugins: [httpPlugin, shop, ...plugins] })
-  const running = await startForTest(product, { ...options, set: { 'platform.http.port': '0', ...options.set } })
+  const running = await startForTest(product, {
+    ...options,
+    set: { 'platform.http.port': '0', ...patience, ...options.set },
+  })
   t.teardown(() => running.stop('test ended').catch(() => undefined))
   const server = running.service(http)
   const call = async (path: string, init?: RequestInit): Promise<Answer> => {

@@ -13,6 +13,7 @@ export default definePlugin({
   requires: { kernel },
   provides: [i18n],
   config: keys,
+  configGroups: { i18n: { en: 'Languages', 'zh-CN': '语言' } },
   setup({ services, config, provide }) {
     let site = config.get('platform.i18n.default-locale')
     config.onChange('platform.i18n.default-locale', (locale) => {

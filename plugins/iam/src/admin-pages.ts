@@ -1,7 +1,6 @@
 import { adminDetail, adminForm, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
+import { bilingual as text } from '@plinth/kernel'
 
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
 
@@ -186,7 +185,7 @@ const audit = adminList('getAdminIamAudits', (row) => ({
   key: 'id',
   columns: [
     row.time('occurredAt'),
-    row.text('actor'),
+    row.reference('actor', { labels: 'iam.actor' }),
     row.text('action', { mono: true }),
     row.text('targetType'),
     row.text('targetName'),
@@ -195,7 +194,7 @@ const audit = adminList('getAdminIamAudits', (row) => ({
     row.text('clientIp', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
-  filters: ['actor', 'action', 'targetType', 'targetId', 'targetName'],
+  filters: [{ name: 'actor', options: { labels: 'iam.actor' } }, 'action', 'targetType', 'targetId', 'targetName'],
   live: ['iam_audit'],
 }))
 
@@ -216,7 +215,7 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
     row.text('userAgent', { hidden: true }),
     row.text('traceId', { hidden: true, mono: true }),
   ],
-  filters: ['success', 'clientIp', 'userId'],
+  filters: ['success', 'clientIp', { name: 'userId', options: { labels: 'iam.user', title: text('User', '用户') } }],
   live: ['iam_login_audit'],
 }))
 

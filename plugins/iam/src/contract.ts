@@ -33,6 +33,11 @@ export interface CallOrigin {
   readonly reason?: string
 }
 
+/** A user who does something, and from where. */
+export interface Operator extends Omit<CallOrigin, 'userAgent'> {
+  readonly principal: Principal
+}
+
 /** Who does something, and from where. `name` is for what acts without a user: `cli`, `install`. */
 export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly name: string })
 

@@ -1,4 +1,5 @@
 export { requirePrincipal } from './access/access-guard.ts'
+export { operatorOf } from './access/operator.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
 export { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from './sessions/session-answer.ts'

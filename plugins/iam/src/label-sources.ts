@@ -1,6 +1,7 @@
 import { type Database, findPage } from '@plinth/database'
 import { type Label, type LabelSource, listedLabels, mostLabels } from '@plinth/http'
 import { localize } from '@plinth/kernel'
+import type { FastifyRequest } from 'fastify'
 import { requirePrincipal } from './access/access-guard.ts'
 import { usersInScope } from './access/data-scope.ts'
 import type { PermissionCatalogue } from './access/permission-catalogue.ts'
@@ -14,19 +15,42 @@ const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafe
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
 const userLabel = ({ id, username: name }: { readonly id: number; readonly username: string }): Label => ({ id, name })
 
-/** Names of users within the scope of the caller, of roles and of permissions, by kind. */
+/** An actor of a trail: `user:<id>`, or the name of what acted by itself. */
+const userActor = /^user:(\d{1,15})$/
+const actorLabel = ({ id, username }: { readonly id: number; readonly username: string }): Label => ({
+  id: `user:${id}`,
+  name: username,
+})
+
+/** Names of users within the scope of the caller, of actors, of roles and of permissions, by kind. */
 export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonly<Record<string, LabelSource>> {
+  const users = (ids: readonly string[], request: FastifyRequest) => {
+    const scope = usersInScope(requirePrincipal(request))
+    return db.fork().find(User, { $and: [{ id: { $in: numbers(ids) } }, scope] })
+  }
+  const foundUsers = async (text: string, request: FastifyRequest) => {
+    const scope = usersInScope(requirePrincipal(request))
+    const search = { text, properties: ['usernameKey', 'emailFolded', 'mobile'] }
+    return (await findPage(db.fork(), User, scope, window('usernameKey'), { search })).items
+  }
   return {
     'iam.user': {
       permission: own.userView,
+      byIds: async (ids, request) => (await users(ids, request)).map(userLabel),
+      search: async (text, request) => (await foundUsers(text, request)).map(userLabel),
+    },
+    'iam.actor': {
+      permission: own.userView,
       async byIds(ids, request) {
-        const scope = usersInScope(requirePrincipal(request))
-        return (await db.fork().find(User, { $and: [{ id: { $in: numbers(ids) } }, scope] })).map(userLabel)
+        const userIds = ids.flatMap((id) => userActor.exec(id)?.[1] ?? [])
+        const others = ids.filter((id) => !userActor.test(id)).map((id): Label => ({ id, name: id }))
+        return [...(await users(userIds, request)).map(actorLabel), ...others]
       },
+      // What acted by itself is in no list: its name is what is typed.
       async search(text, request) {
-        const scope = usersInScope(requirePrincipal(request))
-        const search = { text, properties: ['usernameKey', 'emailFolded', 'mobile'] }
-        return (await findPage(db.fork(), User, scope, window('usernameKey'), { search })).items.map(userLabel)
+        const typed = text.trim()
+        const found = (await foundUsers(text, request)).map(actorLabel)
+        return typed === '' ? found : [...found, { id: typed, name: typed }]
       },
     },
     'iam.role': {

@@ -53,6 +53,7 @@ export default definePlugin({
   extensionPoints: [loginGuard, renameGuard],
   contributes: [auditTrail, optional(adminPages), optional(labelSources)],
   config: keys,
+  configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
   migrations: changeSets,
   entities,

@@ -19,6 +19,7 @@ const shop = (isDeclared: boolean) =>
     version: '1.0.0',
     kernel: '^1.0.0',
     requires: { http },
+    configGroups: { shop: { en: 'Shop', 'zh-CN': '商店' } },
     ...(isDeclared ? { permissions: [{ code: 'shop:order:view', displayName: 'View orders' }] } : {}),
     setup({ services }) {
       services.http.route({
@@ -63,8 +64,7 @@ t.test('routes of other plugins: permission, principal, description, and a start
   })
   t.match(await overSocket.json(), { code: '200', data: { caller: 'admin' } }, 'over a real socket, in any case')
 
-  type Operation = { security: object[]; 'x-permission'?: string }
-  const { paths } = (await iam.server.openapi()) as { paths: Record<string, Record<string, Operation>> }
+  const { paths } = await iam.server.openapi()
   t.match(paths['/api/v1/admin/shop/orders']?.['get'], {
     security: [{ bearer: [] }, { cookie: [] }],
     'x-permission': 'shop:order:view',
@@ -74,7 +74,7 @@ t.test('routes of other plugins: permission, principal, description, and a start
   const declared = (await iam.call('GET', '/api/v1/admin/iam/permissions', { token })).data
   t.match(
     declared.find(({ code }: { code: string }) => code === 'shop:order:view'),
-    { plugin: 'shop', name: 'View orders', loaded: true },
+    { plugin: 'shop', pluginTitle: 'Shop', name: 'View orders', loaded: true },
   )
 
   const without = await startIam(t, db, { clock: iam.clock })
@@ -83,6 +83,16 @@ t.test('routes of other plugins: permission, principal, description, and a start
     kept.find(({ code }: { code: string }) => code === 'shop:order:view'),
     { plugin: 'shop', loaded: false },
     'the permission of a plugin that is gone is still explained',
+  )
+  const chinese = (await iam.call('GET', '/api/v1/admin/iam/permissions', { token, language: 'zh-CN' })).data
+  t.match(
+    chinese.find(({ code }: { code: string }) => code === 'shop:order:view'),
+    { pluginTitle: '商店' },
+  )
+  t.match(
+    chinese.find(({ code }: { code: string }) => code === 'iam:user:view'),
+    { pluginTitle: '账号与登录' },
+    'the title of the group of keys of the same name',
   )
   const refused = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
   t.match(refused, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
@@ -137,18 +147,13 @@ const wellFormed: Readonly<Record<string, unknown>> = {
   newPassword: adminPassword,
 }
 
-type Described = {
-  parameters?: { name: string; in: string }[]
-  requestBody?: { content: Record<string, { schema: { properties: Record<string, unknown> } }> }
-}
-
 onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) => {
   const iam = await startIam(t, db)
   await iam.administrator()
   const admin = (await iam.accounts.findByUsername('admin'))?.id ?? 0
   const session = iam.running.service(identity)
   const attempt = { ...origin, method: 'test', identifier: 'admin', setHeader() {} }
-  const { paths } = (await iam.server.openapi()) as { paths: Record<string, Record<string, Described>> }
+  const { paths } = await iam.server.openapi()
   const own = Object.entries(paths).filter(([path]) => /\/(iam|auth)\//.test(path))
   t.ok(own.length > 15, 'the description lists the routes')
 
@@ -173,7 +178,7 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
 
   for (const [path, operations] of own) {
     for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
-      const members = Object.keys(requestBody?.content['application/json']?.schema.properties ?? {})
+      const members = Object.keys(requestBody?.content['application/json']?.schema?.['properties'] ?? {})
       const known =
         requestBody === undefined ? undefined : Object.fromEntries(members.map((name) => [name, wellFormed[name]]))
       const asks = parameters.filter((parameter) => parameter.in === 'query')

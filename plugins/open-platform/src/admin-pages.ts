@@ -1,7 +1,5 @@
 import { adminDetail, adminForm, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { active: 'good', disabled: 'quiet' } as const
 const labels = { active: text('Active', '启用'), disabled: text('Disabled', '停用') }

@@ -14,14 +14,14 @@ import {
   version,
   versionQuery,
 } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
-import type { Actor, Applications, AppWithSecret } from './applications.ts'
+import type { Applications, AppWithSecret } from './applications.ts'
 import { largestLimit } from './config.ts'
-import type { GuardedRequest, OpenScopes } from './contract.ts'
+import type { OpenScopes } from './contract.ts'
 import { OpenApp } from './entities.ts'
 import { own } from './permissions.ts'
 
@@ -109,7 +109,7 @@ export const appRoutes = [
     request: { body: Type.Object(members) },
     response: appWithSecretView,
     async handler(request, { applications, clock }, reply) {
-      const created = await applications.create({ ...emptyContent, ...request.body }, actorOf(request))
+      const created = await applications.create({ ...emptyContent, ...request.body }, operatorOf(request))
       return answerSecret(created, clock, reply)
     },
   }),
@@ -122,7 +122,7 @@ export const appRoutes = [
     response: appView,
     async handler(request, { applications, clock }) {
       const { version, ...change } = request.body
-      return viewOfApp(await applications.update(request.params.id, change, version, actorOf(request)), clock.now())
+      return viewOfApp(await applications.update(request.params.id, change, version, operatorOf(request)), clock.now())
     },
   }),
   switchRoute('enable', 'Let a disabled application call again', 'active'),
@@ -137,7 +137,7 @@ export const appRoutes = [
     response: appWithSecretView,
     async handler(request, { applications, clock }, reply) {
       const { version, ...terms } = request.body
-      const rotated = await applications.rotateSecret(request.params.id, terms, version, actorOf(request))
+      const rotated = await applications.rotateSecret(request.params.id, terms, version, operatorOf(request))
       return answerSecret(rotated, clock, reply)
     },
   }),
@@ -149,7 +149,7 @@ export const appRoutes = [
     request: { params, query: versionQuery },
     response: Type.Null(),
     async handler(request, { applications }) {
-      await applications.delete(request.params.id, request.query.version, actorOf(request))
+      await applications.delete(request.params.id, request.query.version, operatorOf(request))
       return null
     },
   }),
@@ -173,7 +173,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
     response: appView,
     handler: async (request, { applications, clock }) => {
       const { params, body } = request
-      return viewOfApp(await applications.setStatus(params.id, status, body.version, actorOf(request)), clock.now())
+      return viewOfApp(await applications.setStatus(params.id, status, body.version, operatorOf(request)), clock.now())
     },
   })
 }
@@ -197,11 +197,4 @@ const viewOfScope = ({ code, plugin, displayName, description }: OpenScopes['all
   ...{ code, plugin },
   displayName: localize(displayName, locale),
   displayDescription: description === undefined ? null : localize(description, locale),
-})
-
-const actorOf = (request: Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>): Actor => ({
-  principal: requirePrincipal(request),
-  clientIp: request.clientIp,
-  traceId: request.traceId,
-  ...(request.reason === undefined ? {} : { reason: request.reason }),
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '@plinth/database'
-import type { Identity, Principal } from '@plinth/iam'
+import { conflictData, type Database } from '@plinth/database'
+import type { Identity, Operator } from '@plinth/iam'
 import {
   type AuditSummary,
   audit,
@@ -14,14 +14,6 @@ import { type AppStatus, OpenApp } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { ScopeRegistry } from './scopes.ts'
 import type { SecretBox } from './secret-box.ts'
-
-/** The administrator who does something, and from where. */
-export interface Actor {
-  readonly principal: Principal
-  readonly clientIp: string
-  readonly traceId: string
-  readonly reason?: string
-}
 
 /** What an administrator says about an application. */
 export interface AppContent {
@@ -72,8 +64,8 @@ export class Applications {
   }
 
   /** Throws "400" `open-platform.scope-unknown`, "403" `open-platform.owner-out-of-scope`. */
-  async create(content: AppContent, actor: Actor): Promise<AppWithSecret> {
-    await this.#check(content, actor, [])
+  async create(content: AppContent, operator: Operator): Promise<AppWithSecret> {
+    await this.#check(content, operator, [])
     const { db, clock, secrets } = this.#parts
     const appKey = newAppKey()
     const secret = newSecret()
@@ -93,28 +85,33 @@ export class Applications {
         version: 1,
         createdAt: now,
         updatedAt: now,
-        updatedBy: actor.principal.username,
+        updatedBy: operator.principal.username,
       })
       await em.flush()
-      await this.#record(actor, 'create', app, summaryOf(content))
+      await this.#record(operator, 'create', app, summaryOf(content))
       return app
     })
     return { app, secret }
   }
 
   /** Changes what is given. Throws as `create` does, and "409" `open-platform.version-conflict`. */
-  async update(id: number, change: Partial<AppContent>, version: number | undefined, actor: Actor): Promise<OpenApp> {
+  async update(
+    id: number,
+    change: Partial<AppContent>,
+    version: number | undefined,
+    operator: Operator,
+  ): Promise<OpenApp> {
     const app = await this.get(id)
-    await this.#check(change, actor, app.scopes)
+    await this.#check(change, operator, app.scopes)
     const { scopes, ...rest } = change
     const members = { ...rest, ...(scopes === undefined ? {} : { scopes: [...scopes] }) }
-    return this.#write(app, version, members, actor, 'update', summaryOf(change))
+    return this.#write(app, version, members, operator, 'update', summaryOf(change))
   }
 
   /** A disabled application is refused at once, on every instance. Throws as `update` does. */
-  async setStatus(id: number, status: AppStatus, version: number | undefined, actor: Actor): Promise<OpenApp> {
+  async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<OpenApp> {
     const verb = status === 'active' ? 'enable' : 'disable'
-    return this.#write(await this.get(id), version, { status }, actor, verb, {})
+    return this.#write(await this.get(id), version, { status }, operator, verb, {})
   }
 
   /**
@@ -127,7 +124,7 @@ export class Applications {
     id: number,
     { graceSeconds, force }: RotationTerms,
     version: number | undefined,
-    actor: Actor,
+    operator: Operator,
   ): Promise<AppWithSecret> {
     const before = await this.get(id)
     await this.#assertVersion(before, version)
@@ -146,17 +143,17 @@ export class Applications {
       previousValidUntil: graceSeconds === 0 ? null : new Date(this.#parts.clock.now() + graceSeconds * 1000),
     }
     const summary = { graceSeconds, ...(force ? { force } : {}) }
-    const app = await this.#write(before, version, members, actor, 'rotate-secret', summary)
+    const app = await this.#write(before, version, members, operator, 'rotate-secret', summary)
     return { app, secret }
   }
 
   /** Its metering records and its audit stay. Throws as `update` does. */
-  async delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+  async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const app = await this.get(id)
     await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(OpenApp, { id, version: version ?? app.version })
       if (deleted === 0) throw await this.#conflict(id)
-      await this.#record(actor, 'delete', app, { name: app.name })
+      await this.#record(operator, 'delete', app, { name: app.name })
     })
   }
 
@@ -165,18 +162,18 @@ export class Applications {
     app: OpenApp,
     version: number | undefined,
     members: Partial<OpenApp>,
-    actor: Actor,
+    operator: Operator,
     verb: string,
     summary: AuditSummary,
   ): Promise<OpenApp> {
     const { db, clock } = this.#parts
     await this.#assertVersion(app, version)
-    const { username: updatedBy } = actor.principal
+    const { username: updatedBy } = operator.principal
     const data = { ...members, version: app.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await db.transactional(async (em) => {
       const written = await em.nativeUpdate(OpenApp, { id: app.id, version: app.version }, data)
       if (written === 0) throw await this.#conflict(app.id)
-      await this.#record(actor, verb, app, summary)
+      await this.#record(operator, verb, app, summary)
     })
     return this.get(app.id)
   }
@@ -185,21 +182,22 @@ export class Applications {
     if (version !== undefined && version !== app.version) throw await this.#conflict(app.id)
   }
 
-  /** What stands there instead of what the change started from (decision E15). */
   async #conflict(id: number): Promise<BusinessError> {
-    const { version: currentVersion, updatedBy, updatedAt } = await this.get(id)
-    const data = { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() }
-    return refusal('version-conflict', { data })
+    return refusal('version-conflict', { data: conflictData(await this.get(id)) })
   }
 
   /** In the transaction around it. */
-  #record(actor: Actor, verb: string, { id, appKey }: OpenApp, summary: AuditSummary): Promise<void> {
-    const entry = { ...auditCaller(actor), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
+  #record(operator: Operator, verb: string, { id, appKey }: OpenApp, summary: AuditSummary): Promise<void> {
+    const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
     return audit(this.#parts.kernel, entry)
   }
 
   /** An application keeps scopes of plugins that are no longer loaded, but is granted none. */
-  async #check({ scopes, ownerUserId }: Partial<AppContent>, actor: Actor, held: readonly string[]): Promise<void> {
+  async #check(
+    { scopes, ownerUserId }: Partial<AppContent>,
+    operator: Operator,
+    held: readonly string[],
+  ): Promise<void> {
     const unknown = scopes?.filter((code) => !this.#parts.scopes.has(code) && !held.includes(code)) ?? []
     if (unknown.length > 0) {
       throw refusal('scope-unknown', {
@@ -208,7 +206,7 @@ export class Applications {
       })
     }
     if (ownerUserId == null) return
-    await this.#parts.identity.assertInScope(actor.principal, [ownerUserId]).catch((cause: unknown) => {
+    await this.#parts.identity.assertInScope(operator.principal, [ownerUserId]).catch((cause: unknown) => {
       if (!isBusinessError(cause)) throw cause
       throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
     })

@@ -34,6 +34,7 @@ export default definePlugin({
   provides: [openScopes],
   contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
+  configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
   migrations: changeSets,
   entities,

@@ -1,6 +1,7 @@
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
 import { alertWindowMs } from '../src/application-alerts.ts'
@@ -33,11 +34,11 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   const limited = { appName: 'Partner', appId: app.id, route: '/api/v1/open/whoami' }
 
   for (let count = 0; count < 4; count++) await signed(app)
-  await until(() => told.length > 0)
+  await until(() => told.length > 0, 'operations are told')
   t.same(await heard(), [['limited', limited]], 'of three denials one is told')
   await signed(other)
   await signed(other)
-  await until(() => told.length > 0)
+  await until(() => told.length > 0, 'operations are told')
   t.match(await heard(), [['limited', { appId: other.id }]], 'each application has a window of its own')
 
   const forged = { ...app, secret: 'x'.repeat(54) }
@@ -45,7 +46,7 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
     t.equal(outcome(await signed(forged)), '401 open-platform.signature-invalid')
   }
   t.equal(outcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
-  await until(() => told.length > 0)
+  await until(() => told.length > 0, 'operations are told')
   const wrong = await heard()
   t.match(wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])
   t.notMatch(JSON.stringify(wrong), app.secret)
@@ -55,12 +56,6 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   await running.service(sharedStore).delete(`open-platform:alert:key-abnormal:${app.id}`)
   t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
   await signed(app)
-  await until(() => told.length > 0)
+  await until(() => told.length > 0, 'operations are told')
   t.match(await heard(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
 })
-
-/** Until something holds, with turns of the event loop between. */
-async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 120_000
-  while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
-}

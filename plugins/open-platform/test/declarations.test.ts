@@ -15,10 +15,7 @@ t.test('C-050 C-045 scopes are listed, and the API description tells which route
     { code: exportScope, plugin: 'shop', displayName: 'Export orders', displayDescription: 'All of them.' },
     { code: orderScope, plugin: 'shop', displayName: 'Read orders', displayDescription: null },
   ])
-  const { paths, components } = (await server.openapi()) as {
-    paths: Record<string, Record<string, { security: object[] }>>
-    components: { securitySchemes: Record<string, { type: string; in: string; name: string; description: string }> }
-  }
+  const { paths, components } = await server.openapi()
   const [needed] = paths['/api/v1/shop/exports']?.['post']?.security ?? []
   t.same(Object.values(needed ?? {}), Array(4).fill([orderScope, exportScope]))
   const schemes = Object.keys(needed ?? {}).map((name) => components.securitySchemes[name])

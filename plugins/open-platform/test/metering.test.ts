@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin, type RunningProduct } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { type OpenCaller, openApi } from '@plinth/open-platform'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -19,15 +18,6 @@ import { exportScope, orderScope, outcome, type SignedCall, shop, startOpen } fr
 const usage = '/api/v1/admin/open-platform/usage'
 const order = '/api/v1/shop/orders/:id'
 const day = 86_400_000
-
-/** Waits in real time, at most 20 s, for what an event of the system brings about. */
-async function until(condition: () => unknown, failure: string): Promise<void> {
-  const end = performance.now() + 120_000
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`In vain: ${failure}`)
-    await pause(2)
-  }
-}
 
 const count = async (running: Pick<RunningProduct, 'service'>, table: string): Promise<number> => {
   const [row] = await running.service(database).query<{ n: unknown }>(`select count(*) as n from ${table}`)

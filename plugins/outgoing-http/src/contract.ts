@@ -85,6 +85,13 @@ export interface OutgoingHttp {
    * @throws OutgoingHttpError as `request` would
    */
   check(url: string | URL): void
+  /**
+   * Opens a connection to the server of an address, with TLS where the address asks for it, and closes it: proves that a
+   * request could be sent, and sends none.
+   *
+   * @throws OutgoingHttpError as `request` would
+   */
+  reach(request: Pick<OutgoingRequest, 'url' | 'deadlineMs' | 'signal'>): Promise<void>
 }
 
 export const outgoingHttp = service<OutgoingHttp>('outgoing-http', { from: '@plinth/outgoing-http' })

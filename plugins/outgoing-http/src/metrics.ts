@@ -40,6 +40,7 @@ export function outgoingMetrics(registry: Registry) {
     measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
       check: (url) => client.check(url),
+      reach: (request) => client.reach(request),
     }),
     stop: () => {
       for (const name of Object.values(names)) registry.removeSingleMetric(name)

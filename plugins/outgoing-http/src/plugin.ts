@@ -14,6 +14,7 @@ export default definePlugin({
   requires: { metrics: optional(metrics) },
   provides: [outgoingHttp],
   config: keys,
+  configGroups: { 'outgoing-http': { en: 'Outgoing requests', 'zh-CN': '出站请求' } },
   setup({ services, config, clock, provideEach, onStop }) {
     const settings = config.derived(() => ({
       allowedHosts: config.get('platform.outgoing-http.allowed-hosts'),

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import http, { metrics } from '@plinth/http'
 import { defineProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { freePort, manualClock, startForTest } from '@plinth/kernel/testing'
 import outgoingPlugin, { isOutgoingHttpError, type OutgoingHttpError, outgoingHttp } from '@plinth/outgoing-http'
 import t, { type Test } from 'tap'
+import { selfSigned } from '../../mail/test/fixtures/mail-server.ts'
 import { type Lookup, OutgoingHttpClient, type OutgoingSettings } from '../src/client.ts'
 
 const standard: OutgoingSettings = {
@@ -147,6 +149,50 @@ t.test('a name that answers another address the second time gains nothing', asyn
   t.equal(there.requests.length, 1)
 })
 
+t.test('a proxy that the environment names is not asked: it would look names up by itself', async (t) => {
+  const [there, proxy] = [await server(t), await server(t)]
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
+  const before = names.map((name) => [name, process.env[name]] as const)
+  t.teardown(() => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  })
+  for (const name of names) process.env[name] = proxy.url
+  const outgoing = client(t, { allowedHosts: [there.host] })
+  t.equal((await outgoing.request({ url: there.url })).status, 200)
+  t.same([there.requests.length, proxy.requests.length], [1, 0])
+})
+
+t.test('TLS names the host of the address, and a certificate that nobody vouches for is refused', async (t) => {
+  const named: string[] = []
+  let answered = 0
+  const { key, cert } = selfSigned()
+  const secure = createSecureServer({
+    ...{ key, cert },
+    SNICallback(name, done) {
+      named.push(name)
+      done(null)
+    },
+  })
+  secure.on('request', (_, response) => {
+    answered++
+    response.end()
+  })
+  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    secure.closeAllConnections()
+    secure.close()
+  })
+  const { port } = secure.address() as AddressInfo
+  const outgoing = client(t, { allowedHosts: [`hook.example.com:${port}`] }, answering(['127.0.0.1']))
+  const refused = await failure(outgoing.request({ url: `https://hook.example.com:${port}/secret-path` }))
+  t.match(refused, { code: 'tls-failed', mayHaveArrived: false })
+  t.same(named, ['hook.example.com'], 'though the socket connects to the address that was checked')
+  t.equal(answered, 0)
+})
+
 t.test('protocol, port, user name and form of an address', async (t) => {
   const outgoing = client(t, { allowHttp: false })
   const cases: [string, string][] = [
@@ -248,10 +294,7 @@ t.test('every wait has an end, and the socket ends with it', async (t) => {
 
 t.test('what cannot be reached was not sent; what was cut off may have arrived', async (t) => {
   const gone = await server(t)
-  const free = createSocketServer()
-  await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
-  const { port } = free.address() as AddressInfo
-  await new Promise((resolve) => free.close(resolve))
+  const port = await freePort()
   const refused = await failure(
     client(t, { allowedHosts: [`127.0.0.1:${port}`] }).request({ url: `http://127.0.0.1:${port}/` }),
   )
@@ -307,4 +350,55 @@ t.test('one client for a product: keys count while it runs, requests are measure
   await running.stop('test ended')
   t.match(await hanging, { code: 'stopped', mayHaveArrived: true })
   t.match(await failure(outgoing.request({ url: there.url })), { code: 'stopped', mayHaveArrived: false })
+})
+
+t.test('a connection can be tried without a request', async (t) => {
+  const { port, host, url, requests } = await server(t)
+  await client(t, { allowedHosts: [host] }).reach({ url: `${url}/secret-path?token=secret` })
+  await client(t, { allowedHosts: [`hook.example.com:${port}`] }, answering(['127.0.0.1'])).reach({
+    url: `http://hook.example.com:${port}/`,
+  })
+  t.strictSame(requests, [], 'nothing was asked')
+
+  const all = client(t, { allowedHosts: [host] }, answering(['10.0.0.1']))
+  for (const [address, code] of [
+    ['https://hook.example.com/secret-path', 'address-refused'],
+    ['https://169.254.169.254/', 'address-refused'],
+    ['ftp://hook.example.com/', 'url-refused'],
+    [`https://hook.example.com:${port}/`, 'port-refused'],
+    [`https://${host}/secret-path`, 'tls-failed'],
+  ] as const) {
+    const refused = await failure(all.reach({ url: address, deadlineMs: 60_000 }))
+    const expected = code === 'tls-failed' ? /tls-failed|connect-failed/ : code
+    t.match(refused, { code: expected, mayHaveArrived: false }, address)
+    t.notMatch(refused.message, 'secret-path')
+  }
+  t.match(await failure(client(t).reach({ url: 'https://hook.example.com/' })), { code: 'host-unknown' })
+
+  // Its answers to the handshake never come.
+  const silent = createSocketServer()
+  const sockets: { destroyed: boolean }[] = []
+  const connected = new Promise<void>((resolve) =>
+    silent.on('connection', (socket) => {
+      sockets.push(socket)
+      socket.on('error', () => {})
+      resolve()
+    }),
+  )
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => silent.close())
+  const { port: silentPort } = silent.address() as AddressInfo
+  const clock = manualClock()
+  const waiting = client(t, { allowedHosts: [`127.0.0.1:${silentPort}`], connectTimeoutMs: 3000 }, nobody, clock)
+  const late = failure(waiting.reach({ url: `https://127.0.0.1:${silentPort}/` }))
+  await connected
+  await clock.advance(3000)
+  t.match(await late, { code: 'connect-timeout' })
+  const given = new AbortController()
+  const aborted = failure(waiting.reach({ url: `https://127.0.0.1:${silentPort}/`, signal: given.signal }))
+  given.abort()
+  t.match(await aborted, { code: 'aborted' })
+  t.match(await failure(waiting.reach({ url: `https://127.0.0.1:${silentPort}/`, signal: given.signal })), {
+    code: 'aborted',
+  })
 })

@@ -1,4 +1,4 @@
-import { type DeliveryOutcome, service } from '@plinth/kernel'
+import { type ChannelCheck, type ConfigNeeds, type DeliveryOutcome, service } from '@plinth/kernel'
 
 /** Capabilities of document 2, "Attributes of the `social` channel". */
 export const socialMessageTypes = ['official-template', 'official-kefu-text', 'miniapp-subscribe'] as const
@@ -35,6 +35,12 @@ export interface SocialMessage {
 export interface Social {
   /** Codes of the accounts that are filled in. */
   readonly accounts: readonly string[]
+  needs(): ConfigNeeds
+  /**
+   * Proves that WeChat issues a token to every account, or has issued one that still holds; sends nothing. Throws as
+   * `NotificationChannel.verify`, and names the account.
+   */
+  verify(signal: AbortSignal): Promise<readonly ChannelCheck[]>
   /**
    * Never throws for a failed delivery. What breaks a rule of WeChat is `rejected` before anything is sent, with the rule
    * in `errorMessage`. `unknown` when WeChat may have taken the message.

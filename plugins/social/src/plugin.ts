@@ -34,6 +34,7 @@ export default definePlugin({
   requires,
   provides: [social],
   config,
+  configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
   entities: [SocialOutbound],
   migrations: [createOutbound],
   permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],

@@ -1,10 +1,12 @@
-import type { DeliveryOutcome } from '@plinth/kernel'
+import { bilingual, type ChannelCheck, ChannelFault, type ConfigNeeds, type DeliveryOutcome } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SocialAccount } from './config.ts'
 import { type Social, type SocialMessage, type SocialMessageType, socialMessageTypes } from './contract.ts'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import type { OutboundLog } from './outbound-log.ts'
 import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
-import { outcomeOf, outcomeOfAnswer, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
+import { hintOf, outcomeOf, outcomeOfAnswer, provider, readAnswer, tokenCodes } from './wechat/answers.ts'
 import { capabilities, templateValues } from './wechat/bodies.ts'
 
 export interface SocialParts {
@@ -29,6 +31,25 @@ export class SocialService implements Social {
 
   get accounts(): readonly string[] {
     return Object.keys(this.#parts.accounts())
+  }
+
+  needs(): ConfigNeeds {
+    const keys = ['platform.social.accounts', 'platform.social.endpoint']
+    return { keys, missingKeys: this.accounts.length === 0 ? keys.slice(0, 1) : [] }
+  }
+
+  async verify(signal: AbortSignal): Promise<readonly ChannelCheck[]> {
+    const accounts = Object.entries(this.#parts.accounts())
+    if (accounts.length === 0) throw new ChannelFault('configuration', noAccount)
+    for (const [code, account] of accounts) {
+      signal.throwIfAborted()
+      try {
+        await this.#parts.tokens.of(account)
+      } catch (error) {
+        throw faultOf(code, error)
+      }
+    }
+    return ['configuration', 'connection', 'credentials']
   }
 
   async send(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome> {
@@ -104,6 +125,32 @@ function checkedMessage(
     }
   }
   return { account, path, body: JSON.stringify(body(message, values.values)) }
+}
+
+const noAccount = bilingual(
+  'No account of WeChat is configured: fill in platform.social.accounts.',
+  '尚未配置微信账号：请填写 platform.social.accounts。',
+)
+
+/** Why an account has no token. */
+function faultOf(code: string, error: unknown): ChannelFault {
+  const named = ({ en, 'zh-CN': zh }: { readonly en: string; readonly 'zh-CN': string }) =>
+    bilingual(`The account "${code}": ${en}`, `账号“${code}”：${zh}`)
+  if (!(error instanceof TokenRefused) || error.answer === undefined) {
+    return new ChannelFault('connection', named(unreachable), ['configuration'])
+  }
+  const { errcode, errmsg } = error.answer
+  const hint = hintOf(errcode)
+  const reason = { en: en.social.hints[hint], 'zh-CN': zhCN.social.hints[hint] }
+  const check = hint === 'busy' ? 'connection' : 'credentials'
+  const checked = hint === 'busy' ? (['configuration'] as const) : (['configuration', 'connection'] as const)
+  return new ChannelFault(check, named(reason), checked, `${errcode} ${errmsg.slice(0, longestSaid)}`)
+}
+
+const longestSaid = 300
+const unreachable = {
+  en: 'WeChat, or what the instances share, cannot be reached.',
+  'zh-CN': '无法连接微信，或无法访问各实例共享的存储。',
 }
 
 function failureOf(error: unknown): DeliveryOutcome {

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import type { LoginGuard } from '@plinth/iam'
-import { isBusinessError } from '@plinth/kernel'
 import type { RateLimiter } from '@plinth/rate-limit'
 import type { WalletLoginConfig } from './config.ts'
 
@@ -10,7 +9,6 @@ export const method = 'wallet'
 interface Attempt {
   readonly address: string
   readonly clientIp: string
-  setHeader(name: string, value: string): void
 }
 
 /**
@@ -29,35 +27,29 @@ export class AttemptLimits {
   /** The same limits as of a guard of logins. */
   get guard(): LoginGuard {
     return {
-      beforeAttempt: async ({ method: asked, identifier, clientIp, setHeader }) => {
-        if (asked === method) await this.assertAllowed('login', { address: identifier, clientIp, setHeader })
+      beforeAttempt: async ({ method: asked, identifier, clientIp }) => {
+        if (asked === method) await this.assertAllowed('login', { address: identifier, clientIp })
       },
     }
   }
 
-  /** @throws BusinessError "429" `rate-limit.exceeded`, with the header `Retry-After`; "503" `rate-limit.store-unavailable` */
-  async assertAllowed(what: 'challenge' | 'login', { address, clientIp, setHeader }: Attempt): Promise<void> {
+  /** @throws BusinessError "429" `rate-limit.exceeded`; "503" `rate-limit.store-unavailable` */
+  async assertAllowed(what: 'challenge' | 'login', { address, clientIp }: Attempt): Promise<void> {
     const prefix = `wallet-login:${what}`
     const root = 'platform.wallet-login.rate-limit'
-    try {
-      await this.#limiter.assertAllAllowed([
-        {
-          key: `${prefix}:address:${hash('sha256', address.toLowerCase())}`,
-          maxAttempts: this.#config.get(`${root}.address-max-attempts`),
-          windowMs: this.#config.get(`${root}.address-window`),
-          failurePolicy: 'closed',
-        },
-        {
-          key: `${prefix}:ip:${this.#limiter.addressKey(clientIp)}`,
-          maxAttempts: this.#config.get(`${root}.ip-max-attempts`),
-          windowMs: this.#config.get(`${root}.ip-window`),
-          failurePolicy: 'closed',
-        },
-      ])
-    } catch (error) {
-      const seconds = isBusinessError(error) ? error.data?.['retryAfter'] : undefined
-      if (typeof seconds === 'number') setHeader('Retry-After', String(seconds))
-      throw error
-    }
+    await this.#limiter.assertAllAllowed([
+      {
+        key: `${prefix}:address:${hash('sha256', address.toLowerCase())}`,
+        maxAttempts: this.#config.get(`${root}.address-max-attempts`),
+        windowMs: this.#config.get(`${root}.address-window`),
+        failurePolicy: 'closed',
+      },
+      {
+        key: `${prefix}:ip:${this.#limiter.addressKey(clientIp)}`,
+        maxAttempts: this.#config.get(`${root}.ip-max-attempts`),
+        windowMs: this.#config.get(`${root}.ip-window`),
+        failurePolicy: 'closed',
+      },
+    ])
   }
 }

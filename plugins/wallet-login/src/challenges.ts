@@ -8,6 +8,7 @@ import { siweMessage } from './siwe-message.ts'
 export interface Challenge {
   readonly challengeId: string
   readonly message: string
+  readonly issuedAt: Date
   readonly expiresAt: Date
 }
 
@@ -71,7 +72,7 @@ export class Challenges {
     const challengeId = randomBytes(randomSize).toString('base64url')
     const stored: StoredChallenge = { message, address, chainId, expiresAt: expiresAt.getTime() }
     await store.set(keyOf(challengeId), JSON.stringify(stored), lifetimeMs)
-    return { challengeId, message, expiresAt }
+    return { challengeId, message, issuedAt, expiresAt }
   }
 
   /** The message that was to be signed. The challenge is used up, whatever comes of it. */

@@ -43,6 +43,15 @@ export const keys = {
     minimum: 1,
     reload: 'live',
   }),
+  'platform.wallet-login.chain-required': key.boolean({
+    title: { en: 'This chain alone', 'zh-CN': '仅限该链' },
+    description: {
+      en: 'Wallets that are on another chain are told to change to this one before they sign.',
+      'zh-CN': '钱包处于其他链时，签名前会提示切换到该链。',
+    },
+    default: false,
+    reload: 'live',
+  }),
   'platform.wallet-login.rate-limit.address-max-attempts': attempts(
     { en: 'Attempts per wallet', 'zh-CN': '每个钱包的尝试次数' },
     10,

@@ -6,6 +6,7 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const refusal = businessFailures('wallet-login', en['wallet-login'], {
   'address-refused': '400',
+  'chain-refused': '400',
   'challenge-refused': '401',
   'name-not-bound': '403',
 })

@@ -1,6 +1,6 @@
-import { http, site } from '@plinth/http'
+import { http, signInWays, site } from '@plinth/http'
 import { accounts, identity, loginGuard, renameGuard } from '@plinth/iam'
-import { definePlugin } from '@plinth/kernel'
+import { definePlugin, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { walletVerifier } from '@plinth/web3'
@@ -9,7 +9,7 @@ import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { messages } from './failures.ts'
 import { renameRule } from './rename-rule.ts'
-import { walletRoutes } from './routes.ts'
+import { signIn, walletRoutes } from './routes.ts'
 import { WalletLogin } from './wallet-login.ts'
 
 /** Login with an EVM wallet: accounts, tokens and audit are those of iam, signatures are checked by web3. */
@@ -18,8 +18,9 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { http, site, accounts, identity, rateLimiter, sharedStore, walletVerifier },
-  contributes: [loginGuard, renameGuard],
+  contributes: [loginGuard, renameGuard, optional(signInWays)],
   config: keys,
+  configGroups: { 'wallet-login': { en: 'Wallet sign-in', 'zh-CN': '钱包登录' } },
   messages,
   setup({ services, config, clock, contribute }) {
     const { http, site, accounts, identity, rateLimiter, sharedStore: store, walletVerifier: verifier } = services
@@ -34,6 +35,7 @@ export default definePlugin({
     const login = new WalletLogin({ challenges, verifier, accounts, identity })
     contribute(loginGuard, 'wallet-login', limits.guard)
     contribute(renameGuard, 'wallet-login', renameRule)
+    contribute(signInWays, signIn.id, signIn)
     http.addRoutes(walletRoutes, { challenges, login, limits, config })
   },
 })

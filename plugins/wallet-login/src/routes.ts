@@ -1,4 +1,4 @@
-import { instant, line, routesWith, Type } from '@plinth/http'
+import { instant, line, routesWith, type SignInDeclaration, Type } from '@plinth/http'
 import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '@plinth/iam'
 import { requireAddress, zeroAddress } from '@plinth/web3'
 import { type AttemptLimits, method } from './attempt-limits.ts'
@@ -25,6 +25,14 @@ function checkedAddress(text: string) {
   return checked
 }
 
+/** The chain that a challenge names. Throws "400" `wallet-login.chain-refused` where the configuration wants another. */
+function chainOf(asked: number | undefined, config: WalletLoginConfig): number {
+  const usual = config.get('platform.wallet-login.chain-id')
+  const chainId = asked ?? usual
+  if (chainId === usual || !config.get('platform.wallet-login.chain-required')) return chainId
+  throw refusal('chain-refused', { params: { chainId: usual }, data: { field: 'chainId', chainId: usual } })
+}
+
 export const walletRoutes = [
   route({
     method: 'POST',
@@ -47,16 +55,16 @@ export const walletRoutes = [
     response: Type.Object({
       challengeId: Type.String(),
       message: Type.String({ description: 'To be signed with `personal_sign`, byte for byte (EIP-4361).' }),
+      issuedAt: instant,
       expiresAt: instant,
     }),
     handler: async (request, { challenges, limits, config }, reply) => {
       const wallet = checkedAddress(request.body.address)
-      const setHeader = (name: string, value: string) => void reply.header(name, value)
-      await limits.assertAllowed('challenge', { address: wallet, clientIp: request.clientIp, setHeader })
-      const chainId = request.body.chainId ?? config.get('platform.wallet-login.chain-id')
-      const { expiresAt, ...challenge } = await challenges.create(wallet, chainId)
+      await limits.assertAllowed('challenge', { address: wallet, clientIp: request.clientIp })
+      const chainId = chainOf(request.body.chainId, config)
+      const { issuedAt, expiresAt, ...challenge } = await challenges.create(wallet, chainId)
       reply.header('cache-control', 'no-store')
-      return { ...challenge, expiresAt: expiresAt.toISOString() }
+      return { ...challenge, issuedAt: issuedAt.toISOString(), expiresAt: expiresAt.toISOString() }
     },
   }),
   route({
@@ -95,3 +103,11 @@ export const walletRoutes = [
     },
   }),
 ]
+
+/** How the back office offers it. */
+export const signIn: SignInDeclaration = {
+  id: 'wallet-login.evm',
+  kind: 'wallet',
+  challenge: 'postAuthWalletChallenge',
+  login: 'postAuthWalletLogin',
+}

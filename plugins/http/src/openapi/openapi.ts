@@ -4,10 +4,9 @@ import { envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
 import type { BookedRoute, RouteBook } from '../routes/route-book.ts'
 import type { Site } from '../site.ts'
+import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
 import { type FieldTitle, type fieldTitles, titleMembers } from './field-titles.ts'
 import { SchemaWriter } from './openapi-schema.ts'
-
-type Json = Readonly<Record<string, unknown>>
 
 const [jsonType] = envelopeType.split(';') as [string]
 
@@ -19,10 +18,10 @@ export function openapiDocument(
   product: { readonly name: string; readonly version: string },
   { routes, guards, wrappers }: Pick<RouteBook, 'routes' | 'guards' | 'wrappers'>,
   titles: ReturnType<typeof fieldTitles>,
-): object {
+): ApiDocument {
   const schemas = new SchemaWriter()
   const failure = schemas.component('Failure', failureSchema, (name) => titles('http', name))
-  const securitySchemes: Record<string, object> = { bearer: { type: 'http', scheme: 'bearer' } }
+  const securitySchemes: Record<string, SecurityScheme> = { bearer: { type: 'http', scheme: 'bearer' } }
   const securityOf = (info: RouteInfo) => {
     const stage = info.access === 'signed' ? 'signature' : 'access'
     const asked = info.access === 'public' ? [] : guards.filter((guard) => guard.stage === stage)
@@ -38,7 +37,7 @@ export function openapiDocument(
     return { operationId: route.info.operationId, ...described }
   }
   const shown = routes.filter(({ info }) => !info.hidden).sort((a, b) => (order(a) < order(b) ? -1 : 1))
-  const paths: Record<string, Record<string, unknown>> = {}
+  const paths: Record<string, Record<string, DescribedOperation>> = {}
   for (const route of shown) {
     const path = route.info.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{wildcard}')
     paths[path] = { ...paths[path], [route.info.method.toLowerCase()]: describe(route, path) }
@@ -73,9 +72,9 @@ const traceHeader = {
 }
 
 /** The document under the name and the address that the site has now. */
-export const ofSite = (document: object, { title, url }: Pick<Site, 'title' | 'url'>): object => ({
+export const ofSite = (document: ApiDocument, { title, url }: Pick<Site, 'title' | 'url'>): ApiDocument => ({
   ...document,
-  info: { ...(document as { readonly info?: object }).info, title },
+  info: { ...document.info, title },
   servers: [{ url: url || '/' }],
 })
 
@@ -83,7 +82,7 @@ const order = ({ info }: BookedRoute) => `${info.path} ${info.method}`
 
 /** Writes the schemas of one route, with what its plugin calls their members. */
 interface Writer {
-  write(schema: object, use: 'input' | 'output'): Json
+  write(schema: object, use: 'input' | 'output'): Schema
   titleOf(name: string): FieldTitle | undefined
 }
 
@@ -91,10 +90,10 @@ function operation(
   route: BookedRoute,
   path: string,
   schemas: Writer,
-  failure: Json,
-  security: Json,
+  failure: Schema,
+  security: Secured,
   headers: readonly WrapperHeaders[],
-): Json {
+): Omit<DescribedOperation, 'operationId'> {
   const { info, declaration } = route
   const { params, query, body } = declaration.request ?? {}
   const { deprecated } = declaration
@@ -133,8 +132,10 @@ function operation(
   }
 }
 
+type Secured = Pick<DescribedOperation, 'security' | 'x-permission'>
+
 /** Signatures are needed together; a bearer token and what access guards take besides it are alternatives. */
-function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Json {
+function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
   if (access === 'public') return { security: [] }
   const named = proofs.map(({ schemes, scopes }) =>
     Object.fromEntries(Object.keys(schemes).map((name) => [name, scopes])),
@@ -146,7 +147,7 @@ function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Json
   }
 }
 
-function envelopeResponse(success: Json, failure: Json, headers: WrapperHeaders['response']): Json {
+function envelopeResponse(success: Schema, failure: Schema, headers: WrapperHeaders['response']) {
   return {
     description: 'The envelope: code "200" with the payload, any other code for a failure.',
     headers: { ...traceHeader, ...headers },
@@ -154,7 +155,7 @@ function envelopeResponse(success: Json, failure: Json, headers: WrapperHeaders[
   }
 }
 
-function rawResponse(produces: readonly string[], failure: Json): Json {
+function rawResponse(produces: readonly string[], failure: Schema) {
   return {
     description: 'The content itself, without an envelope; a failure comes as an envelope.',
     headers: traceHeader,
@@ -164,33 +165,40 @@ function rawResponse(produces: readonly string[], failure: Json): Json {
   }
 }
 
-function requestBody(schema: Json): Json {
+function requestBody(schema: Schema) {
   const isRequired = Array.isArray(schema['required']) || schema['type'] !== 'object'
   return { required: isRequired, content: { [jsonType]: { schema } } }
 }
 
-function pathParameters(path: string, declared: Members, { titleOf }: Writer): Json[] {
+/** A parameter carries what its schema says in words. */
+function describedApart({ description, ...schema }: Schema): Pick<DescribedParameter, 'description' | 'schema'> {
+  return typeof description === 'string' && description !== '' ? { description, schema } : { schema }
+}
+
+function pathParameters(path: string, declared: Members, { titleOf }: Writer): DescribedParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    const { description, ...schema } = declared.get(name)?.schema ?? { ...titleMembers(titleOf(name)), type: 'string' }
-    return { name, in: 'path', required: true, ...(description ? { description } : {}), schema }
+    const schema = declared.get(name)?.schema ?? { ...titleMembers(titleOf(name)), type: 'string' }
+    return { name, in: 'path', required: true, ...describedApart(schema) }
   })
 }
 
-function queryParameters(declared: Members): Json[] {
+function queryParameters(declared: Members): DescribedParameter[] {
   return [...declared].map(([name, member]) => {
-    const { description, ...schema } = member.schema
-    return { name, in: 'query', required: member.isRequired, ...(description ? { description } : {}), schema }
+    return { name, in: 'query', required: member.isRequired, ...describedApart(member.schema) }
   })
 }
 
-function headerParameters(headers: Readonly<Record<string, HeaderDescription>>, { titleOf }: Writer): Json[] {
+function headerParameters(
+  headers: Readonly<Record<string, HeaderDescription>>,
+  { titleOf }: Writer,
+): DescribedParameter[] {
   return Object.entries(headers).map(([name, { description, schema }]) => ({
     ...{ name, in: 'header', required: false, description },
     schema: { ...titleMembers(titleOf(name)), ...schema },
   }))
 }
 
-type Members = ReadonlyMap<string, { readonly schema: Json; readonly isRequired: boolean }>
+type Members = ReadonlyMap<string, { readonly schema: Schema; readonly isRequired: boolean }>
 
 /** Members of an object schema, also when it is an intersection of objects. */
 function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
@@ -199,7 +207,7 @@ function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
     required = [],
     allOf = [],
   } = schemas.write(schema ?? {}, 'input') as {
-    properties?: Record<string, Json>
+    properties?: Record<string, Schema>
     required?: readonly string[]
     allOf?: readonly TSchema[]
   }

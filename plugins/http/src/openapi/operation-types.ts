@@ -1,19 +1,4 @@
-type Json = Readonly<Record<string, unknown>>
-
-interface DescribedOperation {
-  readonly operationId: string
-  readonly 'x-plugin': string
-  readonly parameters?: readonly {
-    readonly name: string
-    readonly in: string
-    readonly required: boolean
-    readonly schema: Json
-  }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Json }>> }
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Json }>> }>
-  >
-}
+import { type ApiDocument, type DescribedOperation, payloadOf, type Schema } from './document.ts'
 
 /**
  * TypeScript that adds the operations of some plugins to `Operations`, so that pages are bound to them by type.
@@ -21,10 +6,7 @@ interface DescribedOperation {
  * @param document as `HttpServer.openapi` answers it
  * @param has whether a plugin belongs to those
  */
-export function operationTypes(document: object, has: (plugin: string) => boolean): string {
-  const { paths } = document as {
-    readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
-  }
+export function operationTypes({ paths }: Pick<ApiDocument, 'paths'>, has: (plugin: string) => boolean): string {
   const operations = Object.values(paths)
     .flatMap((methods) => Object.values(methods))
     .filter((operation) => has(operation['x-plugin']))
@@ -43,7 +25,8 @@ export function operationTypes(document: object, has: (plugin: string) => boolea
   ].join('\n')
 }
 
-function typesOf({ parameters = [], requestBody, responses }: DescribedOperation): string {
+function typesOf(operation: DescribedOperation): string {
+  const { parameters = [], requestBody } = operation
   const members = (place: string) =>
     objectType(
       parameters
@@ -51,27 +34,21 @@ function typesOf({ parameters = [], requestBody, responses }: DescribedOperation
         .map(({ name, required, schema }) => [name, schema, required]),
     )
   const body = Object.values(requestBody?.content ?? {})[0]?.schema
+  const data = payloadOf(operation)
   const sort = parameters.flatMap(({ schema }) => sortsOf(schema))
   return objectType([
     ['params', members('path'), true],
     ['query', members('query'), true],
     ['body', body === undefined ? '{}' : typeOf(body), true],
-    ['data', dataOf(responses), true],
+    ['data', data === undefined ? 'never' : typeOf(data), true],
     ['sort', sort.length === 0 ? 'never' : sort.map((name) => JSON.stringify(name)).join(' | '), true],
   ])
 }
 
-const sortsOf = (schema: Json): readonly string[] => (schema['x-sort'] ?? []) as readonly string[]
-
-function dataOf(responses: DescribedOperation['responses']): string {
-  const schema = responses['200']?.content?.['application/json']?.schema
-  const success = (schema?.['anyOf'] as readonly Json[] | undefined)?.[0]
-  const data = (success?.['properties'] as Readonly<Record<string, Json>> | undefined)?.['data']
-  return data === undefined ? 'never' : typeOf(data)
-}
+const sortsOf = (schema: Schema): readonly string[] => (schema['x-sort'] ?? []) as readonly string[]
 
 /** Members by name, as schema or as the text of a type. */
-const objectType = (members: readonly (readonly [name: string, type: Json | string, required: boolean])[]): string =>
+const objectType = (members: readonly (readonly [name: string, type: Schema | string, required: boolean])[]): string =>
   members.length === 0
     ? '{}'
     : `{ ${members
@@ -81,13 +58,13 @@ const objectType = (members: readonly (readonly [name: string, type: Json | stri
         })
         .join('; ')} }`
 
-function typeOf(schema: Json): string {
+function typeOf(schema: Schema): string {
   const { type, format, properties, items, required = [], additionalProperties } = schema
   const values = (schema['enum'] ?? ('const' in schema ? [schema['const']] : undefined)) as
     | readonly unknown[]
     | undefined
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
-  const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly Json[] | undefined
+  const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly Schema[] | undefined
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(' | ')
   if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one })).join(' | ')
   switch (type) {
@@ -100,13 +77,13 @@ function typeOf(schema: Json): string {
     case 'null':
       return type
     case 'array':
-      return items === undefined ? 'unknown[]' : `(${typeOf(items as Json)})[]`
+      return items === undefined ? 'unknown[]' : `(${typeOf(items as Schema)})[]`
     case 'object':
       if (properties === undefined) {
-        return `Record<string, ${typeof additionalProperties === 'object' ? typeOf(additionalProperties as Json) : 'unknown'}>`
+        return `Record<string, ${typeof additionalProperties === 'object' ? typeOf(additionalProperties as Schema) : 'unknown'}>`
       }
       return objectType(
-        Object.entries(properties as Readonly<Record<string, Json>>).map(([name, member]) => [
+        Object.entries(properties as Readonly<Record<string, Schema>>).map(([name, member]) => [
           name,
           member,
           (required as readonly string[]).includes(name),

@@ -1,15 +1,18 @@
 import type { LocalizedText } from '@plinth/kernel'
+import type { SampleUse } from '../schemas/atoms.ts'
 import type { MeasuredChart, OperationChart } from './chart-declaration.ts'
 import type {
   AttentionDeclaration,
   DetailPageDeclaration,
   ListPageDeclaration,
   PageAction,
+  PageAmount,
   PageBulk,
   PageChoice,
   PageColumn,
   PageForm,
   PageLife,
+  PageLivePreview,
   PagePlace,
   PagePreview,
   PageValue,
@@ -145,6 +148,8 @@ interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly secret?: readonly BodyName<O>[]
   readonly long?: readonly BodyName<O>[]
   readonly options?: { readonly [N in FieldName<O>]?: PageChoice }
+  readonly amounts?: { readonly [N in FieldName<O>]?: PageAmount }
+  readonly livePreview?: For<PageLivePreview, T>
   readonly version?: BodyName<O>
   readonly once?: keyof Bare<Of<O, 'data'>> & string
 }
@@ -154,6 +159,14 @@ interface PreviewOptions<O extends OperationId, T> {
   readonly body?: Partial<Given<Of<O, 'body'>, T>>
   readonly takes?: readonly BodyName<O>[]
   readonly answer: (it: Row<AnswerOf<O>>) => readonly For<PageColumn, AnswerOf<O>>[]
+}
+
+interface LivePreviewOptions<O extends OperationId, T> extends PreviewOptions<O, T> {
+  readonly takes: readonly BodyName<O>[]
+  readonly samples?: {
+    readonly into: BodyName<O>
+    readonly of: Named<Bare<Of<O, 'data'>>, readonly SampleUse[]>
+  }
 }
 
 interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
@@ -171,12 +184,16 @@ type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
 export interface Row<T> {
   text(
     field: Named<T, Plain>,
-    options?: Shown & { readonly link?: boolean; readonly mono?: boolean },
+    options?: Shown & {
+      readonly link?: boolean
+      readonly mono?: boolean
+      readonly opens?: { readonly base: Named<T, string>; readonly path: string }
+    },
   ): For<PageColumn, T>
   /** A moment, in the zone of the site. */
   time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
-  /** A sum in minor units or decimal text; never computed with. */
+  /** A sum in minor units, as a number or decimal text: shown in the unit that `currency` names, else as it is. */
   amount(
     field: Named<T, string | number>,
     options?: Shown & { readonly currency?: Named<T, string> },
@@ -208,10 +225,14 @@ export interface Row<T> {
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
   ): For<PageColumn, T>
+  /** A document of somebody else, shown by itself: nothing in it runs, leads anywhere or is loaded from elsewhere. */
+  html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O, options: ActionOptions<O, T>): For<PageAction, T>
   form<O extends OperationId>(operation: O, options: FormOptions<O, T>): For<PageForm, T>
   /** What another operation says of it, before something is done. */
   preview<O extends OperationId>(operation: O, options: PreviewOptions<O, T>): For<PagePreview, T>
+  /** What another operation makes of what is in a form, while somebody types. */
+  livePreview<O extends OperationId>(operation: O, options: LivePreviewOptions<O, T>): For<PageLivePreview, T>
 }
 
 interface ListOptions<O extends OperationId, T> {
@@ -222,6 +243,7 @@ interface ListOptions<O extends OperationId, T> {
   readonly key: Named<T, string | number>
   readonly columns: readonly For<PageColumn, T>[]
   readonly search?: QueryName<O>
+  readonly find?: readonly QueryName<O>[]
   readonly filters?: readonly (
     | QueryName<O>
     | {
@@ -287,12 +309,21 @@ export function adminPreview<O extends OperationId>(operation: O, options: Previ
   return previewOf(operation, options as never)
 }
 
+/** What another operation makes of what is in a form that creates, while somebody types. */
+export function adminLivePreview<O extends OperationId>(
+  operation: O,
+  options: LivePreviewOptions<O, never>,
+): PageLivePreview {
+  return livePreviewOf(operation, options as never)
+}
+
 /** Something that can be done with several rows at once. */
 export function adminBulk<O extends OperationId>(operation: O, options: BulkOptions<O>): PageBulk {
   return { operation, ...writtenOf(options as never) } as PageBulk
 }
 
-interface AttentionOptions<O extends OperationId> extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page'> {
+interface AttentionOptions<O extends OperationId>
+  extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page' | 'place' | 'live'> {
   readonly query?: Partial<Of<O, 'query'>>
   /** A number of the answer, or a list in it. */
   readonly count?: Named<Bare<Of<O, 'data'>>, number | readonly unknown[]>
@@ -360,6 +391,8 @@ const previewOf = (operation: string, options: Written): PagePreview => {
   return { operation, ...rest, columns: answer ?? [] }
 }
 
+const livePreviewOf = previewOf as (operation: string, options: Written) => PageLivePreview
+
 const column =
   (as: PageColumn['as']) =>
   (field: string, options: object = {}): PageColumn => ({ field, as, ...options })
@@ -380,6 +413,7 @@ const row = {
   }),
   reference: (field: string, of: PageColumn['of'], options?: object) => ({ field, as: 'reference', of, ...options }),
   json: column('json'),
+  html: column('html'),
   difference: (before: string, after: string, options?: object) => ({
     field: after,
     as: 'difference',
@@ -401,6 +435,7 @@ const row = {
   }),
   form: formOf,
   preview: previewOf,
+  livePreview: livePreviewOf,
 }
 
 const rowOf = <T>() => row as unknown as Row<T>

@@ -46,10 +46,16 @@ export interface PageColumn {
     | 'json'
     | 'difference'
     | 'rows'
+    | 'html'
   /** In place of the title that the route gives the member. */
   readonly title?: LocalizedText
   /** The text of the column leads to the page of the row. */
   readonly link?: boolean
+  /**
+   * Of `text`: it leads to a page elsewhere, in a window of its own. `base` is the member that holds an https address, `path` the
+   * words behind it, and the value comes last. Without an address it is text.
+   */
+  readonly opens?: { readonly base: string; readonly path: string }
   /** In a font whose characters are equally wide: codes, keys. */
   readonly mono?: boolean
   /** Not shown before somebody asks for it. */
@@ -62,11 +68,14 @@ export interface PageColumn {
   readonly labels?: Readonly<Record<string, LocalizedText>>
   /** Of `chips`: the member of each item that is shown; absent for a list of texts. */
   readonly member?: string
-  /** Of `reference`: the kind of thing that the id names, and the page that shows it. */
+  /**
+   * Of `reference`: the kind of thing that the id names, and the page that shows it: one of one thing, or `system-config.centre` for
+   * the name of a configuration key.
+   */
   readonly of?: { readonly labels: string; readonly page?: string }
   /** Of `difference`: the member that holds what was before; `field` holds what is after. */
   readonly before?: string
-  /** Of `amount`: the member that names the currency or asset. */
+  /** Of `amount`, which is in minor units: the member that names the asset (see `amountUnits`) or the currency (ISO 4217). */
   readonly currency?: string
   /** Of `rows`, a list within a thing: what is shown of each item. */
   readonly columns?: readonly PageColumn[]
@@ -95,6 +104,23 @@ export interface PagePreview {
   readonly takes?: readonly string[]
   /** What is shown of its answer. */
   readonly columns: readonly PageColumn[]
+}
+
+/**
+ * Another operation, which changes nothing, whose answer stands beside a form while somebody types: of what is in the form,
+ * not of what is saved. It is asked when nothing was typed for a moment, one question at a time. A refusal that names a member
+ * stands at its field.
+ */
+export interface PageLivePreview extends PagePreview {
+  /** Members of the form that it takes. Some may not be filled in yet, so it needs none of them. */
+  readonly takes: readonly string[]
+  /** Values to try out, which are typed beside it and kept nowhere. */
+  readonly samples?: {
+    /** Member of its body that takes them, by their names. */
+    readonly into: string
+    /** Member of its answer that tells which there are: a list of `sampleUse`. */
+    readonly of: string
+  }
 }
 
 /** How something is written: by an action, or by a form. */
@@ -152,11 +178,18 @@ export interface PageForm extends PageWrite {
   readonly long?: readonly string[]
   /** Kinds of things that members choose among, by member. */
   readonly options?: Readonly<Record<string, PageChoice>>
+  /** Members that are sent in minor units and typed in the unit itself, by member. */
+  readonly amounts?: Readonly<Record<string, PageAmount>>
+  /** What stands beside the fields while somebody types. */
+  readonly livePreview?: PageLivePreview
   /** Member of the body that takes the version that was read. */
   readonly version?: string
   /** Member of the answer that is shown once, and kept nowhere. */
   readonly once?: string
 }
+
+/** What an amount is of: an asset or currency, or the member of the form, else of the row, that names it. */
+export type PageAmount = { readonly unit: string } | { readonly field: string }
 
 /** Something that can be done with several rows at once. */
 export interface PageBulk extends PageWrite {
@@ -194,6 +227,11 @@ export interface ListPageDeclaration extends AnyPage {
   readonly columns: readonly PageColumn[]
   /** Parameter that takes words to search for. */
   readonly search?: string
+  /**
+   * Parameters, each `search` or a filter, by which the palette finds rows: an order number that somebody types. Of a filter
+   * with `options` the name is typed. Absent: `search` alone; empty: the palette does not look here.
+   */
+  readonly find?: readonly string[]
   readonly filters?: readonly {
     readonly name: string
     readonly labels?: Readonly<Record<string, LocalizedText>>
@@ -261,6 +299,10 @@ export interface AttentionDeclaration {
   readonly filled?: string
   /** The page that shows it and mends it, with its filters. */
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
+  /** Where the number stands: on the overview, or beside its page in the navigation, as unread messages do. `overview` when absent. */
+  readonly place?: 'overview' | 'navigation'
+  /** Tables that the operation reads, where no page declares them: see `PageLife`. */
+  readonly live?: readonly string[]
 }
 
 /** What needs attention, each contributed under its id. */
@@ -290,6 +332,21 @@ export interface LabelSource {
    */
   search(text: string, request: HttpRequest): Promise<readonly Label[]>
 }
+
+/** How amounts in one asset or currency are written: 1234 minor units of scale 2 as 12.34. */
+export interface AmountUnit {
+  readonly displayName: LocalizedText
+  /** Decimal places of the minor unit, 0 to 18. */
+  readonly scale: number
+  /** What stands beside the number, such as `USDT`; of a currency its ISO 4217 code. The name when absent. */
+  readonly symbol?: string
+}
+
+/** Units by the code that rows name them with, contributed under any name. Read at use. */
+export const amountUnits = extensionPoint<() => ReadonlyMap<string, AmountUnit>>('console.amount-units', {
+  from: '@plinth/console',
+  live: true,
+})
 
 /** Sources of names, contributed under the kind of things: `iam.role`. */
 export const labelSources = extensionPoint<LabelSource>('console.labels', { from: '@plinth/console', live: true })

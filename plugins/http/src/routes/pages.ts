@@ -2,6 +2,7 @@ import helmet from '@fastify/helmet'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import type { ApiDocument } from '../openapi/document.ts'
 import { FixedDocument } from '../openapi/fixed-document.ts'
 import { ofSite } from '../openapi/openapi.ts'
 import type { Site } from '../site.ts'
@@ -35,7 +36,7 @@ const transportSecurity = { name: 'strict-transport-security', value: 'max-age=3
 
 /** The API description, and whose it is. */
 interface Description {
-  readonly document: object
+  readonly document: ApiDocument
   readonly site: Site
 }
 
@@ -76,7 +77,7 @@ const referenceOf = ({ document, site }: Description): BookedFastifyPlugin => ({
       // operations, of which the page shows the first ten alone.
       uiConfig: { layout: 'BaseLayout', deepLinking: true, persistAuthorization: false, docExpansion: 'none' },
       // Its name and address may change while it runs.
-      transformSpecification: (shown) => ofSite(shown, site) as Record<string, unknown>,
+      transformSpecification: () => ({ ...ofSite(document, site) }),
       transformSpecificationClone: false,
       // The reference writes style attributes.
       transformStaticCSP: (policy) => policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'"),

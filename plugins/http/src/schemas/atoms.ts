@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { Type } from './schema-builders.ts'
 
 /** Id of a stored thing: assigned by the product, sortable by time, exact in a JSON number. */
@@ -18,6 +18,14 @@ export const text = Type.String()
 export const line = (maxLength: number, options: { readonly minLength?: number; readonly description?: string } = {}) =>
   Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
 
+/** Characters of a reason, wherever it is kept. */
+export const longestReason = 200
+/** One line that says something: blanks alone do not. */
+export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
+/** Why somebody does something, in a body. In the header `X-Reason` the same counts. */
+export const reason = (description: string) =>
+  Type.String({ description: `${description} One line, not blanks alone.`, maxLength: longestReason, 'x-worded': true })
+
 export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
   Type.Union([schema, Type.Null()], options)
 
@@ -33,6 +41,15 @@ export const versionQuery = Type.Object({ version: Type.Optional(version) })
 export const affected = Type.Object({ affected: count })
 /** Answer of what has nothing to say. */
 export const nothing = Type.Null()
+
+/** A variable of what is filled in, as the answer of a live preview tells of it: see `PageLivePreview.samples`. */
+export const sampleUse = Type.Object({
+  name: Type.String({ description: 'Dotted: `user.name` is a member of `user`.' }),
+  usedIn: Type.Array(text, { description: 'Members of the request that use it.' }),
+  needed: Type.Boolean({ description: 'False for what may be absent.' }),
+  given: Type.Boolean({ description: 'Whether the request has a value for it.' }),
+})
+export type SampleUse = Static<typeof sampleUse>
 
 /** The same schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T =>

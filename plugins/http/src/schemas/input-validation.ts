@@ -3,6 +3,7 @@ import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Clean } from 'typebox/value'
+import { isWorded } from './atoms.ts'
 import { prepareSchema } from './input-schema.ts'
 
 /** One broken rule. */
@@ -98,6 +99,8 @@ function createAjv(options: Options) {
   const ajv = new Ajv(options)
   // For the API description alone.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort'])
+  const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
+  ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
   require('ajv-formats')(ajv)
   return ajv
 }
@@ -163,14 +166,16 @@ function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): Er
 function faultOf({ keyword, instancePath, params }: ErrorObject, part: string): Fault {
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
-  const texts: Record<string, string | number> = { field, rule: keyword }
+  // `x-` marks a rule that this validator alone knows.
+  const rule = keyword.replace(/^x-/, '')
+  const texts: Record<string, string | number> = { field, rule }
   for (const [name, value] of Object.entries(params)) {
     if (typeof value === 'string' || typeof value === 'number') texts[name] = value
     else if (Array.isArray(value)) texts[name] = value.join(', ')
   }
   const allowed = params['allowedValues'] ?? (keyword === 'const' ? [params['allowedValue']] : undefined)
   if (Array.isArray(allowed)) texts['allowed'] = allowed.map((value) => JSON.stringify(value)).join(', ')
-  return { field, rule: keyword, params: texts }
+  return { field, rule, params: texts }
 }
 
 /** `/items/0/first~1name` -> `items[0].first/name` */

@@ -40,6 +40,8 @@ interface Refused {
 const longestRetryAfterMs = 30_000
 /** How much the last request says about the pace of all. */
 const paceWeight = 1 / 16
+/** Requests among which a time must have been seen before to count in full. */
+const recentTimes = 16
 /** Of the longest wait: where those who wait will have begun within it, they are served, also after a standstill. */
 const shortQueue = 1 / 4
 
@@ -66,6 +68,8 @@ export class OverloadValve {
   #pace = 0
   /** Since when the next one could have begun: the last begin, or the first wait after it. */
   #paceSince = 0
+  /** The last times from one begin to the next, in milliseconds. */
+  readonly #recentMs: number[] = []
   /** When all are served who wait or were refused, should all of those come again. */
   #freeAt = 0
   #isPumpDue = false
@@ -170,10 +174,16 @@ export class OverloadValve {
     }
   }
 
-  /** One long standstill is not the pace of all. */
+  /**
+   * One long standstill is not the pace of all: a process that got no CPU for a while must not refuse whom it could serve at
+   * once. What is longer than all of late counts as the longest of them, and in full when it comes again.
+   */
   #notePace(now: number): void {
     const ms = Math.min(now - this.#paceSince, this.#bounds.maxWaitMs)
-    this.#pace += (ms - this.#pace) * paceWeight
+    const usualMs = Math.min(ms, Math.max(0, ...this.#recentMs))
+    this.#pace += (usualMs - this.#pace) * paceWeight
+    this.#recentMs.push(ms)
+    if (this.#recentMs.length > recentTimes) this.#recentMs.shift()
     this.#paceSince = now
   }
 

@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
-import type { Kernel, LocalizedText, PermissionDeclaration } from '@plinth/kernel'
+import { type Kernel, type LocalizedText, type PermissionDeclaration, pluginTitle } from '@plinth/kernel'
 import { Permission } from '../entities.ts'
 
 export interface DeclaredPermission extends PermissionDeclaration {
@@ -10,9 +10,11 @@ export interface DeclaredPermission extends PermissionDeclaration {
 /** The permissions that the loaded plugins declare. */
 export class PermissionCatalogue {
   readonly #declared: ReadonlyMap<string, DeclaredPermission>
+  readonly #plugins: Kernel['plugins']
 
   /** A code has one owner: the planner has seen to it. */
   constructor(plugins: Kernel['plugins']) {
+    this.#plugins = plugins
     this.#declared = new Map(
       plugins.flatMap(({ id: plugin, permissions = [] }) =>
         permissions.map((permission) => [permission.code, { ...permission, plugin }] as const),
@@ -23,6 +25,11 @@ export class PermissionCatalogue {
   /** In order of their codes. */
   get declared(): readonly DeclaredPermission[] {
     return [...this.#declared.values()].sort((a, b) => (a.code < b.code ? -1 : 1))
+  }
+
+  /** What people call a plugin, loaded or not. */
+  titleOf(plugin: string): LocalizedText {
+    return pluginTitle(plugin, this.#plugins)
   }
 
   has(code: string): boolean {

@@ -49,6 +49,7 @@ const content = Type.Object({
 const permissionView = Type.Object({
   code: Type.String(),
   plugin: Type.String(),
+  pluginTitle: Type.String({ description: 'What people call the plugin; its id where there is no name for it.' }),
   name: Type.String(),
   description: nullable(Type.String()),
   loaded: Type.Boolean({ description: 'False for one of a plugin that is no longer loaded; it grants nothing.' }),
@@ -73,8 +74,9 @@ function listRoles(db: Database, query: Static<typeof roleQuery>) {
 
 /** Those of the loaded plugins, then what is left of plugins that are gone. */
 async function listPermissions(catalogue: PermissionCatalogue, db: Database, locale: string) {
+  const titled = (plugin: string) => ({ plugin, pluginTitle: localize(catalogue.titleOf(plugin), locale) })
   const declared = catalogue.declared.map(({ code, plugin, displayName, description }) => ({
-    ...{ code, plugin, loaded: true },
+    ...{ code, ...titled(plugin), loaded: true },
     name: localize(displayName, locale),
     description: description === undefined ? null : localize(description, locale),
   }))
@@ -82,7 +84,7 @@ async function listPermissions(catalogue: PermissionCatalogue, db: Database, loc
   const gone = stored.filter(({ code }) => !catalogue.has(code))
   return [
     ...declared,
-    ...gone.map(({ code, plugin, name }) => ({ code, plugin, name, description: null, loaded: false })),
+    ...gone.map(({ code, plugin, name }) => ({ code, ...titled(plugin), name, description: null, loaded: false })),
   ]
 }
 

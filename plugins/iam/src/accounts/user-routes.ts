@@ -19,7 +19,7 @@ import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { userInScope, usersInScope } from '../access/data-scope.ts'
-import { few, holdersOf } from '../access/role-holders.ts'
+import { holdersOf } from '../access/role-holders.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -80,12 +80,11 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
     .parse(query.sort)
     .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
   return answerList(query, orderBy, async (window) => {
-    const total = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
-    const asked = total === undefined ? window : { ...window, count: 'none' as const }
+    const counted = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
+    const asked = counted === undefined ? window : { ...window, count: 'none' as const }
     const found = await findPage(em, User, { $and: conditions }, asked, {
       search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
     })
-    const counted = total === undefined ? {} : { total: Math.min(total, few), isCapped: total > few }
     return { ...found, ...counted, items: await userViews(em, found.items) }
   })
 }

@@ -1,4 +1,5 @@
-import type { Database } from '@plinth/database'
+import { conflictData, type Database } from '@plinth/database'
+import { longestReason } from '@plinth/http'
 import {
   type AuditEntry,
   type AuditSummary,
@@ -12,7 +13,6 @@ import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
 import { Audit, LoginAudit, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { RefusedAttempts } from '../sessions/refused-attempts.ts'
-import { longestReason } from './reason-header.ts'
 
 export interface LoginOutcome {
   readonly userId: number | null
@@ -84,8 +84,7 @@ export class AuditTrail {
     const [last] = await em.find(Audit, { targetType, targetId: id }, { orderBy: { id: 'desc' }, limit: 1 })
     const user = last?.actorUserId == null ? null : await em.findOne(User, last.actorUserId)
     const updatedBy = user?.username ?? last?.actor ?? null
-    const data = { currentVersion: version, updatedBy, updatedAt: updatedAt.toISOString() }
-    throw refusal('version-conflict', { data })
+    throw refusal('version-conflict', { data: conflictData({ version, updatedBy, updatedAt }) })
   }
 
   async #write(

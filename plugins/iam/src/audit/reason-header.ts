@@ -1,8 +1,5 @@
-import { type HttpRequest, type RouteInfo, type RouteWrapper, Type } from '@plinth/http'
+import { type HttpRequest, isWorded, longestReason, type RouteInfo, type RouteWrapper, Type } from '@plinth/http'
 import { refusal } from '../failures.ts'
-
-/** Code points of a reason, as the audit keeps it. */
-export const longestReason = 200
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,11 +8,10 @@ declare module 'fastify' {
   }
 }
 
-const unprintable = /[\p{Cc}\p{Cs}]/u
 const takesReason = ({ method, path }: RouteInfo) => method !== 'GET' && /^\/api\/v\d+\/admin\//.test(path)
 const header = {
   'X-Reason': {
-    description: `Why it is done, for the audit: percent-encoded UTF-8, at most ${longestReason} characters.`,
+    description: `Why it is done, for the audit: percent-encoded UTF-8, at most ${longestReason} characters, not blanks alone.`,
     schema: Type.String({ maxLength: longestReason * 12 }),
   },
 }
@@ -39,7 +35,7 @@ function reasonOf({ headers }: Pick<HttpRequest, 'headers'>): string | undefined
   const encoded = headers['x-reason']
   if (typeof encoded !== 'string' || encoded === '') return undefined
   const text = decoded(encoded)
-  if (text === undefined || unprintable.test(text) || [...text].length > longestReason) {
+  if (text === undefined || !isWorded(text) || [...text].length > longestReason) {
     throw refusal('reason-invalid', { params: { limit: longestReason }, data: { limit: longestReason } })
   }
   return text

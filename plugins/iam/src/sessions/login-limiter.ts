@@ -4,7 +4,6 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import { foldedIdentifier } from '../accounts/account-names.ts'
 import type { keys } from '../config.ts'
 import type { LoginGuard } from '../contract.ts'
-import { withRetryAfter } from './retry-after.ts'
 
 /** Attempts that prove a password: a guess costs the same whichever way it is made. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change'])
@@ -20,7 +19,7 @@ const accountKey = (userId: number | null, identifier: string) =>
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'
   return {
-    async beforeAttempt({ method, identifier, userId, clientIp, setHeader }) {
+    async beforeAttempt({ method, identifier, userId, clientIp }) {
       if (!limitedMethods.has(method)) return
       if (!config.get(`${root}.enabled`) || !config.get(`${root}.password.enabled`)) return
       const prefix = `${config.get(`${root}.key-prefix`)}:password`
@@ -38,7 +37,7 @@ export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof key
           failurePolicy: 'closed' as const,
         },
       ]
-      await withRetryAfter(setHeader, () => limiter.assertAllAllowed(limits))
+      await limiter.assertAllAllowed(limits)
     },
   }
 }

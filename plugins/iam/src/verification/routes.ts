@@ -3,7 +3,6 @@ import type { Static } from 'typebox'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { actorOf } from '../accounts/inputs.ts'
 import type { Accounts } from '../contract.ts'
-import { withRetryAfter } from '../sessions/retry-after.ts'
 import type { VerificationChannel, VerificationCodes } from './contract.ts'
 
 const path = '/api/v1/auth/verify'
@@ -46,11 +45,10 @@ function routesOf(channel: VerificationChannel, by: string) {
       access: 'public',
       request: { body: sendBodies[channel] },
       response: sent,
-      handler: (request, { codes }, reply) =>
-        withRetryAfter(reply.header.bind(reply), async () => {
-          const { expiresAt, resendAfter } = await codes.send(subjectOf(channel, request.body), request)
-          return { expiresAt: new Date(expiresAt).toISOString(), resendAfter }
-        }),
+      async handler(request, { codes }) {
+        const { expiresAt, resendAfter } = await codes.send(subjectOf(channel, request.body), request)
+        return { expiresAt: new Date(expiresAt).toISOString(), resendAfter }
+      },
     }),
     route({
       method: 'POST',
@@ -59,11 +57,10 @@ function routesOf(channel: VerificationChannel, by: string) {
       access: 'public',
       request: { body: checkBodies[channel] },
       response: verified,
-      handler: (request, { codes }, reply) =>
-        withRetryAfter(reply.header.bind(reply), async () => {
-          await codes.check(subjectOf(channel, request.body), request.body.code, request)
-          return { verified: true as const }
-        }),
+      async handler(request, { codes }) {
+        await codes.check(subjectOf(channel, request.body), request.body.code, request)
+        return { verified: true as const }
+      },
     }),
   ]
 }
@@ -80,15 +77,14 @@ export const proofRoutes = [
     access: 'user',
     request: { body: Type.Object({ code }) },
     response: verified,
-    handler: (request, { codes, accounts }, reply) =>
-      withRetryAfter(reply.header.bind(reply), async () => {
-        const actor = actorOf(request)
-        const { userId } = requirePrincipal(request)
-        const recipient = (await accounts.find(userId))?.email ?? ''
-        await codes.check({ channel: 'email', recipient, scene: proofScene }, request.body.code, request)
-        await accounts.confirmEmail(userId, recipient, actor)
-        return { verified: true as const }
-      }),
+    async handler(request, { codes, accounts }) {
+      const actor = actorOf(request)
+      const { userId } = requirePrincipal(request)
+      const recipient = (await accounts.find(userId))?.email ?? ''
+      await codes.check({ channel: 'email', recipient, scene: proofScene }, request.body.code, request)
+      await accounts.confirmEmail(userId, recipient, actor)
+      return { verified: true as const }
+    },
   }),
 ]
 

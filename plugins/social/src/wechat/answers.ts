@@ -45,6 +45,9 @@ const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] 
   50002: ['rejected', 'permission-missing'],
 }
 
+/** What a code that comes in place of a token says; the account is to blame where nobody knows the code. */
+export const hintOf = (errcode: number): SocialHint => meanings[errcode]?.[1] ?? 'account-refused'
+
 /** Codes that say that the access token does not hold any more. */
 export const tokenCodes: ReadonlySet<number> = new Set([40001, 40014, 42001])
 

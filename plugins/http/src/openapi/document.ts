@@ -1,0 +1,65 @@
+/** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
+export type Schema = Readonly<Record<string, unknown>>
+
+type Contents = Readonly<Record<string, { readonly schema?: Schema }>>
+
+/** A parameter of an operation (OpenAPI 3.1, "Parameter Object"). */
+export interface DescribedParameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required: boolean
+  readonly description?: string
+  readonly schema: Schema
+}
+
+/** An operation, with what this house adds: `x-plugin` and `x-permission`. */
+export interface DescribedOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly tags: readonly string[]
+  readonly deprecated?: boolean
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  /** Plugin that brings it. */
+  readonly 'x-plugin': string
+  /** What the caller must have been granted. */
+  readonly 'x-permission'?: string
+  readonly parameters?: readonly DescribedParameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Contents }
+  /** By status: `200` and `4XX`. */
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly headers?: object; readonly content: Contents }>
+  >
+}
+
+/** How callers prove who they are (OpenAPI 3.1, "Security Scheme Object"). */
+export interface SecurityScheme {
+  readonly type: string
+  readonly description?: string
+  /** Of `type` "http". */
+  readonly scheme?: string
+  /** Of `type` "apiKey": "query", "header" or "cookie", and the name there. */
+  readonly in?: string
+  readonly name?: string
+}
+
+/** An OpenAPI 3.1 document. */
+export interface ApiDocument {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly { readonly name: string }[]
+  /** Operations by path, with parameters in braces, and by method in lower case. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+  }
+}
+
+/** Schema of the payload within the envelope; absent for an operation that answers without one. */
+export function payloadOf({ responses }: Pick<DescribedOperation, 'responses'>): Schema | undefined {
+  const answer = responses['200']?.content['application/json']?.schema
+  const success = (answer?.['anyOf'] as readonly Schema[] | undefined)?.[0]
+  return (success?.['properties'] as Readonly<Record<string, Schema>> | undefined)?.['data']
+}

@@ -1,0 +1,26 @@
+import { BusinessError, definePlugin } from '@plinth/kernel'
+import { http } from '../contract.ts'
+
+/**
+ * For products under test that have no identity: a request passes where its header `x-grants` names the permission of the
+ * route, and is refused with 403 elsewhere.
+ *
+ * @example await server.inject({ url: '/api/v1/admin/shop/orders', headers: { 'x-grants': 'shop:order:view' } })
+ */
+export const namedPermissions = definePlugin({
+  id: 'http.named-permissions',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { http },
+  setup: ({ services }) =>
+    services.http.guard({
+      name: 'named-permissions',
+      stage: 'access',
+      forRoute: ({ access }) => {
+        if (typeof access === 'string') return undefined
+        return ({ headers }) => {
+          if (headers['x-grants'] !== access.permission) throw new BusinessError('403', `needs ${access.permission}`)
+        }
+      },
+    }),
+})
