@@ -1,4 +1,11 @@
-import { type DeliveryOutcome, extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+import {
+  type ChannelCheck,
+  type ConfigNeeds,
+  type DeliveryOutcome,
+  extensionPoint,
+  type LocalizedText,
+  service,
+} from '@plinth/kernel'
 
 /** A mail. Addresses are bare, `someone@example.com`. No address and no subject has a line break or control character. */
 export interface MailMessage {
@@ -58,13 +65,17 @@ export interface Mail {
   readonly isReady: boolean
   /** Codes of the loaded drivers that can send. */
   readonly drivers: readonly string[]
+  /** Keys of the facility and of that driver. */
+  needs(): ConfigNeeds
   /** Sends one mail within `platform.mail.send-deadline`. Never throws for a failed delivery. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
    * Proves that the driver can be used: that the server takes the credentials, that the directory can be written. Sends
-   * nothing. Throws with a reason that holds no credentials.
+   * nothing. Answers and throws as `NotificationChannel.verify`, without credentials in any reason.
+   *
+   * @param driver its code; absent: the driver of the configuration
    */
-  verify(signal: AbortSignal): Promise<void>
+  verify(signal: AbortSignal, driver?: string): ReturnType<MailDriver['verify']>
 }
 
 export const mail = service<Mail>('mail', { from: '@plinth/mail' })
@@ -85,13 +96,16 @@ export interface MailDriver {
   readonly displayName: LocalizedText
   /** False while its keys are not filled in. */
   isConfigured(): boolean
+  /** Names of its keys; absent: it has none that anybody must fill in. */
+  needs?(): ConfigNeeds
   /**
    * Sends one mail; answers a delivery for each address. When the signal aborts it ends at once, destroys what it waits for,
    * and says what became of the mail.
    */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<readonly MailDelivery[]>
   /** See `Mail.verify`. */
-  verify(signal: AbortSignal): Promise<void>
+  // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
+  verify(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
 }
 
 export const mailDriver = extensionPoint<MailDriver>('mail.driver', { from: '@plinth/mail' })

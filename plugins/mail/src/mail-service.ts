@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@plinth/kernel'
+import { bilingual, ChannelFault, type Clock, type ConfigNeeds, type Logger } from '@plinth/kernel'
 import { isAddress, isHeaderText, senderOf } from './address.ts'
 import { compose, type Dkim, messageIdOf } from './compose.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
@@ -49,12 +49,31 @@ export class MailService implements Mail {
     return sending.finally(() => this.#inFlight.delete(sending))
   }
 
-  async verify(signal: AbortSignal): Promise<void> {
-    const ready = this.#ready()
-    if (ready === undefined)
-      throw new Error('No mail driver is configured: set platform.mail.driver and platform.mail.from')
+  needs(): ConfigNeeds {
+    const { drivers, settings } = this.#parts
+    const { driver, from } = settings()
+    const own = drivers.get(driver)?.needs?.() ?? { keys: [], missingKeys: [] }
+    const missing = [
+      ...(drivers.has(driver) ? [] : ['platform.mail.driver']),
+      ...(senderOf(from) === undefined ? ['platform.mail.from'] : []),
+    ]
+    return {
+      keys: ['platform.mail.driver', 'platform.mail.from', ...own.keys],
+      missingKeys: [...missing, ...own.missingKeys],
+    }
+  }
+
+  async verify(signal: AbortSignal, asked?: string): ReturnType<MailDriver['verify']> {
+    const ready = this.#ready(asked)
+    if (ready === undefined) {
+      const reason = bilingual(
+        'No mail driver is configured: set platform.mail.driver and platform.mail.from, and fill in the keys of the driver.',
+        '尚未配置邮件驱动：请设置 platform.mail.driver 和 platform.mail.from，并填写该驱动的配置项。',
+      )
+      throw new ChannelFault('configuration', reason)
+    }
     const { settings, clock } = this.#parts
-    await withSignal(clock, settings().sendDeadlineMs, [signal, this.#stopping.signal], (limit) =>
+    return withSignal(clock, settings().sendDeadlineMs, [signal, this.#stopping.signal], (limit) =>
       ready.driver.verify(limit),
     )
   }

@@ -16,6 +16,7 @@ export default definePlugin({
   extensionPoints: [mailDriver],
   contributes: [mailDriver],
   config,
+  configGroups: { mail: { en: 'Mail', 'zh-CN': '邮件' } },
   setup({ config, clock, log, redact, root, provide, contribute, contributions, onDrain, onStop }) {
     const server = smtp({ settings: () => smtpSettings(config), mask: (text) => redact(text) })
     for (const name of smtpKeys) config.onChange(name, () => server.renew())

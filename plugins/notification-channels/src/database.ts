@@ -7,6 +7,7 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import { inbox } from '@plinth/notification/inbox'
+import { hasNoText, noText } from './message-text.ts'
 
 /**
  * Same key, same message. The parts of a message to many have keys that begin with its id; their recipients share its content.
@@ -43,6 +44,7 @@ export default definePlugin({
         const { subject, content, secretVariables = [], attributes } = message
         const open = Object.entries(message.variables).filter(([name]) => !secretVariables.includes(name))
         const messageId = messageIdOf(message.id, idempotencyKey)
+        if (hasNoText(message)) return { outcome: 'rejected', ...noText }
         try {
           const variables = Object.fromEntries(open)
           await services.inbox.add(

@@ -1,4 +1,12 @@
-import { type DeliveryOutcome, key } from '@plinth/kernel'
+import {
+  type ChannelCheck,
+  type ChannelCondition,
+  type ConfigNeeds,
+  channelChecks,
+  type DeliveryOutcome,
+  key,
+  type NotificationChannel,
+} from '@plinth/kernel'
 import {
   ProviderChoice,
   type ProviderChoiceParts,
@@ -44,6 +52,10 @@ export const driverKeys = {
   }),
 }
 
+/** Names of the keys of a channel that has these, and a switch. */
+export const driverKeyNames = (channel: string): readonly string[] =>
+  ['enabled', 'strategy', 'drivers-order', 'driver-rest'].map((name) => `${channel}.${name}`)
+
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 
 export interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
@@ -69,6 +81,36 @@ export class DriverChoice {
   /** Whether the order holds a driver that can send. */
   get isReady(): boolean {
     return this.#candidates().length > 0
+  }
+
+  /**
+   * Of the channel: it rests while all drivers of the order do, and misses nothing while one of them can send.
+   *
+   * @param own keys of the channel
+   * @param facility what the driver of the facility needs
+   */
+  condition(own: readonly string[], facility: ConfigNeeds): ChannelCondition {
+    const rests = this.#candidates().map((driver) => this.#choice.restsFor(driver))
+    const keys = [...facility.keys, ...own]
+    if (rests.length === 0) return { keys, missingKeys: facility.missingKeys }
+    return { keys, missingKeys: [], restsForMs: Math.min(...rests) }
+  }
+
+  /**
+   * Of all drivers that a message may go through, one after the other; what holds for all of them.
+   *
+   * @param verify of a driver; that of the facility when it has no code
+   */
+  async verify(
+    verify: (driver: string | undefined) => ReturnType<NonNullable<NotificationChannel['verify']>>,
+  ): Promise<readonly ChannelCheck[]> {
+    const drivers = this.#candidates()
+    let proved: readonly ChannelCheck[] = channelChecks
+    for (const driver of drivers.length === 0 ? [undefined] : drivers) {
+      const checked = (await verify(driver)) ?? ['configuration', 'connection']
+      proved = proved.filter((check) => checked.includes(check))
+    }
+    return proved
   }
 
   /** @param send through a driver; that of the facility when it has no code. Must not throw */

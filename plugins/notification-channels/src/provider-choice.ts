@@ -41,11 +41,14 @@ export class ProviderChoice {
   /** Order in which providers would be asked now. `single` takes the first. */
   order(providers: readonly string[], strategy: ProviderStrategy): readonly string[] {
     if (strategy === 'single') return providers.slice(0, 1)
-    const now = this.#parts.clock.monotonic()
     const start = strategy === 'round-robin' && providers.length > 0 ? this.#turn % providers.length : 0
     const turned = [...providers.slice(start), ...providers.slice(0, start)]
-    const rest = (provider: string) => Math.max(0, (this.#restsUntil.get(provider) ?? 0) - now)
-    return turned.sort((a, b) => rest(a) - rest(b))
+    return turned.sort((a, b) => this.restsFor(a) - this.restsFor(b))
+  }
+
+  /** Milliseconds for which a provider still rests; 0: it does not. */
+  restsFor(provider: string): number {
+    return Math.max(0, (this.#restsUntil.get(provider) ?? 0) - this.#parts.clock.monotonic())
   }
 
   /**

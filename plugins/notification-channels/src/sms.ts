@@ -8,7 +8,7 @@ import {
   optional,
 } from '@plinth/kernel'
 import { type SmsMessage, sms } from '@plinth/sms'
-import { DriverChoice, driverKeys } from './driver-choice.ts'
+import { DriverChoice, driverKeyNames, driverKeys } from './driver-choice.ts'
 
 /** Channel `sms`: sends text messages through the SMS facility, one recipient at a time. */
 export default definePlugin({
@@ -67,6 +67,8 @@ export default definePlugin({
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
+      verify: (signal) => choice.verify((driver) => sms.verify(signal, driver)),
+      condition: () => choice.condition(driverKeyNames('platform.notification.channels.sms'), sms.needs()),
     }
     contribute(notificationChannel, 'sms', channel)
   },

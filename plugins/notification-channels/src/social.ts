@@ -39,6 +39,11 @@ export default definePlugin({
         }
         return social.send(socialMessage(message), signal)
       },
+      verify: (signal) => social.verify(signal),
+      condition: () => {
+        const { keys, missingKeys } = social.needs()
+        return { keys: [...keys, 'platform.notification.channels.social.enabled'], missingKeys }
+      },
     }
     contribute(notificationChannel, 'social', channel)
   },

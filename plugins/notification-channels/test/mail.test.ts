@@ -70,6 +70,8 @@ t.test('N-008 the channel keeps its contract', async (t) => {
   for (const { name, run } of cases) t.test(name, run)
 })
 
+const root = { username: 'root', password: 'correct horse battery staple' }
+
 async function start(
   t: Test,
   set: Readonly<Record<string, JsonValue>> = {},
@@ -98,6 +100,7 @@ async function start(
   )
   t.teardown(() => running.stop('test ended'))
   const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+  await running.service(accounts).createAdministrator(root, origin)
   const ada = await running.service(accounts).create({ username: 'ada', email: 'ada@example.com' }, origin)
   const nobody = await running.service(accounts).create({ username: 'nobody' }, origin)
   return { running, server, facade: running.service(notification), web: running.service(http), ada, nobody }
@@ -139,6 +142,31 @@ t.test('N-008 the channel delegates to the mail facility, for addresses and for 
     { errorCode: 'mail.empty' },
   ])
   t.equal(server.received.length, 2)
+})
+
+t.test('N-008 N-021 a template in MJML arrives as HTML, with its text beside it', async (t) => {
+  const { server, facade, web } = await start(t)
+  const login = await web.inject({ method: 'POST', url: '/api/v1/auth/login', payload: root })
+  const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
+  const text = '<mj-text>Dear {{name}}, order {{no}} is paid.</mj-text>'
+  const template = {
+    ...{ code: 'order.paid', channel: 'mail', locale: 'en' },
+    ...{ subject: 'Order {{no}} of {{name}}', content: 'Dear {{name}}, order {{no}} is paid.' },
+    html: `<mjml><mj-body><mj-section><mj-column>${text}</mj-column></mj-section></mj-body></mjml>`,
+    htmlFormat: 'mjml',
+  }
+  const saved = await web.inject({ method: 'POST', url: '/api/v1/admin/templates', headers, payload: template })
+  t.match(saved.json(), { code: '200' })
+  const recipients = [{ kind: 'email' as const, address: 'ada@example.com' }]
+  const variables = { name: 'Ada <b>', no: 42 }
+  t.match(await facade.send({ template: 'order.paid', variables, recipients, locale: 'en' }), [{ success: true }])
+  const [mail] = server.received
+  t.equal(decodedHeader(mail?.headers['subject']), 'Order 42 of Ada <b>')
+  const parts = partsOf(mail ?? { raw: '' })
+  t.equal(parts['text/plain'], 'Dear Ada <b>, order 42 is paid.')
+  t.match(parts['text/html'], /<!doctype html>/i)
+  t.match(parts['text/html'], 'Dear Ada &lt;b&gt;, order 42 is paid.')
+  t.notMatch(parts['text/html'], /<mj-|\{\{/, 'nothing of the source is left')
 })
 
 t.test('a reply of the server is told without secret variables', async (t) => {
@@ -240,6 +268,12 @@ t.test(
     // Nothing listens there.
     const away = await start(t, { ...order, 'platform.mail.smtp.port': 1 })
     t.match(await away.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'file' }])
+    const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })
+    const providers: unknown[] = []
+    for (let count = 0; count < 4; count++) {
+      providers.push((await turns.facade.send({ content: 'x', recipients }))[0]?.provider)
+    }
+    t.same(providers, ['smtp', 'file', 'smtp', 'file'], 'each in its turn')
   },
 )
 

@@ -4,14 +4,14 @@ import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
 import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
+import { type ManualClock, manualClock, startForTest } from '@plinth/kernel/testing'
 import notificationPlugin, { notification } from '@plinth/notification'
 import smsChannel from '@plinth/notification-channels/sms'
 import outgoingHttp from '@plinth/outgoing-http'
 import smsPlugin, { sms } from '@plinth/sms'
 import t, { type Test } from 'tap'
 import { door } from '../../notification/test/fixtures/channel.ts'
-import { startCompany } from '../../sms/test/fixtures/company.ts'
+import { type Asked, startCompany } from '../../sms/test/fixtures/company.ts'
 
 const secret = 'planted-token-4711'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
@@ -26,7 +26,11 @@ const twilio = (url: string) => ({
   'platform.sms.twilio.from': '+15005550006',
 })
 let taking = 0
-const taken = () => ({ status: 201, body: JSON.stringify({ sid: `SM${++taking}`, status: 'queued' }) })
+/** Messages are taken, and the account is known. */
+const taken = ({ method }: Pick<Asked, 'method'>) =>
+  method === 'GET'
+    ? { status: 200, body: JSON.stringify({ sid: 'AC1', status: 'active' }) }
+    : { status: 201, body: JSON.stringify({ sid: `SM${++taking}`, status: 'queued' }) }
 
 t.test('N-009 N-013 the channel keeps its contract', async (t) => {
   const create = async () => {
@@ -40,7 +44,7 @@ t.test('N-009 N-013 the channel keeps its contract', async (t) => {
     if (channel === undefined) throw new Error('no channel')
     const delivered = () =>
       company.asked
-        .filter(({ status }) => status !== 503)
+        .filter(({ method, status }) => method === 'POST' && status !== 503)
         .map(({ body }) => {
           const form = new URLSearchParams(body)
           return {
@@ -74,12 +78,12 @@ t.test('N-009 N-013 the channel keeps its contract', async (t) => {
   for (const { name, run } of cases) t.test(name, run)
 })
 
-async function start(t: Test, config: Record<string, string | boolean | readonly string[]>) {
+async function start(t: Test, config: Record<string, string | boolean | readonly string[]>, clock?: ManualClock) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const plugins = [databasePlugin, httpPlugin, i18n, door, outgoingHttp, smsPlugin, notificationPlugin, smsChannel]
   const settings = { ...at.config, 'platform.http.port': 0, 'platform.notification.default-channel': 'sms', ...config }
-  const product = await startForTest(defineProduct({ name: 'sms', plugins, config: settings }))
+  const product = await startForTest(defineProduct({ name: 'sms', plugins, config: settings }), clock && { clock })
   t.teardown(() => product.stop('test ended'))
   const logs = async () =>
     (await product.service(http).inject({ method: 'GET', url: '/api/v1/notification-send-logs?channel=sms' })).json()
@@ -152,12 +156,16 @@ t.test(
     const named = { ...draft, attributes: { 'sms.provider': 'twilio' } }
     t.match(await facade.send(named), [{ success: false, outcome: 'deferred' }], 'a named driver leaves no choice')
 
-    const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' })
+    const clock = manualClock()
+    const resting = await start(t, { ...order, [`${key}.strategy`]: 'failover' }, clock)
     const asked = company.asked.length
     for (let count = 0; count < 3; count++) t.match(await resting.facade.send(draft), [{ provider: 'log' }])
     t.equal(company.asked.length, asked + 1, 'the one that failed rests')
-
     company.reply = taken
+    t.match(await resting.facade.send(draft), [{ provider: 'log' }], 'as long as its rest lasts')
+    await clock.advance(60_001)
+    t.match(await resting.facade.send(draft), [{ provider: 'twilio' }], 'and is the first again after it')
+
     const turns = await start(t, { ...order, [`${key}.strategy`]: 'round-robin' })
     const providers: unknown[] = []
     for (let count = 0; count < 4; count++) providers.push((await turns.facade.send(draft))[0]?.provider)

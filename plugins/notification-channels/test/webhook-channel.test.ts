@@ -4,15 +4,31 @@ import type { AddressInfo } from 'node:net'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
 import { startForTest } from '@plinth/kernel/testing'
-import webhook from '@plinth/notification-channels/webhook'
+import webhook, { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import outgoingHttp from '@plinth/outgoing-http'
-import generic from '@plinth/webhook-providers/generic'
 import t from 'tap'
 
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
 const root = 'platform.notification.channels.webhook'
 const token = 'endpoint-T0ken-4711'
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+/** A service that can be asked whether it knows the address. */
+const acme = webhookProviderPlugin(
+  { id: 'acme.webhook', version: '1.0.0' },
+  {
+    code: 'acme',
+    displayName: 'ACME',
+    knownHosts: [],
+    secret: { use: 'token', into: { header: 'x-token' } },
+    messageTypes: { text: { body: ({ subject, content }) => ({ subject, content }) } },
+    verify: {
+      address: ({ endpoint }) => ({ url: endpoint, headers: {} }),
+      accepts: ({ json }) => memberAt(json, 'room') === 'open',
+    },
+    judge: judgement({ delivered: ({ status }) => status === 204 }),
+  },
+)
 
 /** A receiver of webhooks that can be closed or fall silent, and the channel that posts to it. */
 async function createReceiver() {
@@ -21,7 +37,8 @@ async function createReceiver() {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()
     if (state === 'closed') return response.writeHead(503).end()
-    const { subject, content } = JSON.parse(body).data
+    if (request.method === 'GET') return state === 'open' ? response.end('{"room":"open"}') : undefined
+    const { subject, content } = JSON.parse(body)
     delivered.push({ subject, content })
     if (state === 'open') response.writeHead(204).end()
   })
@@ -31,14 +48,14 @@ async function createReceiver() {
   const product = await startForTest(
     defineProduct({
       name: 'webhook',
-      plugins: [owner, webhook, generic, outgoingHttp],
+      plugins: [owner, webhook, acme, outgoingHttp],
       config: {
         'platform.outgoing-http.allow-http': true,
         'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${port}`],
         [`${root}.enabled`]: true,
-        [`${root}.default-provider`]: 'generic',
-        [`${root}.providers.generic.endpoint`]: `http://127.0.0.1:${port}/${token}`,
-        [`${root}.providers.generic.secret`]: secret,
+        [`${root}.default-provider`]: 'acme',
+        [`${root}.providers.acme.endpoint`]: `http://127.0.0.1:${port}/${token}`,
+        [`${root}.providers.acme.secret`]: secret,
       },
     }),
   )

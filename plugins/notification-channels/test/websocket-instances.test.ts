@@ -2,6 +2,7 @@
 import { createDatabase, onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, type Recipient } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
+import { until } from '@plinth/kernel/testing'
 import { websocketGroupGuard } from '@plinth/notification-channels/websocket'
 import { sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
@@ -50,7 +51,7 @@ t.test(
     t.equal(one.presence.ofSession(there.hello.sessionId), 1, 'one login session, connected twice')
     here.ws.close()
     await here.closed
-    t.equal(one.presence.ofUser(ada.id), 0, 'the other connection is not its own')
+    await until(() => one.presence.ofUser(ada.id) === 0, 'the other connection is not its own')
     t.equal(two.presence.ofUser(ada.id), 1)
     const [{ id }] = (await ada.call('GET', 'notifications/inbox')).data.items
     await ada.call('PUT', `notifications/inbox/${id}/read`)
@@ -118,7 +119,12 @@ t.test(
     const config = { ...redis.config, [`${key}.guests.enabled`]: true, [`${key}.max-sockets-per-user`]: 1000 }
     const there = await startWebsocket(t, at, { config, plugins: [open] })
     const here = await startWebsocket(t, at, {
-      config: { ...config, 'platform.cache.port': proxy.port, 'platform.cache.connect-timeout': '1s' },
+      config: {
+        ...config,
+        'platform.cache.port': proxy.port,
+        'platform.cache.connect-timeout': '2s',
+        'platform.cache.command-timeout': '1s',
+      },
     })
     const [user, watched, sitting, reading] = await Promise.all(
       ['ada', 'bob', 'eve', 'mia'].map((name) => there.user(name)),
@@ -212,7 +218,7 @@ t.test(
         await nextHop.recover()
         return create()
       },
-      { nextHop, recipients, longestContent: 65_536 },
+      { nextHop, recipients, longestContent: 65_536, patienceMs: 30_000, caseLimitMs: 300_000 },
     )
     for (const { name, run } of cases) await t.test(name, run)
   },

@@ -6,7 +6,7 @@ import { key, startWebsocket } from './fixtures/websocket-product.ts'
 
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
 /** Milliseconds: a few statements of a second each, one after the other, on a machine that may be busy. */
-const deadlineMs = 60_000
+const deadlineMs = 120_000
 
 onEachDatabase(
   t,
@@ -19,8 +19,8 @@ onEachDatabase(
     const { user, connect, inbox, facade, clock, presence, settled } = await startWebsocket(t, at, {
       config: {
         'platform.database.port': proxy.port,
-        'platform.database.connect-timeout': '3s',
-        'platform.database.query-timeout': '3s',
+        'platform.database.connect-timeout': '6s',
+        'platform.database.query-timeout': '6s',
         [`${key}.heartbeat`]: '10m',
         [`${key}.session-check`]: '10m',
       },

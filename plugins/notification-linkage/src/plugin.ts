@@ -25,6 +25,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { events, notification, rules: optional(notificationRules) },
   config,
+  configGroups: { forum: { en: 'Forum', 'zh-CN': '论坛' } },
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, log }) {
     const { events, notification, rules } = services

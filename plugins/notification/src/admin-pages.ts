@@ -1,7 +1,5 @@
 import { adminAttention, adminBulk, adminDetail, adminForm, adminList, adminPreview, measuredChart } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const channel = { labels: 'notification.channel' }
@@ -63,10 +61,12 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
     row.text('traceId', { mono: true, hidden: true }),
     row.text('id', { mono: true, hidden: true }),
   ],
+  find: ['notificationId'],
   filters: [
     { name: 'status', labels: sendStates },
     { name: 'channel', options: { labels: 'notification.channel', title: text('Channel', '渠道') } },
     'retryableOnly',
+    'notificationId',
   ],
   sort: '-createdAt',
   actions: [
@@ -169,6 +169,14 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
         it.count('sending'),
         it.count('unknown'),
         it.count('dead'),
+        it.status(
+          'counted',
+          { exact: 'quiet', capped: 'warn' },
+          {
+            title: text('Failed of late, counted', '近期失败计数'),
+            labels: { exact: text('Exact', '精确'), capped: text('At least so many', '至少') },
+          },
+        ),
       ],
     },
   ],
@@ -308,6 +316,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
     row.time('readAt'),
     row.text('messageId', { mono: true }),
   ],
+  find: ['messageId'],
   filters: ['messageId'],
 }))
 
@@ -325,6 +334,7 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
     row.text('path', { mono: true, hidden: true }),
     row.text('messageId', { mono: true }),
   ],
+  find: ['messageId'],
   filters: ['messageId'],
 }))
 
@@ -370,8 +380,64 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
   }),
 }))
 
+const inbox = adminList('getNotificationsInbox', (row) => ({
+  id: 'notification.inbox',
+  title: text('My inbox', '我的收件箱'),
+  lead: text('What the product and its people have told you.', '产品及其他人员发给你的消息。'),
+  place: { group: 'messages', order: 5 },
+  key: 'id',
+  live: ['notification_inbox_item'],
+  columns: [
+    row.time('createdAt'),
+    row.flag('unread'),
+    row.text('displaySubject', { title: text('Subject', '主题') }),
+    row.text('displayContent', { title: text('Message', '内容') }),
+    row.text('module'),
+    row.time('readAt', { hidden: true }),
+    row.text('messageId', { mono: true, hidden: true }),
+  ],
+  search: 'keyword',
+  filters: ['unreadOnly', 'module'],
+  forms: [
+    adminForm('putNotificationsInboxReadAll', {
+      title: text('Mark all as read', '全部标为已读'),
+      lead: text('No message of your inbox counts as unread any more.', '收件箱中的消息将不再有未读。'),
+      submit: text('Mark all', '全部标记'),
+      fields: [],
+    }),
+  ],
+  actions: [
+    row.action('putNotificationsInboxByIdRead', {
+      ...{ label: text('Mark as read', '标为已读'), params: { id: 'id' }, when: { unread: true } },
+    }),
+    row.action('putNotificationsInboxByIdUnread', {
+      ...{ label: text('Mark as unread', '标为未读'), params: { id: 'id' }, when: { unread: false } },
+    }),
+    row.action('deleteNotificationsInboxById', {
+      ...{ label: text('Delete', '删除'), params: { id: 'id' }, tone: 'danger' },
+      confirm: text('The message is deleted from your inbox.', '该消息将从你的收件箱中删除。'),
+    }),
+  ],
+  bulk: [
+    adminBulk('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
+    adminBulk('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
+  ],
+  empty: text('Nobody has told you anything yet.', '还没有发给你的消息。'),
+}))
+
 /** What it shows of inboxes. */
-export const inboxPages = [receipts, attachments, preferences]
+export const inboxPages = [inbox, receipts, attachments, preferences]
+
+/** How many messages the own inbox has that were not read, beside its page. */
+export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount', {
+  id: 'notification.unread',
+  title: text('Unread messages', '未读消息'),
+  tone: 'warn',
+  count: 'count',
+  page: { id: 'notification.inbox' },
+  place: 'navigation',
+  live: ['notification_inbox_item'],
+})
 
 const ruleFields = [
   ...(['enabled', 'thresholdCount', 'thresholdWindow', 'dedupeWindow', 'silenceWindow', 'channels'] as const),

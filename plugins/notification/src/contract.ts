@@ -97,9 +97,9 @@ export interface Notification {
    * to 1,000 recipients, and a part that was cut off goes on where it was. Joins the transaction around it: rolled back,
    * nothing is sent. Needs `@plinth/database` and `@plinth/events` in the product.
    *
-   * Throws `BusinessError` `400` with reason `notification.channel-unknown`, `notification.message-empty` or
-   * `notification.not-durable`: it has secret variables or holds what may not be stored (the rules of a send log's payload);
-   * `RangeError` for options outside their ranges; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`.
+   * Throws `BusinessError` `400` with reason `notification.channel-unknown`, `notification.message-empty`,
+   * `notification.not-before-too-far`, or `notification.not-durable`: it has secret variables or holds what may not be stored (the
+   * rules of a send log's payload); `RangeError` for other options outside their ranges; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`.
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
   /** Loaded channels by code. */

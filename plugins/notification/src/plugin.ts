@@ -6,6 +6,13 @@ import { identity, verificationCodeSender } from '@plinth/iam'
 import { definePlugin, kernel, type NotificationMessage, notificationChannel, optional } from '@plinth/kernel'
 import { templates } from '@plinth/template'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
+import { ChannelEntries } from './channels/channel-entries.ts'
+import { ChannelOverview } from './channels/channel-overview.ts'
+import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
+import { channelRoutes } from './channels/channel-routes.ts'
+import { ChannelTests } from './channels/channel-tests.ts'
+import { ChannelTexts } from './channels/channel-texts.ts'
+import { ChannelVerifier } from './channels/channel-verifier.ts'
 import { config } from './config.ts'
 import { notification } from './contract.ts'
 import { verdictOn } from './delivery/automatic-retry.ts'
@@ -14,7 +21,9 @@ import { carriedBy, messagePart, retryDue } from './delivery/message-part.ts'
 import { MessageQueue } from './delivery/message-queue.ts'
 import { messageRoutes } from './delivery/message-routes.ts'
 import { PartDelivery } from './delivery/part-delivery.ts'
+import { QuietUsers } from './delivery/quiet-users.ts'
 import { entities } from './entities.ts'
+import { AdministratorsSend } from './facade/administrators-send.ts'
 import { ChannelNotification } from './facade/channel-notification.ts'
 import { Outgoing, type Renderer } from './facade/outgoing.ts'
 import { previewRoutes } from './facade/preview-route.ts'
@@ -67,6 +76,7 @@ export default definePlugin({
     optional(labelSources),
   ],
   config,
+  configGroups: { notification: { en: 'Notifications', 'zh-CN': '通知' } },
   permissions,
   migrations: [
     createSendLog,
@@ -80,7 +90,7 @@ export default definePlugin({
   entities,
   scheduledTasks: [purge, settle],
   messages,
-  setup({ services, config, clock, log, redact, provide, contribute, contributions, onDrain, onStop }) {
+  setup({ services, config, clock, log, redact, provide, contribute, contributions, contributor, onDrain, onStop }) {
     const { kernel, http, database: db, events, preferences } = services
     const settings = {
       enabled: config.get('platform.notification.enabled'),
@@ -142,19 +152,38 @@ export default definePlugin({
 
     provide(notification, facade)
     contribute(verificationCodeSender, 'notification', notificationSender(facade, translator, services.site))
-    http?.addRoutes(sendRoutes, { notification: facade, identity: services.identity })
+    const quiet = new QuietUsers({ preferences, clock })
+    const administrators = new AdministratorsSend({ notification: facade, quiet })
+    http?.addRoutes(sendRoutes, { notification: facade, administrators, identity: services.identity })
     http?.addRoutes(previewRoutes, { outgoing, rendering })
+    const entries = new ChannelEntries({
+      channels,
+      contributor: (code) => contributor(notificationChannel, code),
+      plugins: () => kernel.plugins,
+      log,
+    })
+    const texts = new ChannelTexts(translator)
+    const verifier = new ChannelVerifier({ entries, kernel, texts, redact, clock, log })
+    onStop(() => verifier.stop())
+    http?.addRoutes(channelRoutes, {
+      overview: new ChannelOverview({ entries, settings, clock, log: db && recorder && { db, recorder } }),
+      verifier,
+      tests: new ChannelTests({
+        ...{ entries, notification: facade, quiet, recorder, kernel, site: services.site, texts, clock },
+      }),
+      identity: services.identity,
+    })
     contribute(labelSources, 'notification.channel', channelLabels(facade))
     if (meter) for (const chart of sendCharts) contribute(charts, chart.id, chart)
     if (db && recorder) {
-      for (const page of [...sendPages, ...messagePages]) contribute(adminPages, page.id, page)
-      for (const one of sendsNeedAttention) contribute(attention, one.id, one)
+      for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
+      for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
       const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
       if (events) {
-        const parts = new PartDelivery({ db, events, outgoing, recorder, preferences, clock })
+        const parts = new PartDelivery({ db, events, outgoing, recorder, quiet, clock })
         events.on(messagePart, 'notification.deliver', ({ payload }, { signal }) =>
           parts.deliver({ ...payload, recipients: carriedBy(payload) }, signal),
         )

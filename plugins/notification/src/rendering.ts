@@ -55,15 +55,23 @@ export class Rendering {
   }
 
   /**
-   * The message as a channel gets it. Without a template of its code it stays as it is given (N-023).
+   * The message as a channel gets it, at once where it names no template. Without a template of its code it stays as it is given
+   * (N-023).
    *
    * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, when
    *   `platform.notification.template.fail-on-missing-variables` is on, and as `Templates.render` does
    */
-  async fill(message: NotificationMessage, channel: string, traits: Traits): Promise<NotificationMessage> {
-    const rendered = await this.#render(message, channel)
-    if (rendered !== undefined) this.#check(rendered, message, channel)
-    return this.#shown(message, rendered, traits)
+  fill(
+    message: NotificationMessage,
+    channel: string,
+    traits: Traits,
+  ): Promise<NotificationMessage> | NotificationMessage {
+    const rendering = this.#render(message, channel)
+    if (rendering === undefined) return this.#shown(message, undefined, traits)
+    return rendering.then((rendered) => {
+      if (rendered !== undefined) this.#check(rendered, message, channel)
+      return this.#shown(message, rendered, traits)
+    })
   }
 
   /** What `fill` makes of a message, missing variables or not. Sends nothing and logs nothing (decision B35). */

@@ -176,11 +176,13 @@ onSqlite(t, 'N-019 K-016 what cannot be kept, and options out of their range, ar
     { idempotencyKey: '' },
     { idempotencyKey: 'x'.repeat(201) },
     { notBefore: 1.5 },
-    { notBefore: clock.now() + 367 * 24 * hourMs },
     { priority: 'urgent' as never },
   ]) {
     await t.rejects(facade.enqueue(draft, options), RangeError)
   }
+  await t.rejects(facade.enqueue(draft, { notBefore: clock.now() + 367 * 24 * hourMs }), {
+    ...{ code: '400', reason: 'notification.not-before-too-far', data: { field: 'notBefore' } },
+  })
   t.match(await messages(), { total: 0 })
   t.notMatch(await table(), '4829137')
 })
@@ -220,6 +222,67 @@ onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) =
   await pass(hourMs + 1)
   t.equal(mail.sent.length, 1)
 })
+
+onSqlite(
+  t,
+  'N-129 what an administrator writes is kept when it has a moment, many recipients, or one in quiet hours',
+  async (t, at) => {
+    const { request, pass, idle, messages, mail, safe, quiet, clock } = await start(t, at)
+    const send = (body: object) => request('POST', '/api/v1/notifications/send', { content: 'Hi', ...body })
+    const queuedOn = (...channels: string[]) => ({
+      code: '200',
+      data: channels.map((channel) => ({ channel, success: true, outcome: 'accepted', queued: true })),
+    })
+    const toAll = { channels: ['mail', 'safe'], recipientUserIds: [1, 2, 3] }
+    const atOnce = await send(toAll)
+    t.match(atOnce, { code: '200', data: [{ channel: 'mail', success: true }, { channel: 'safe' }] })
+    t.notOk('queued' in atOnce.data[0], 'at once when nobody sleeps')
+    t.same([mail.sent.splice(0).length, safe.sent.splice(0).length], [1, 1])
+
+    const notBefore = new Date(clock.now() + hourMs).toISOString()
+    t.match(await send({ channels: ['mail'], recipientUserIds: [1], notBefore }), queuedOn('mail'))
+    await idle()
+    t.equal(mail.sent.length, 0)
+    t.match((await messages('size=1')).items, [{ state: 'queued', notBefore, senderUserId: null }])
+    await pass(hourMs + 1)
+    t.equal(mail.sent.splice(0).length, 1)
+
+    quiet.set(2, clock.now() + 2 * hourMs)
+    t.match(await send(toAll), queuedOn('mail', 'safe'))
+    await idle()
+    t.same(
+      mail.sent.splice(0).map(({ message }) => message.recipients),
+      [[...users(1), ...users(1, 3)]],
+    )
+    t.same(recipientsOf(safe.sent.splice(0)), [3], 'what does not disturb goes to all')
+    const silent = await send({ ...toAll, channels: ['safe'] })
+    t.notOk('queued' in silent.data[0], 'nor is it kept then')
+    const critical = await send({ ...toAll, priority: 'critical' })
+    t.notOk('queued' in critical.data[0])
+    t.same(recipientsOf(mail.sent.splice(0)), [3], 'a critical one wakes')
+    await pass(2 * hourMs + 60_000)
+    t.same(
+      mail.sent.splice(0).map(({ message }) => message.recipients),
+      [users(1, 2)],
+      'put off, not dropped',
+    )
+
+    quiet.clear()
+    const many = Array.from({ length: 1_001 }, (_, index) => index + 1)
+    t.match(await send({ channels: ['mail'], recipientUserIds: many }), queuedOn('mail'))
+    await idle()
+    t.same(recipientsOf(mail.sent).sort(), [1, 1_000])
+
+    for (const [body, reason] of [
+      [{ notBefore: new Date(clock.now() + 367 * 24 * hourMs).toISOString() }, 'notification.not-before-too-far'],
+      [{ notBefore: 'soon' }, 'http.invalid-input'],
+      [{ notBefore, attributes: { 'social.to-user': 'oXy' } }, 'notification.not-durable'],
+      [{ notBefore, channels: ['telepathy'] }, 'notification.channel-unknown'],
+    ] as const) {
+      t.match(await send({ channels: ['mail'], recipientUserIds: [1], ...body }), { code: '400', data: { reason } })
+    }
+  },
+)
 
 onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', async (t, at) => {
   const { facade, idle, messages, mail, pigeon, unwanted, list } = await start(t, at)

@@ -36,6 +36,16 @@ onEachDatabase(t, 'an admin send reaches the inboxes of its recipients', async (
     t.match(created, [{ content: { subject: 'Maintenance' }, userIds: [ada.id, bob.id] }])
   })
 
+  await t.test('a message without any text is rejected, and no inbox has it', async (t) => {
+    const before = await rows('notification_inbox_item')
+    const empty = { channels: ['database'], recipientUserIds: [ada.id], template: 'nobody.has-it' }
+    t.match(await admin.call('POST', 'notifications/send', empty), {
+      code: '503',
+      data: { result: { outcome: 'rejected', errorCode: 'text-missing' } },
+    })
+    t.equal(await rows('notification_inbox_item'), before)
+  })
+
   await t.test('[N-015] what is offline finds it later: it lies in the table, not in a push', async (t) => {
     t.equal((await (await bob).inbox()).items.length, 1)
   })

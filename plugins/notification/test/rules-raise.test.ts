@@ -1,4 +1,6 @@
 /** What becomes of events that are raised: counted in the database, decided once, sent by the facade. */
+import { hash } from 'node:crypto'
+import { insertRows } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import type { RuleDecision } from '@plinth/notification/rules'
@@ -211,7 +213,7 @@ onEachDatabase(
   t,
   'N-079 keys that never come again are not kept: what is known of them ends, and the table with it',
   async (t, at) => {
-    const { rules, raise, user, pass, running, db } = await startRules(t, at)
+    const { rules, raise, user, pass, running, db, lines, clock } = await startRules(t, at)
     const ann = await user('ann')
     await rules('POST', '', { code, thresholdCount: 2, thresholdWindow: 60, recipientUserIds: [ann] })
     const rows = async () =>
@@ -234,6 +236,51 @@ onEachDatabase(
     t.equal(await rows(), 1, 'a key is one row however often it comes')
     for (let time = 0; time < 5; time++) await raise({ code, dedupeKey: '漢'.repeat(200) })
     t.equal(await rows(), 1)
+
+    await t.test('beyond 10,000 alerts of a rule, new keys count as one', async (t) => {
+      const flooded = 'async-task.failed'
+      const [most, other] = [10_000, 'scheduler.task.failed']
+      const rule = { thresholdCount: 2, thresholdWindow: 60, recipientUserIds: [ann] }
+      for (const code of [flooded, other]) await rules('POST', '', { ...rule, code })
+      const columns = ['id', 'state_key', 'code', 'dedupe_key', 'counted', 'window_started_at_ms', 'expires_at_ms']
+      const stateKey = (key: string) => hash('sha256', `${flooded}\n${key}`)
+      const written = Array.from({ length: most - 1 }, (_, index): (string | number)[] => {
+        return [db.newId(), stateKey(`ip:${index}`), flooded, `ip:${index}`, 0, 0, Date.now() + 86_400_000]
+      })
+      await insertRows(db, { table: 'notification_rule_state', columns }, written)
+      const before = await rows()
+      const outcomes: string[] = []
+      const { plansOf } = watchStatements(db, 'notification_rule_state')
+      const plans = await plansOf(async () => {
+        for (const dedupeKey of ['new:1', 'new:2', 'new:3', 'new:4', 'ip:7', 'ip:7', 'new:1', 'new:5'])
+          outcomes.push((await raise({ code: flooded, dedupeKey })).outcome)
+      })
+      const [low, sent] = ['below-threshold', 'sent']
+      t.same(
+        outcomes,
+        [low, low, sent, sent, low, sent, sent, sent],
+        'new:1 and ip:7 for themselves, the others together',
+      )
+      t.equal(await rows(), before + 2, 'one fitted, and one stands for the others')
+      for (const { sql, scans } of plans) if (!sql.startsWith('insert')) t.same(scans, [], sql)
+      const told = lines.filter((line) => JSON.stringify(line).includes('kept apart'))
+      t.match(told, [{ code: flooded, most }], 'once')
+
+      t.equal((await raise({ code: other, dedupeKey: 'new:1' })).outcome, low)
+      t.equal((await raise({ code: other, dedupeKey: 'new:2' })).outcome, low, 'another rule has room of its own')
+
+      await db.execute('delete from notification_rule_state where code = ?', [flooded])
+      await clock.advance(10_000)
+      const later = [
+        await raise({ code: flooded, dedupeKey: 'new:6' }),
+        await raise({ code: flooded, dedupeKey: 'new:7' }),
+      ]
+      t.same(
+        later.map(({ outcome }) => outcome),
+        [low, low],
+        'apart again where there is room',
+      )
+    })
   },
 )
 

@@ -61,7 +61,7 @@ onEachDatabase(
       data: { result: { success: true, messageId: 'acme-7' } },
     })
     t.match((await list('size=1')).items, [{ status: 'success', attempt: 3, retryOfId: second, messageId: 'acme-7' }])
-    const none = { retryable: 0, failedLast24h: 0, sending: 0, unknown: 0, dead: 0 }
+    const none = { retryable: 0, failedLast24h: 0, counted: 'exact', sending: 0, unknown: 0, dead: 0 }
     t.same(await summary(), { ...none, total: 3, success: 1, failed: 0, retried: 2 })
 
     const [original, ...again] = sms.sent

@@ -98,7 +98,7 @@ onEachDatabase(
 onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in list and summary', async (t, at) => {
   const { facade, sms, list, summary, clock } = await startSendLog(t, at)
   const states = { success: 0, failed: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
-  const none = { ...states, total: 0, retryable: 0, failedLast24h: 0 }
+  const none = { ...states, total: 0, retryable: 0, failedLast24h: 0, counted: 'exact' }
   t.same(await summary(), none)
   t.same(await summary('retryableOnly=true'), none)
 
@@ -326,14 +326,28 @@ onEachDatabase(
       t.ok(plans.length >= 1, query)
       for (const { sql, indexes, sorts } of plans) {
         t.notOk(sorts, `${query} sorts: ${sql}`)
-        if (!sql.startsWith('select count'))
-          t.ok(indexes.length === 1 && indexes[0]?.endsWith(index), `${query} by ${indexes}: ${sql}`)
+        t.equal(indexes.length, 1, `${query} by ${indexes}: ${sql}`)
+        // Only PostgreSQL counts in an order.
+        if (db.dialect === 'postgresql' || !sql.startsWith('select count'))
+          t.ok(indexes[0]?.endsWith(index), `${query} by ${indexes}: ${sql}`)
       }
     }
-    const [recent, ...others] = await plansOf(() => call('GET', '/summary'))
-    t.same(others, [], 'the summary reads no table but for what failed of late')
     const usable = ['status_restorable_created_at_index', 'status_created_at_id_index'].map((name) => prefix + name)
-    t.ok(recent?.indexes.length === 1 && usable.includes(recent.indexes[0] ?? ''), `by ${recent?.indexes}`)
+    for (const query of ['', '?retryableOnly=true']) {
+      const [recent, ...others] = await plansOf(() => call('GET', `/summary${query}`))
+      t.same(others, [], 'the summary reads no table but for what failed of late')
+      t.ok(recent?.indexes.length === 1 && usable.includes(recent.indexes[0] ?? ''), `by ${recent?.indexes}`)
+      t.notOk(recent?.sorts, `/summary${query} sorts`)
+    }
+    await db.execute(
+      `insert into notification_send_log (id, channel, status, message_id, recipients, recipient_count, subject,
+         restorable, attempt, created_at)
+       select 1000 * a.id + b.id, 'pager', 'failed', 'm', '[]', 0, 's', a.id <= 25, 1, ?
+       from (select id from notification_send_log where id <= 26) a
+       cross join (select id from notification_send_log where id <= 400) b`,
+      [new Date(clock.now())],
+    )
+    t.match(await call('GET', '/summary'), { data: { failedLast24h: 10_000, counted: 'capped' } }, 'up to a cap')
 
     await db.execute(`update notification_send_log set status = 'retried', restorable = ? where id > 100`, [true])
     const ofRetry = await plansOf(() => call('POST', '/1/retry'))

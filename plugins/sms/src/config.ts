@@ -89,3 +89,4 @@ export const config = {
 }
 
 export type SmsConfig = ConfigView<typeof config>
+export type SmsKey = keyof typeof config

@@ -1,4 +1,11 @@
-import { type DeliveryOutcome, extensionPoint, type LocalizedText, service } from '@plinth/kernel'
+import {
+  type ChannelCheck,
+  type ConfigNeeds,
+  type DeliveryOutcome,
+  extensionPoint,
+  type LocalizedText,
+  service,
+} from '@plinth/kernel'
 
 /** One text message to one telephone. */
 export interface SmsMessage {
@@ -27,6 +34,14 @@ export interface SmsDriver {
   readonly displayName: LocalizedText
   /** False while its keys are not filled in. */
   isConfigured(): boolean
+  /** Names of its keys; absent: it has none that anybody must fill in. */
+  needs?(): ConfigNeeds
+  /**
+   * Asks the company whether it knows the account, without sending; answers and throws as `NotificationChannel.verify`. Absent:
+   * the company has no such question.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
+  verify?(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
   /**
    * Sends one message. A failure is an outcome, not an exception. `unknown` when the company may have taken the message:
    * none of them sends a repeated request once only, so nobody sends it again by itself.
@@ -45,6 +60,14 @@ export interface Sms {
   readonly isReady: boolean
   /** Codes of the loaded drivers that are configured. */
   readonly drivers: readonly string[]
+  /** Keys of the facility and of the driver of the configuration. */
+  needs(): ConfigNeeds
+  /**
+   * Whether a driver could send, as far as its company can be asked; answers and throws as `NotificationChannel.verify`.
+   *
+   * @param driver its code; absent: the driver of the configuration
+   */
+  verify(signal: AbortSignal, driver?: string): Promise<readonly ChannelCheck[]>
   /** Never throws for a failed delivery. A number that is none, and a driver that is not there, are `rejected`. */
   send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }

@@ -24,6 +24,7 @@ export default definePlugin({
   extensionPoints: [smsDriver],
   contributes: [smsDriver],
   config,
+  configGroups: { sms: { en: 'Text messages', 'zh-CN': '短信' } },
   messages: { en, 'zh-CN': zhCN },
   setup({ services, config, clock, log, root, provide, contribute, contributions }) {
     const parts = { config, http: services.outgoingHttp, clock }

@@ -1,4 +1,14 @@
-import { type Clock, columnText, type DeliveryOutcome, type Logger, reasonOf } from '@plinth/kernel'
+import {
+  bilingual,
+  type ChannelCheck,
+  ChannelFault,
+  type Clock,
+  type ConfigNeeds,
+  columnText,
+  type DeliveryOutcome,
+  type Logger,
+  reasonOf,
+} from '@plinth/kernel'
 import type { Sms, SmsDriver, SmsMessage } from './contract.ts'
 import { internationalNumber } from './phone-number.ts'
 
@@ -29,6 +39,26 @@ export class SmsService implements Sms {
 
   get drivers(): readonly string[] {
     return [...this.#parts.drivers].filter(([, driver]) => driver.isConfigured()).map(([code]) => code)
+  }
+
+  needs(): ConfigNeeds {
+    const { drivers, driver } = this.#parts
+    const own = drivers.get(driver())?.needs?.() ?? { keys: [], missingKeys: [] }
+    const missing = drivers.has(driver()) ? [] : ['platform.sms.driver']
+    return { keys: ['platform.sms.driver', ...own.keys], missingKeys: [...missing, ...own.missingKeys] }
+  }
+
+  async verify(signal: AbortSignal, asked?: string): Promise<readonly ChannelCheck[]> {
+    const { drivers, driver } = this.#parts
+    const chosen = drivers.get(asked ?? driver())
+    if (!chosen?.isConfigured()) {
+      const reason = bilingual(
+        'No SMS driver is configured: choose one in platform.sms.driver and fill in its keys.',
+        '尚未配置短信驱动：请在 platform.sms.driver 中选择驱动并填写其配置项。',
+      )
+      throw new ChannelFault('configuration', reason)
+    }
+    return (await chosen.verify?.(signal)) ?? ['configuration']
   }
 
   async send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome> {

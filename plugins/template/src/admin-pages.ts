@@ -1,10 +1,18 @@
-import { adminDetail, adminForm, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { adminDetail, adminForm, adminList, adminLivePreview, type Operations, type Row } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { html: 'quiet', mjml: 'info' } as const
 const content = ['subject', 'content', 'htmlFormat', 'html', 'enabled'] as const
+
+const previewed = {
+  takes: ['subject', 'content', 'htmlFormat', 'html'],
+  samples: { into: 'variables', of: 'variables' },
+  answer: (it: Row<Operations['postAdminTemplatesPreview']['data']>) => [
+    it.text('subject'),
+    it.text('content'),
+    it.html('html'),
+  ],
+} as const
 
 const templates = adminList('getAdminTemplates', (row) => ({
   id: 'template.templates',
@@ -32,6 +40,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
     title: text('New template', '新建模板'),
     fields: ['code', 'channel', 'locale', ...content],
     long: ['content', 'html'],
+    livePreview: adminLivePreview('postAdminTemplatesPreview', previewed),
   }),
   empty: text(
     'There is no template yet; messages say what they were sent with.',
@@ -66,6 +75,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
     fields: [...content],
     long: ['content', 'html'],
     whole: true,
+    livePreview: it.livePreview('postAdminTemplatesPreview', previewed),
     version: 'version',
   }),
   actions: [

@@ -23,6 +23,7 @@ export default definePlugin({
   provides: [templates],
   contributes: [optional(adminPages)],
   config,
+  configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
   migrations: [createMessageTemplate],
   entities: [MessageTemplate],
@@ -35,6 +36,6 @@ export default definePlugin({
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
     for (const page of pages) contribute(adminPages, page.id, page)
-    http?.addRoutes(templateRoutes, { db, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
+    http?.addRoutes(templateRoutes, { db, compiler, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
   },
 })

@@ -11,7 +11,9 @@ import {
   newestFirst,
   nothing,
   nullable,
+  rateLimited,
   routesWith,
+  sampleUse,
   Type,
   text,
   version,
@@ -19,15 +21,19 @@ import {
 } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import type { Static } from 'typebox'
+import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
+import type { TemplateValue } from './contract.ts'
 import { MessageTemplate } from './entities.ts'
 import { own } from './permissions.ts'
 import type { Author, TemplateAdmin, TemplateContent } from './template-admin.ts'
 import { canonicalLocale } from './template-match.ts'
+import { mostPreviewVariables, previewTemplate } from './template-preview.ts'
 
 interface TemplateRouteParts {
   readonly db: Database
   readonly admin: TemplateAdmin
+  readonly compiler: Pick<Compiler, 'preview'>
 }
 
 const path = '/api/v1/admin/templates'
@@ -55,6 +61,16 @@ const content = Type.Object({
   html: Type.Optional(nullable(lines(sourceLimits.html, 'HTML or MJML, in Handlebars; values are escaped.'))),
   htmlFormat: Type.Optional(nullable(htmlFormat)),
   enabled: Type.Optional(Type.Boolean({ default: true })),
+})
+
+const previewBody = Type.Object({
+  subject: Type.Optional(content.properties.subject),
+  content: Type.Optional(content.properties.content),
+  html: content.properties.html,
+  htmlFormat: content.properties.htmlFormat,
+  variables: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), { description: 'Values to fill it in with: any JSON.' }),
+  ),
 })
 
 const templateItem = Type.Object({
@@ -114,6 +130,33 @@ export const templateRoutes = [
     response: templateView,
     handler: async (request, { admin }) =>
       viewOf(await admin.create(request.body, contentOf(request.body), authorOf(request))),
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/preview`,
+    summary: 'What a template would say; stores nothing and sends nothing',
+    description: 'Compiles and renders what is sent. What breaks a rule is refused as when it is created.',
+    access: { permission: own.view },
+    annotations: [rateLimited({ maxAttempts: 240, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
+    request: { body: previewBody },
+    response: Type.Object({
+      subject: text,
+      content: text,
+      html: nullable(text),
+      variables: Type.Array(sampleUse, {
+        maxItems: mostPreviewVariables,
+        description: 'Variables that it uses.',
+      }),
+    }),
+    async handler({ body: { variables = {}, ...source } }, { compiler }) {
+      const { subject, content, html, htmlFormat } = contentOf({ subject: '', content: '', ...source })
+      const shown = await previewTemplate(
+        { subject, content, html: html === '' ? null : html, htmlFormat },
+        variables as Readonly<Record<string, TemplateValue>>,
+        compiler,
+      )
+      return { ...shown, variables: shown.variables.map((one) => ({ ...one, usedIn: [...one.usedIn] })) }
+    },
   }),
   route({
     method: 'PUT',

@@ -1,5 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
+import { conflictData, type Database } from '@plinth/database'
 import { type AuditedRequest, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
 import type { Compiler } from './compile/compiler.ts'
 import type { TemplateSource } from './compile/source.ts'
@@ -121,10 +121,8 @@ export class TemplateAdmin {
     }
   }
 
-  /** What stands there instead of what the change started from (decision E15). */
-  #conflict({ version, updatedBy, updatedAt }: MessageTemplate): BusinessError {
-    const data = { currentVersion: version, updatedBy, updatedAt: updatedAt.toISOString() }
-    return refusal('version-conflict', { data })
+  #conflict(row: MessageTemplate): BusinessError {
+    return refusal('version-conflict', { data: conflictData(row) })
   }
 
   /** In the transaction around it. */

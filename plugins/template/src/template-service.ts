@@ -1,10 +1,11 @@
 import { type Database, exactInteger } from '@plinth/database'
 import { LRUCache } from 'lru-cache'
-import type { CompiledTemplate, Program } from './compile/program.ts'
+import type { CompiledTemplate } from './compile/program.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { MessageTemplate } from './entities.ts'
 import { refusal } from './failures.ts'
-import { asItIs, Budget, escapeHtml, RenderedTooMuch, renderProgram } from './render/render-program.ts'
+import { RenderedTooMuch } from './render/render-program.ts'
+import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 import { allChannels, byFit, type Candidate } from './template-match.ts'
 
@@ -20,9 +21,6 @@ interface Loaded {
   readonly info: TemplateInfo
   readonly compiled: CompiledTemplate
 }
-
-/** Characters of a subject. */
-const longestSubject = 500
 
 /**
  * Finds and renders templates. Which template and which version counts is asked of the database each time, by one read of an
@@ -48,14 +46,10 @@ export class TemplateService implements Templates {
     if (loaded === undefined) return undefined
     const { info, compiled } = loaded
     const plain = plainVariables(variables)
-    const budget = new Budget()
-    const fill = (program: Program, encode: (text: string) => string) => renderProgram(program, plain, encode, budget)
     try {
       return {
         template: info,
-        subject: oneLine(fill(compiled.subject, asItIs)),
-        content: fill(compiled.content, asItIs),
-        ...(compiled.html === null ? {} : { html: fill(compiled.html, escapeHtml) }),
+        ...renderTemplate(compiled, plain),
         missingVariables: info.variables.filter((path) => valueAt(plain, path.split('.')) === undefined),
       }
     } catch (error) {
@@ -94,7 +88,3 @@ export class TemplateService implements Templates {
 }
 
 const keyOf = ({ id, version }: Pick<Candidate, 'id' | 'version'>) => `${id}:${version}`
-
-/** A value may hold line breaks; a subject, which becomes a header, does not. */
-const oneLine = (text: string) =>
-  [...text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()].slice(0, longestSubject).join('')

@@ -144,6 +144,49 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
   })
 
+  await t.test('what is not saved is shown as it would be, with the variables that it uses', async (t) => {
+    const preview = (body: object, locale?: string) => call('POST', `${path}/preview`, body, locale)
+    const source = {
+      subject: 'Hello {{name}}',
+      content: 'Dear {{name}}, {{#if gift}}take {{gift}}{{/if}}{{#each items}}{{title}}{{/each}}',
+      html: '<mjml><mj-body><mj-section><mj-column><mj-text>{{user.name}} {{name}}</mj-text></mj-column></mj-section></mj-body></mjml>',
+      htmlFormat: 'mjml',
+    }
+    const variables = { name: '<Ada>', items: [{ title: 'Tea' }], gift: null }
+    const { data } = await preview({ ...source, variables })
+    t.match(data, { subject: 'Hello <Ada>', content: 'Dear <Ada>, Tea', html: /<!doctype html>[\s\S]* &lt;Ada&gt;/ })
+    t.same(data.variables, [
+      { name: 'name', usedIn: ['subject', 'content', 'html'], needed: true, given: true },
+      { name: 'gift', usedIn: ['content'], needed: false, given: true },
+      { name: 'items', usedIn: ['content'], needed: true, given: true },
+      { name: 'user.name', usedIn: ['html'], needed: true, given: false },
+    ])
+    t.same((await preview({})).data, { subject: '', content: '', html: null, variables: [] }, 'nothing is needed yet')
+    t.match(await preview({ htmlFormat: 'mjml', html: '' }), { code: '200', data: { html: null } })
+
+    t.match(await preview({ ...source, content: 'a\n {{#if}}' }, 'zh-CN'), {
+      code: '400',
+      message: /content:2:\d+/,
+      data: { reason: 'template.source-refused', field: 'content', fault: { line: 2 } },
+    })
+    t.match(await preview({ html: '<p>x</p>' }), { data: { reason: 'template.html-format', field: 'htmlFormat' } })
+    t.match(await preview({ content: 'x'.repeat(20_001) }), { code: '400', data: { errors: [{ field: /content/ }] } })
+    t.match(await preview({ variables: { x: 'x'.repeat(150_001) } }), { data: { reason: 'template.value-refused' } })
+    const long = { content: '{{#each l}}{{@root.t}}{{/each}}' }
+    t.match(await preview({ ...long, variables: { l: Array(1_000).fill(1), t: 'x'.repeat(100_000) } }), {
+      ...{ code: '400', message: /with these values is too large/, data: { reason: 'template.output-too-large' } },
+    })
+    const many = Array.from({ length: 300 }, (_, at) => `{{v${at}}}`).join('')
+    t.equal((await preview({ content: many })).data.variables.length, 200)
+
+    t.match((await server.inject({ method: 'POST', url: `${path}/preview`, payload: {} })).json(), { code: '401' })
+    t.match(
+      (await call('GET', `${path}?keyword=Hello%20%7B%7Bname&code=preview`)).data,
+      { total: 0 },
+      'nothing is stored',
+    )
+  })
+
   await t.test('the list filters, and has no bodies', async (t) => {
     const html =
       '<mjml><mj-body><mj-section><mj-column><mj-text>{{who}}</mj-text></mj-column></mj-section></mj-body></mjml>'

@@ -1,4 +1,4 @@
-import { cutToFit, judgement, measure, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import { cutToFit, judgement, measure, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { escapeMarkdown, joined } from './texts.ts'
 
 const longestTitle = 256
@@ -12,6 +12,10 @@ export default webhookProviderPlugin(
     endpoint: 'https://discord.com/api/webhooks/',
     knownHosts: ['discord.com', 'discordapp.com'],
     secret: { use: 'token', into: 'path' },
+    attributes: {
+      // A forum takes no message without one, unless the address names a thread (`thread_id`).
+      'thread-name': { title: { en: 'Thread of a forum', 'zh-CN': '论坛主题名称' }, member: 'thread_name' },
+    },
     messageTypes: {
       text: {
         body: ({ subject, content }) => ({
@@ -34,6 +38,14 @@ export default webhookProviderPlugin(
     address: ({ endpoint }) => {
       endpoint.searchParams.delete('wait')
       return { url: endpoint, headers: {} }
+    },
+    verify: {
+      // "Get Webhook with Token": the address itself, read.
+      address: ({ endpoint }) => {
+        endpoint.search = ''
+        return { url: endpoint, headers: {} }
+      },
+      accepts: ({ status, json }) => status === 200 && memberAt(json, 'token') !== undefined,
     },
     judge: judgement({
       delivered: ({ status }) => status === 204,

@@ -29,7 +29,8 @@ const language = (locale = 'zh'): string =>
   [['en', 'en_us'] as const, ['ja', 'ja_jp'] as const].find(([tag]) => locale.toLowerCase().startsWith(tag))?.[1] ??
   'zh_cn'
 
-const limit = { max: 20_480, unit: 'bytes' } as const
+/** Feishu takes 20 KB; time and signature, which come into the payload later, need 80 bytes of them. */
+const limit = { max: 20_400, unit: 'bytes' } as const
 /** Older robots answer `StatusCode` alone. */
 const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
 

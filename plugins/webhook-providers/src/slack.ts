@@ -1,4 +1,9 @@
-import { judgement, type WebhookAnswer, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import {
+  graphemeStarts,
+  judgement,
+  type WebhookAnswer,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
 import { escapeMarkup, joined, titleOf } from './texts.ts'
 
 /** Characters of a section, and of what all take together. */
@@ -7,12 +12,13 @@ const [longestSection, longestText] = [3000, 40_000]
 const plain = (subject: string, content: string) =>
   joined(subject === '' ? '' : `*${escapeMarkup(subject)}*`, escapeMarkup(content))
 
-/** Pieces of a text that fit into sections, cut at the end of a line where there is one. */
+/** Pieces of a text that fit into sections, cut at the end of a line where there is one, else between graphemes. */
 function sections(content: string): string[] {
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
     const end = rest.lastIndexOf('\n', longestSection)
-    const at = rest.length <= longestSection ? rest.length : end > 0 ? end : longestSection
+    const cut = () => graphemeStarts(rest.slice(0, longestSection + 1))(longestSection) || longestSection
+    const at = rest.length <= longestSection ? rest.length : end > 0 ? end : cut()
     pieces.push(rest.slice(0, at))
     rest = rest.slice(at).replace(/^\n/, '')
   }

@@ -31,6 +31,12 @@ const typed = (standard?: string) => ({
   limit: { max: 4096, unit: 'utf16', member: 'text' } as const,
 })
 
+/** The path of the bot, also where the address holds the token already, perhaps with a method behind it. */
+function botPath({ pathname }: URL, token: string | undefined): string {
+  const path = pathname.replace(/\/+$/, '')
+  return /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
+}
+
 /** Telegram Bot API (reference 2.12), attribute group six. Its secret is the token of a bot. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.telegram', version: '1.0.0' },
@@ -51,9 +57,16 @@ export default webhookProviderPlugin(
     messageTypes: { text: typed(), markdown: typed('Markdown'), html: typed('HTML') },
     rateLimits: [{ max: 1, windowMs: 1000 }],
     rateLimitBy: 'chat-id',
+    receiver: 'chat-id',
+    verify: {
+      address: ({ endpoint: url, token }) => {
+        url.pathname = `${botPath(url, token).replace(/(\/bot[^/]+)\/\w+$/, '$1')}/getMe`
+        return { url, headers: {} }
+      },
+      accepts: ({ json }) => memberAt(json, 'result.is_bot') === true,
+    },
     address: ({ endpoint: url, token }) => {
-      const path = url.pathname.replace(/\/+$/, '')
-      const bot = /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
+      const bot = botPath(url, token)
       url.pathname = /\/bot[^/]+\/\w+$/.test(bot) ? bot : `${bot}/sendMessage`
       return { url, headers: {} }
     },

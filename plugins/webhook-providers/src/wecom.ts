@@ -1,5 +1,23 @@
-import { judgement, memberIs, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
+import {
+  judgement,
+  memberIs,
+  WebhookInputError,
+  type WebhookMessage,
+  webhookProviderPlugin,
+} from '@plinth/notification-channels/webhook'
 import { joined } from './texts.ts'
+
+/** Markdown has no lists of who is mentioned: the text names them, by their user IDs alone. */
+function mentioned({ attributes }: WebhookMessage): string {
+  if (attributes['mentioned-mobile-list'] !== undefined) {
+    throw new WebhookInputError(
+      'webhook.wecom.mentioned-mobile-list',
+      'be sent as text: Markdown knows no phone numbers',
+    )
+  }
+  const users = attributes['mentioned-list']
+  return Array.isArray(users) ? users.map((user) => `<@${String(user).replace(/^@/, '')}>`).join(' ') : ''
+}
 
 /** WeCom group robot (reference 2.2). Its secret is the key of the robot. */
 export default webhookProviderPlugin(
@@ -31,10 +49,11 @@ export default webhookProviderPlugin(
         limit: { max: 2048, unit: 'bytes', member: 'text.content' },
       },
       markdown: {
-        body: ({ subject, content }) => ({
-          msgtype: 'markdown',
-          markdown: { content: joined(subject === '' ? '' : `## ${subject}`, content) },
-        }),
+        body: (message) => {
+          const { subject, content } = message
+          const heading = subject === '' ? '' : `## ${subject}`
+          return { msgtype: 'markdown', markdown: { content: joined(joined(heading, content), mentioned(message)) } }
+        },
         limit: { max: 4096, unit: 'bytes', member: 'markdown.content' },
       },
     },

@@ -1,3 +1,5 @@
+import database from '@plinth/database'
+import { createDatabase } from '@plinth/database/testing'
 import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { definePlugin } from '@plinth/kernel'
@@ -5,6 +7,8 @@ import { manualClock } from '@plinth/kernel/testing'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
+import sharedWindow from '@plinth/rate-limit-stores/shared-window'
+import sharedStore from '@plinth/shared-store'
 import t from 'tap'
 import { samples } from './fixtures/samples.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
@@ -206,31 +210,59 @@ t.test('failover and turns between providers, with attempts in the log', async (
   t.equal(turns[3], turns[0])
 })
 
-t.test(
-  'one endpoint gets no more than its provider takes, in all instances together; the rest is deferred',
-  async (t) => {
-    const services = await startServices(t)
-    const setting = {
-      plugins: [rateLimit, memoryStore],
-      config: { 'platform.rate-limit.default-store': 'memory' },
-      clock: manualClock(),
-    }
-    const { send, running } = await startWebhooks(t, services, setting)
-    const results = []
-    for (let count = 0; count < 21; count++) results.push(await send(through('dingtalk')))
-    t.equal(results.filter(({ success }) => success).length, 20)
-    t.match(results[20], { outcome: 'deferred', errorCode: 'webhook.rate-limited', provider: 'dingtalk' })
-    t.ok((results[20]?.retryAfterMs ?? 0) > 0 && (results[20]?.retryAfterMs ?? 0) <= 60_000)
-    const elsewhere = { 'webhook.endpoint': `${services.url}/dingtalk/robot/send?access_token=other` }
-    t.match(await send(through('dingtalk', elsewhere)), { success: true }, 'another robot has its own limit')
-    const chat = (id: string) => send(through('telegram', { 'webhook.telegram.chat-id': id }))
-    t.match([await chat('1'), await chat('2')], [{ success: true }, { success: true }], 'Telegram counts by chat')
-    t.match(await chat('1'), { outcome: 'deferred' })
-    // effect of platform.notification.channels.webhook.rate-limit-enabled
-    await running.config.apply([row('rate-limit-enabled', false)])
-    t.match(await send(through('dingtalk')), { success: true })
-  },
-)
+t.test('one endpoint gets no more than its provider takes; the rest is deferred', async (t) => {
+  const services = await startServices(t)
+  const setting = {
+    plugins: [rateLimit, memoryStore],
+    config: { 'platform.rate-limit.default-store': 'memory' },
+    clock: manualClock(),
+  }
+  const { send, running } = await startWebhooks(t, services, setting)
+  const results = []
+  for (let count = 0; count < 21; count++) results.push(await send(through('dingtalk')))
+  t.equal(results.filter(({ success }) => success).length, 20)
+  t.match(results[20], { outcome: 'deferred', errorCode: 'webhook.rate-limited', provider: 'dingtalk' })
+  t.ok((results[20]?.retryAfterMs ?? 0) > 0 && (results[20]?.retryAfterMs ?? 0) <= 60_000)
+  const elsewhere = { 'webhook.endpoint': `${services.url}/dingtalk/robot/send?access_token=other` }
+  t.match(await send(through('dingtalk', elsewhere)), { success: true }, 'another robot has its own limit')
+  const chat = (id: string) => send(through('telegram', { 'webhook.telegram.chat-id': id }))
+  t.match([await chat('1'), await chat('2')], [{ success: true }, { success: true }], 'Telegram counts by chat')
+  t.match(await chat('1'), { outcome: 'deferred' })
+  // effect of platform.notification.channels.webhook.rate-limit-enabled
+  await running.config.apply([row('rate-limit-enabled', false)])
+  t.match(await send(through('dingtalk')), { success: true })
+})
+
+t.test('the limit of an endpoint is one for all instances', async (t) => {
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const services = await startServices(t)
+  const setting = {
+    plugins: [database, sharedStore, rateLimit, sharedWindow],
+    config: { ...at.config, 'platform.rate-limit.default-store': 'shared-window' },
+  }
+  const [one, two] = [await startWebhooks(t, services, setting), await startWebhooks(t, services, setting)]
+  const results = []
+  for (let count = 0; count < 11; count++) {
+    for (const { send } of [one, two]) results.push(await send(through('dingtalk')))
+  }
+  t.same(
+    results.map(({ outcome }) => outcome),
+    [...Array(20).fill('accepted'), 'deferred', 'deferred'],
+  )
+  t.equal(services.received.length, 20)
+})
+
+t.test('a message without any text is not sent, unless it brings the whole payload', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  const nothing = { subject: ' ', content: '' }
+  const result = await send({ ...through('generic'), 'webhook.payload': '' }, { ...nothing, template: 'nobody.has-it' })
+  t.match(result, { outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage: /text must be there/ })
+  t.equal(services.received.length, 0)
+  const whole = { ...through('generic'), 'webhook.payload': { ping: true } }
+  t.match(await send(whole, { ...nothing, template: 'nobody.has-it' }), { outcome: 'accepted' })
+})
 
 /** Lets everybody in, as an identity plugin would let in who holds the permission. */
 const door = definePlugin({

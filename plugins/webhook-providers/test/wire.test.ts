@@ -119,7 +119,7 @@ const wires: Readonly<Record<string, Wire>> = {
     markdown: { chat_id: '-100123', text: '*Release <42>*\nIt is *out*', parse_mode: 'Markdown' },
   },
   teams: {
-    url: '/workflows/wf1/triggers/manual/paths/invoke?api-version=2016-06-01&sig=teamsSigValue%252Babc123',
+    url: '/workflows/wf1/triggers/manual/paths/invoke?api-version=2016-06-01&sig=teamsSigValue%2Babc123',
     body: card(teamsBlocks),
     markdown: card(teamsBlocks),
   },
@@ -300,7 +300,7 @@ t.test('the traps of single services', async (t) => {
   t.equal(services.last('serverchan')?.url, '/send/sctp123tABC.send', 'ServerChan: version 3')
   t.match(await send(through('serverchan'), { subject: 'x'.repeat(40), content: 'one\ntwo' }), { success: true })
   const { title, desp } = JSON.parse(services.last('serverchan')?.body ?? '')
-  t.same([[...title].length <= 33, desp], [true, 'one\n\ntwo'], 'ServerChan: 32 characters of title, lines stay lines')
+  t.same([[...title].length <= 32, desp], [true, 'one\n\ntwo'], 'ServerChan: 32 characters of title, lines stay lines')
 
   services.answer('telegram', ({ body }) => {
     const isOld = JSON.parse(body).chat_id === '-100123'

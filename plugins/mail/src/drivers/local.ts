@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { bilingual, ChannelFault, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import type { MailDriver } from '../contract.ts'
 import { acceptedAll, failedAll, givenUp } from './failures.ts'
 
@@ -25,8 +25,17 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
       }
     },
     async verify() {
-      await makePrivateDirectory(directory)
-      await access(directory, constants.W_OK)
+      try {
+        await makePrivateDirectory(directory)
+        await access(directory, constants.W_OK)
+      } catch (error) {
+        log.warn({ err: error }, 'the directory of mails cannot be written to')
+        const reason = bilingual(
+          'The directory for mails cannot be written to; the log says why.',
+          '无法写入邮件目录，原因见日志。',
+        )
+        throw new ChannelFault('connection', reason, ['configuration'])
+      }
     },
   }
 }

@@ -15,10 +15,11 @@ import {
 import { type MailDelivery, mail } from '@plinth/mail'
 import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
 import { configCentre, PluginKey } from '@plinth/system-config'
-import { DriverChoice, driverKeys } from '../driver-choice.ts'
+import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
 const keyName = 'platform.notification.channels.mail.unsubscribe-key'
+const channelKeys = driverKeyNames('platform.notification.channels.mail')
 const ownKeyName = 'platform.notification.channels.mail.unsubscribe-secret'
 
 /** Channel `mail`: sends mails through the mail facility, one recipient at a time. */
@@ -144,7 +145,8 @@ export default definePlugin({
           return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
         })
       },
-      verify: (signal) => mail.verify(signal),
+      verify: (signal) => choice.verify((driver) => mail.verify(signal, driver)),
+      condition: () => choice.condition(channelKeys, mail.needs()),
     }
     contribute(notificationChannel, 'mail', channel)
   },

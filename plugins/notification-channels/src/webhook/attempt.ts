@@ -84,7 +84,8 @@ export class Attempt {
     const { provider } = route
     const { request, truncated } = buildRequest(route, this.#message, this.#asked.payload, clock.now())
     const receiver = () => JSON.stringify([request.url.href, route.attributes[provider.rateLimitBy ?? ''] ?? null])
-    const waitMs = this.#settings.limited ? await limits.take(provider, receiver) : undefined
+    const isLimited = this.#settings.limited && provider.rateLimits !== undefined
+    const waitMs = isLimited ? await limits.take(provider, receiver) : undefined
     if (waitMs !== undefined) {
       const text = `${localize(provider.displayName, 'en')} takes no more messages to this address now`
       return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })

@@ -1,14 +1,19 @@
-import type {
-  ChannelProvider,
-  DeliveryOutcome,
-  NotificationChannel,
-  NotificationMessage,
-  SendContext,
+import {
+  type ChannelCheck,
+  type ChannelCondition,
+  type ChannelProvider,
+  channelChecks,
+  type DeliveryOutcome,
+  type NotificationChannel,
+  type NotificationMessage,
+  type SendContext,
 } from '@plinth/kernel'
 import type { ProviderChoice, ProviderStrategy } from '../provider-choice.ts'
 import { Attempt, type AttemptParts, type AttemptSettings } from './attempt.ts'
 import { type CommonAttributes, commonAttributes } from './attributes.ts'
+import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
+import { needsOf, Verification } from './verification.ts'
 
 /** Read at every send, so that a live change counts at once. */
 export interface WebhookSettings extends AttemptSettings {
@@ -44,6 +49,48 @@ export class WebhookChannel implements NotificationChannel {
     return directory.names.map((name) => providerOf(name, directory.require(name).provider))
   }
 
+  /** Without a provider: of all that a message which names none may go through. */
+  async verify(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[]> {
+    const settings = this.#parts.settings()
+    const verification = new Verification(this.#parts, settings)
+    const names = provider === undefined ? candidates(settings, {}).names : [provider]
+    let proved: readonly ChannelCheck[] = channelChecks
+    for (const name of names) {
+      const checked = await verification.of(name, signal)
+      proved = proved.filter((check) => checked.includes(check))
+    }
+    return proved
+  }
+
+  /** As a whole it rests, and misses keys, while all do that a message which names none may go through. */
+  condition(provider?: string): ChannelCondition {
+    if (provider !== undefined) return this.#conditionOf(provider)
+    const { names } = candidates(this.#parts.settings(), {})
+    const { directory } = this.#parts
+    const parts = names.filter((name) => directory.names.includes(name)).map((name) => this.#conditionOf(name))
+    const [first] = parts
+    const isComplete = parts.some(({ missingKeys }) => missingKeys.length === 0)
+    return {
+      keys: [...Object.keys(keys), ...parts.flatMap((part) => part.keys)],
+      missingKeys: isComplete ? [] : (first?.missingKeys ?? [defaultProviderKey]),
+      restsForMs: least(parts.map(({ restsForMs = 0 }) => restsForMs)),
+      limitedForMs: least(parts.map(({ limitedForMs = 0 }) => limitedForMs)),
+    }
+  }
+
+  #conditionOf(name: string): ChannelCondition {
+    const { directory, choice, limits, settings } = this.#parts
+    const configured = directory.require(name)
+    // Without a choice it is asked all the same.
+    const isChosen = settings().strategy !== 'single'
+    return {
+      ...needsOf(name, configured),
+      isOff: configured.settings(name).enabled === false,
+      restsForMs: isChosen ? choice.restsFor(name) : 0,
+      limitedForMs: limits.limitedFor(configured.provider.code),
+    }
+  }
+
   send(message: NotificationMessage, { signal }: SendContext): Promise<DeliveryOutcome> {
     const refused = (failure: DeliveryOutcome) => Promise.resolve(failure)
     if (signal.aborted) {
@@ -64,10 +111,15 @@ export class WebhookChannel implements NotificationChannel {
   }
 }
 
+const defaultProviderKey = 'platform.notification.channels.webhook.default-provider'
+
+const least = (waits: readonly number[]) => (waits.length === 0 ? 0 : Math.min(...waits))
+
 const providerOf = (
   code: string,
-  { displayName, messageTypes, attributes = {} }: WebhookProvider,
+  { displayName, messageTypes, attributes = {}, receiver }: WebhookProvider,
 ): ChannelProvider => ({
+  ...(receiver === undefined ? {} : { receiver: `webhook.${code}.${receiver}` }),
   code,
   displayName,
   messageTypes: Object.keys(messageTypes),
@@ -82,7 +134,7 @@ const providerOf = (
 /** An address belongs to one provider, so a message that names one, or the address, leaves no choice. */
 function candidates(
   { defaultProvider, strategy, order }: WebhookSettings,
-  { provider, endpoint }: CommonAttributes,
+  { provider, endpoint }: Partial<Pick<CommonAttributes, 'provider' | 'endpoint'>>,
 ): { readonly names: readonly string[]; readonly strategy: ProviderStrategy } {
   const isFixed = provider !== undefined || endpoint !== undefined || strategy === 'single' || order.length === 0
   return isFixed ? { names: [provider ?? defaultProvider], strategy: 'single' } : { names: order, strategy }

@@ -156,6 +156,8 @@ export interface WebhookProvider {
   /** Requests to one endpoint (with `rateLimitBy`: and one value of that attribute) in each window. */
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
+  /** Attribute that names the chat or person, for a service that cannot send without one. */
+  readonly receiver?: string
   /**
    * The address to send to, made of the endpoint, and headers; the endpoint itself where it, or its `url`, is absent.
    *
@@ -164,6 +166,18 @@ export interface WebhookProvider {
   address?(message: WebhookMessage): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
   /** @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
+  /**
+   * A question (`GET`) without any effect, by whose answer the service shows that it knows the address and the token. Absent: the
+   * channel opens a connection and asks nothing.
+   */
+  readonly verify?: {
+    /** As of a message; a token goes where its rule says. */
+    address(
+      of: Pick<WebhookMessage, 'endpoint' | 'token'>,
+    ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
+    /** Whether the answer says so. Never throws. Another answer is judged as that to a message is. */
+    accepts(answer: WebhookAnswer): boolean
+  }
   /** Whether an answer means success. Never throws. */
   judge(answer: WebhookAnswer): WebhookVerdict
   /** What to send instead, once, after an answer that delivered nothing; the hint goes with a success. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { FailureLog, type Logger } from '@plinth/kernel'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { RateLimiter } from '@plinth/rate-limit'
 import type { WebhookProvider } from './contract.ts'
 
@@ -10,13 +10,22 @@ import type { WebhookProvider } from './contract.ts'
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #failures: FailureLog
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** By code of the provider: the end of the last refusal, monotonic milliseconds. */
+  readonly #limitedUntil = new Map<string, number>()
 
-  constructor(limiter: RateLimiter | undefined, log: Logger) {
+  constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
     this.#limiter = limiter
+    this.#clock = clock
     this.#failures = new FailureLog(log, {
       failing: 'webhooks are sent without their rate limits, because the limiter fails',
       over: 'the rate limits of webhooks hold again',
     })
+  }
+
+  /** Milliseconds for which the last address of a provider that had too many takes no more; 0: none waits. */
+  limitedFor(code: string): number {
+    return Math.max(0, (this.#limitedUntil.get(code) ?? 0) - this.#clock.monotonic())
   }
 
   /**
@@ -37,7 +46,10 @@ export class EndpointLimits {
     try {
       const { allowed, results } = await this.#limiter.consumeAll(requests)
       this.#failures.succeeded()
-      return allowed ? undefined : Math.max(1, ...results.map(({ retryAfter }) => Math.ceil(retryAfter)))
+      if (allowed) return undefined
+      const waitMs = Math.max(1, ...results.map(({ retryAfter }) => Math.ceil(retryAfter)))
+      this.#limitedUntil.set(code, this.#clock.monotonic() + waitMs)
+      return waitMs
     } catch (error) {
       this.#failures.failed(error)
       return undefined

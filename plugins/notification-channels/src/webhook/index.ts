@@ -4,4 +4,4 @@ export { type CodeMeaning, type JudgementRules, judgement, memberIs } from './ju
 export { default } from './plugin.ts'
 export { webhookProviderPlugin } from './provider-plugin.ts'
 export { bodyText, withQuery } from './requests.ts'
-export { cutToFit, measure } from './text-limit.ts'
+export { cutToFit, graphemeStarts, measure } from './text-limit.ts'

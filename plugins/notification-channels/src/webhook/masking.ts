@@ -21,7 +21,8 @@ export function secretParts(address: string | URL | undefined): string[] {
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
 }
 
-function decoded(text: string): string {
+/** Without percent escapes, where they are valid. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

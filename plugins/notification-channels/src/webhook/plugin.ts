@@ -48,7 +48,7 @@ export default definePlugin({
     const channel = new WebhookChannel({
       ...{ settings, directory, clock, log, redact },
       choice: new ProviderChoice({ clock, restMs, isFaulty }),
-      limits: new EndpointLimits(services.rateLimiter, log),
+      limits: new EndpointLimits(services.rateLimiter, log, clock),
       http: services.outgoingHttp,
     })
     contribute(notificationChannel, 'webhook', channel)

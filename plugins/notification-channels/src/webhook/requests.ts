@@ -1,5 +1,7 @@
 import type { JsonValue, NotificationMessage } from '@plinth/kernel'
+import { hasNoText } from '../message-text.ts'
 import { WebhookInputError, type WebhookMessage, type WebhookRequest, type WebhookSecret } from './contract.ts'
+import { decoded } from './masking.ts'
 import type { Route } from './routing.ts'
 import { fitted } from './text-limit.ts'
 
@@ -33,7 +35,11 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 
 type Address = Omit<WebhookRequest, 'body'>
 
-function withToken({ url, headers }: Address, secret: WebhookSecret, token: string | undefined): Address {
+/** A token as it is, also where somebody copied it from an address (`abc%3D`): escaped twice, no service would know it. */
+const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
+
+/** Puts the token where the rule of the provider says. */
+export function withToken({ url, headers }: Address, secret: WebhookSecret, token: string | undefined): Address {
   const into = secret.use === 'token' ? secret.into : undefined
   if (token === undefined || into === undefined) return { url, headers }
   if (into === 'path') {
@@ -42,7 +48,7 @@ function withToken({ url, headers }: Address, secret: WebhookSecret, token: stri
     return { url: longer, headers }
   }
   if ('query' in into) {
-    return { url: url.searchParams.has(into.query) ? url : withQuery(url, { [into.query]: token }), headers }
+    return { url: url.searchParams.has(into.query) ? url : withQuery(url, { [into.query]: unescaped(token) }), headers }
   }
   if ('header' in into) return { url, headers: { ...headers, [into.header]: `${into.prefix ?? ''}${token}` } }
   return { url, headers }
@@ -110,6 +116,9 @@ export function buildRequest(
   const { provider, endpoint, secret } = route
   const type = provider.messageTypes[route.messageType]
   if (type === undefined) throw new WebhookInputError('webhook.message-type', 'be a type of the provider')
+  if (payload === undefined && hasNoText({ subject, content })) {
+    throw new WebhookInputError('The text', 'be there, in the message or by its template')
+  }
   const token = provider.secret.use === 'token' ? secret : undefined
   const messageWith = (shortSubject: string, shortContent: string) =>
     new ShownMessage({ id, locale, context: attributes, nowMs }, route, token, shortSubject, shortContent)

@@ -15,6 +15,12 @@ export function measure(text: string, unit: Unit): number {
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const ellipsis = '…'
 
+/** Says of a UTF-16 unit where its grapheme begins; 0 for a unit that is not there. */
+export function graphemeStarts(text: string): (index: number) => number {
+  const segments = graphemes.segment(text)
+  return (index) => segments.containing(index)?.index ?? 0
+}
+
 /**
  * The longest beginning of a text that fits, with an ellipsis, cut between graphemes; the text itself when it fits, an empty
  * one when not even one grapheme does.
@@ -25,8 +31,7 @@ export function cutToFit(text: string, most: number, fits: (candidate: string) =
   if (text.length <= most && fits(text)) return text
   // One unit more, so that the last grapheme that is looked at is seen to go on.
   const beginning = text.slice(0, most + 1)
-  const segments = graphemes.segment(beginning)
-  const startOf = (index: number) => segments.containing(index)?.index ?? 0
+  const startOf = graphemeStarts(beginning)
   const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
   let [low, high] = [0, Math.max(0, beginning.length - 1)]
   while (low < high) {

@@ -14,8 +14,10 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
   }),
 )
 
-/** Recipients of a part for a channel that takes them together. */
+/** Recipients of a part for a channel that takes them together: when the process dies, so many become `unknown`. */
 export const largestPart = 1_000
+/** The same for an idempotent channel, where none become `unknown`: each part costs about ten statements of its own. */
+export const largestPartOfIdempotent = 5_000
 /**
  * Recipients of a part for a channel that takes them one by one, `sentTogether` of them at a time: so many that a part ends before
  * the deadline of event handlers even when each send takes as long as it may.
@@ -38,7 +40,8 @@ export const messagePart = event(
   }),
 )
 
-interface CarriedRecipients {
+/** Recipients as they are written: users alone as their ids. */
+export interface CarriedRecipients {
   readonly userIds?: number[]
   readonly recipients?: Recipient[]
 }

@@ -8,7 +8,7 @@ import type { Outgoing } from '../facade/outgoing.ts'
 import { refusal } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
-import { carried, largestPart, largestPartOfEach, messagePart } from './message-part.ts'
+import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
 
 /** Who sends a message. */
 export interface Sender {
@@ -173,7 +173,8 @@ function partsOf(code: string, channel: NotificationChannel, { recipients }: Not
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
   // Without any, the one part says in the send log that the message reaches nobody.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
-  const size = channel.traits.recipients === 'each' ? largestPartOfEach : largestPart
+  const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
+  const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
   return Array.from({ length: Math.ceil(reached.length / size) }, (_, index) => ({
     channel: code,
     recipients: reached.slice(index * size, (index + 1) * size),
@@ -184,8 +185,11 @@ function checkOptions({ idempotencyKey, notBefore, priority }: EnqueueOptions, n
   if (idempotencyKey !== undefined && (idempotencyKey === '' || idempotencyKey.length > longestKey)) {
     throw new RangeError(`idempotencyKey must have 1 to ${longestKey} characters`)
   }
-  if (notBefore !== undefined && (!Number.isSafeInteger(notBefore) || notBefore > now + longestAheadMs)) {
-    throw new RangeError('notBefore must be whole milliseconds since the epoch, at most 366 days ahead')
+  if (notBefore !== undefined && !Number.isSafeInteger(notBefore)) {
+    throw new RangeError('notBefore must be whole milliseconds since the epoch')
+  }
+  if (notBefore !== undefined && notBefore > now + longestAheadMs) {
+    throw refusal('not-before-too-far', { params: { days: longestAheadMs / dayMs }, data: { field: 'notBefore' } })
   }
   if (priority !== undefined && !priorities.includes(priority)) {
     throw new RangeError(`priority must be ${priorities.join(' or ')}`)

@@ -4,20 +4,20 @@ import type { Clock, NotificationMessage, Recipient } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { SendLog } from '../entities.ts'
 import { type Outgoing, type Prepared, sendingsOf } from '../facade/outgoing.ts'
-import type { NotificationPreferences } from '../inbox/contract.ts'
 import type { SendEntry } from '../send-log/entries.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import { markUnknown } from '../send-log/retries.ts'
 import type { Sending } from '../send-log/row.ts'
 import { restored } from '../send-log/snapshot.ts'
 import { carried, messagePart, sentTogether } from './message-part.ts'
+import type { QuietUsers } from './quiet-users.ts'
 
 export interface PartDeliveryParts {
   readonly db: Database
   readonly events: Pick<Events, 'publish'>
   readonly outgoing: Outgoing
   readonly recorder: SendRecorder
-  readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
+  readonly quiet: QuietUsers
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -29,8 +29,6 @@ export interface Part {
   readonly recipients: readonly Recipient[]
 }
 
-/** Channels that disturb: in quiet hours they wait. */
-const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 const minuteMs = 60_000
 
 /** What the tables know of a part. */
@@ -142,15 +140,12 @@ export class PartDelivery {
 
   /** Places of users in quiet hours by the minute in which these end. */
   async #quiet({ channel, recipients }: Part): Promise<ReadonlyMap<number, readonly number[]>> {
-    const { preferences, clock } = this.#parts
     const byEnd = new Map<number, number[]>()
-    if (preferences === undefined || !disturbing.includes(channel)) return byEnd
-    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
-    const now = clock.now()
-    const until = userIds.length === 0 ? new Map<number, number>() : await preferences.quietUntil(userIds, now)
+    const ends = await this.#parts.quiet.on(channel, recipients)
+    if (ends.size === 0) return byEnd
     for (const [place, recipient] of recipients.entries()) {
-      const end = 'userId' in recipient ? until.get(recipient.userId) : undefined
-      if (end === undefined || end <= now) continue
+      const end = 'userId' in recipient ? ends.get(recipient.userId) : undefined
+      if (end === undefined) continue
       const minute = Math.ceil(end / minuteMs) * minuteMs
       byEnd.set(minute, [...(byEnd.get(minute) ?? []), place])
     }

@@ -13,6 +13,7 @@ import type {
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
+import type { SendEntry } from '../send-log/entries.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type OutgoingParts, type Ready, sendingsOf } from './outgoing.ts'
@@ -26,6 +27,14 @@ export interface NotificationParts {
   readonly recorder: SendRecorder | undefined
   /** Absent where the product has no database. */
   readonly queue: MessageQueue | undefined
+}
+
+type Logged = (entry: SendEntry) => void
+
+/** What goes with the sends of one call. */
+interface Around {
+  readonly signal: AbortSignal | undefined
+  readonly logged: Logged | undefined
 }
 
 /** Sends to recipients of one message on a channel that takes them one by one, at a time. */
@@ -52,8 +61,17 @@ export class ChannelNotification implements Notification {
     return this.enqueueAs(draft, options)
   }
 
-  /** As `send`, kept in the list of messages when the product has a database and a sender is named. */
-  async sendAs(draft: MessageDraft, options: MultiSendOptions, sender?: Sender): Promise<readonly SendResult[]> {
+  /**
+   * As `send`, kept in the list of messages when the product has a database and a sender is named.
+   *
+   * @param logged told of each row of the send log before its message leaves
+   */
+  async sendAs(
+    draft: MessageDraft,
+    options: MultiSendOptions,
+    sender?: Sender,
+    logged?: Logged,
+  ): Promise<readonly SendResult[]> {
     const codes = this.codesOf(options.channels)
     const message = compose(draft)
     const { queue, outgoing } = this.#parts
@@ -61,7 +79,7 @@ export class ChannelNotification implements Notification {
     const delivery = notificationId === undefined ? undefined : { notificationId, isStored: false }
     const sending = { message, idempotencyKey: options.idempotencyKey ?? message.id, attempt: 1, delivery }
     const results = await outgoing.tracked(
-      Promise.all(codes.map((code) => this.#sendOn(code, sending, options.signal))),
+      Promise.all(codes.map((code) => this.#sendOn(code, sending, { signal: options.signal, logged }))),
     )
     if (notificationId !== undefined) {
       const skipped = results.filter((result) => result.skipped === true).length
@@ -112,32 +130,34 @@ export class ChannelNotification implements Notification {
       }))
   }
 
-  async #sendOn(code: string, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
+  async #sendOn(code: string, sending: Sending, around: Around): Promise<SendResult> {
     const { outgoing, recorder } = this.#parts
     const prepared = await outgoing.prepare(code, sending)
     if ('result' in prepared) {
       const { result, shown } = prepared
-      if (result.skipped !== true) recorder?.record(code, sending, shown, result)
+      const entry = result.skipped === true ? undefined : recorder?.record(code, sending, shown, result)
+      if (entry !== undefined) around.logged?.(entry)
       return result
     }
     const { source } = prepared
     const single = sendingsOf(prepared.channel, source === sending.message ? sending : { ...sending, message: source })
     const [first] = single
-    if (single.length === 1 && first !== undefined) return this.#sendOne(prepared, first, signal)
+    if (single.length === 1 && first !== undefined) return this.#sendOne(prepared, first, around)
     const results: SendResult[] = []
     for (let from = 0; from < single.length; from += atATime) {
       const together = single.slice(from, from + atATime)
-      results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, signal)))))
+      results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, around)))))
     }
     return resultOfAll(sending.message.id, results)
   }
 
-  async #sendOne(prepared: Ready, sending: Sending, signal?: AbortSignal): Promise<SendResult> {
+  async #sendOne(prepared: Ready, sending: Sending, { signal, logged }: Around): Promise<SendResult> {
     const { outgoing, recorder } = this.#parts
     const { recipients } = sending.message
     const isForAll = recipients === prepared.message.recipients
     const ready = isForAll ? prepared : { ...prepared, message: { ...prepared.message, recipients } }
     const entry = recorder && (await recorder.begin(prepared.code, sending, prepared.shown))
+    if (entry !== undefined) logged?.(entry)
     const result = await outgoing.call(ready, sending, signal)
     if (entry !== undefined) recorder?.finish(entry, result)
     return result

@@ -45,7 +45,7 @@ export type Renderer = (
   message: NotificationMessage,
   channel: string,
   traits: NotificationChannel['traits'],
-) => Promise<NotificationMessage>
+) => Promise<NotificationMessage> | NotificationMessage
 
 export interface OutgoingParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
@@ -142,12 +142,13 @@ export class Outgoing {
       return refused('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
     }
     try {
-      const recipients = await this.#wanting(code, message)
+      const recipients = hasUsers(message) ? await this.#wanting(code, message) : message.recipients
       if (recipients.length < message.recipients.length && !reaches(channel, recipients, true)) {
         return skipped('notification.unwanted', 'No recipient wants such messages on this channel')
       }
       const source = recipients.length === message.recipients.length ? message : { ...message, recipients }
-      const rendered = await render(source, code, channel.traits)
+      const rendering = render(source, code, channel.traits)
+      const rendered = rendering instanceof Promise ? await rendering : rendering
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const { reason } = error as { readonly reason?: unknown }
@@ -161,8 +162,8 @@ export class Outgoing {
   /** Recipients without the users who have switched the channel or the category off. */
   async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
     const { preferences } = this.#parts
+    if (preferences === undefined) return recipients
     const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
-    if (preferences === undefined || userIds.length === 0) return recipients
     const wanted = await preferences.wanted(userIds, { channel, category: categoryOf(moduleOf(attributes)) })
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
@@ -230,6 +231,8 @@ export class Outgoing {
     this.#parts.log.error({ ...why, channel, messageId: message.id }, 'notification channel threw')
   }
 }
+
+const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recipient) => 'userId' in recipient)
 
 /** Whether a channel can do something with these recipients. @param needsOne also of a channel that needs none */
 const reaches = (

@@ -2,17 +2,13 @@ import { described, id, instant, nullable, rateLimited, routesWith, Type, text }
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
-import type { MessageDraft, SendResult } from '../contract.ts'
 import { priorities } from '../entities.ts'
 import { own } from '../permissions.ts'
+import { type AdministratorsSend, mostAtOnce } from './administrators-send.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { sendResult } from './result-view.ts'
-import { requireSuccess } from './results.ts'
 import { requireSentAttributes, sentAttributes } from './sent-attributes.ts'
 import { socialFields, socialMessageTypes } from './social-metadata.ts'
-
-/** With more recipients a message is enqueued where the product can keep it. */
-const mostAtOnce = 1_000
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
 
@@ -102,18 +98,13 @@ const sendMetadata = Type.Object({
 })
 
 interface SendRouteParts {
-  readonly notification: ChannelNotification
+  readonly notification: Pick<ChannelNotification, 'channels'>
+  readonly administrators: AdministratorsSend
   /** Judges the data scope of who sends (decision A5); absent where the product has no users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
 const { route } = routesWith<SendRouteParts>()
-
-/** What a channel answers of a message that is kept: the queue took responsibility. */
-const queuedOn = (messageId: string) => (channel: string) => ({
-  ...{ channel, success: true, outcome: 'accepted' as const, messageId, errorCode: null, errorMessage: null },
-  queued: true,
-})
 
 const providerView = ({ code, displayName, messageTypes, attributes }: ChannelProvider, locale: string) => ({
   code,
@@ -128,13 +119,6 @@ const providerView = ({ code, displayName, messageTypes, attributes }: ChannelPr
   })),
 })
 
-/** Throws for what is a failure of the whole: the one channel failed, or nothing is sent at all (decision B43). */
-function requireAnything(results: readonly SendResult[]): void {
-  const [first] = results
-  const nothingTried = results.every(({ errorCode }) => errorCode === 'notification.disabled')
-  if (first !== undefined && (results.length === 1 || nothingTried)) requireSuccess(first)
-}
-
 /** Routes of document 2, "Endpoints", with the permission of decision B41. */
 export const sendRoutes = [
   route({
@@ -143,29 +127,23 @@ export const sendRoutes = [
     summary: 'Send a message through one or more channels',
     description:
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
-      `data scope of the caller refuses the whole before any channel is asked. With more than ${mostAtOnce} recipients, or ` +
-      '`notBefore`, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
+      `data scope of the caller refuses the whole before any channel is asked. With more than ${mostAtOnce} recipients, with ` +
+      '`notBefore`, or with a recipient in quiet hours, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
     access: { permission: own.messageSend },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
-    async handler(request, { notification, identity }) {
+    async handler(request, { notification, administrators, identity }) {
       const { body, traceId, principal } = request
       const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
       requireSentAttributes(attributes, () => notification.channels())
       const userIds = [...new Set(recipientUserIds)]
       await identity?.assertInScope(requirePrincipal(request), userIds, 'recipientUserIds')
       const recipients = userIds.map((userId) => ({ kind: 'user' as const, userId }))
-      const draft: MessageDraft = { ...texts, recipients, attributes: { ...attributes, traceId } }
-      const options = { channels: channels.length === 0 ? [notification.administratorsChannel] : channels }
+      const draft = { ...texts, recipients, attributes: { ...attributes, traceId } }
+      const moment = notBefore === undefined ? undefined : Date.parse(notBefore)
       const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
-      if (notBefore !== undefined || (userIds.length > mostAtOnce && notification.hasQueue)) {
-        const at = notBefore === undefined ? {} : { notBefore: Date.parse(notBefore) }
-        const { messageId } = await notification.enqueueAs(draft, { ...options, ...at, priority }, sender)
-        return notification.codesOf(options.channels).map(queuedOn(messageId))
-      }
-      const results = await notification.sendAs(draft, options, sender)
-      requireAnything(results)
+      const results = await administrators.send(draft, { channels, notBefore: moment, priority }, sender)
       return [...results]
     },
   }),

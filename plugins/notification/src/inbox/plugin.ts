@@ -1,11 +1,11 @@
 import { database, purgeOldRows } from '@plinth/database'
 import { events } from '@plinth/events'
-import { adminPages, http, metrics } from '@plinth/http'
+import { adminPages, attention, http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
 import { definePlugin, optional } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
-import { inboxPages } from '../admin-pages.ts'
+import { inboxPages, unreadMessages } from '../admin-pages.ts'
 import { config } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
 import { messages } from './failures.ts'
@@ -43,7 +43,7 @@ export default definePlugin({
     metrics: optional(metrics),
   },
   provides: [inbox, notificationPreferences],
-  contributes: [optional(adminPages)],
+  contributes: [optional(adminPages), optional(attention)],
   config,
   permissions,
   messages,
@@ -67,6 +67,7 @@ export default definePlugin({
       unreadCount: (userId) => reader.unreadCount(userId),
     })
     for (const page of inboxPages) contribute(adminPages, page.id, page)
+    contribute(attention, unreadMessages.id, unreadMessages)
     http.addRoutes(inboxRoutes, { reader, state })
     http.addRoutes(preferenceRoutes, { preferences })
     http.addRoutes(recordRoutes, { reader, contents })

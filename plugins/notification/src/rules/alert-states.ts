@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { databaseMs } from '@plinth/coordination'
 import { type Database, exactInteger, insertMissing, type Parameter } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
 
 /** An alert after one more event of it was counted. */
@@ -15,8 +15,29 @@ export interface CountedAlert {
 
 const table = 'notification_rule_state'
 const columns = ['id', 'state_key', 'code', 'dedupe_key', 'counted', 'window_started_at_ms', 'expires_at_ms']
+const target = { table, columns, unique: 'state_key' }
 /** Of an alert that nobody has seen: the next count begins it. */
 const over = 0
+/**
+ * Alerts of one rule that are kept apart, those included that are over and not removed yet. Whoever chooses dedupe keys, such as
+ * addresses of visitors, would fill the table in a quiet period otherwise.
+ */
+const mostAlerts = 10_000
+/** Rows that a process writes before it counts again. */
+const mostUncounted = 1_000
+/** Milliseconds after which a process that found no room looks again. */
+const recountMs = 10_000
+/** Dedupe key of what is counted together: no caller's is empty. */
+const others = ''
+
+/** How many more alerts of a rule may be kept, as a process knows. */
+interface Room {
+  left: number
+  /** None was free when it was counted. */
+  readonly isFull: boolean
+  /** Monotonic milliseconds from which it may be counted again once none is left. */
+  readonly recountAt: number
+}
 
 /**
  * What is known of alerts, by code and dedupe key. All in the transaction around it: counting locks the row until that ends,
@@ -24,29 +45,64 @@ const over = 0
  */
 export class AlertStates {
   readonly #db: Database
-  readonly #clock: Pick<Clock, 'now'>
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly #log: Pick<Logger, 'warn'>
+  /** By code: there are as many as rules at most. */
+  readonly #rooms = new Map<string, Room>()
 
-  constructor(db: Database, clock: Pick<Clock, 'now'>) {
+  constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>, log: Pick<Logger, 'warn'>) {
     this.#db = db
     this.#clock = clock
+    this.#log = log
   }
 
   /**
    * Counts an event. With a counting window its events count from the first one on, for so long; without one those since the last
-   * message do.
+   * message do. Beyond 10,000 alerts of a rule those that are new count as one.
    *
    * @param keptMs how long the alert stays without another event
    */
   async count(rule: NotificationRule, dedupeKey: string, by: number, keptMs: number): Promise<CountedAlert> {
     const { code, thresholdWindowMs } = rule
-    // In this form no two pairs make the same text: a code has no line break.
-    const stateKey = hash('sha256', `${code}\n${dedupeKey}`)
-    const target = { table, columns, unique: 'state_key' }
-    const begin = () => insertMissing(this.#db, target, [[this.#db.newId(), stateKey, code, dedupeKey, 0, over, over]])
-    await begin()
-    // One that is over may be purged in between.
-    while (!(await this.#add(stateKey, thresholdWindowMs, by, keptMs))) await begin()
-    return this.#read(stateKey)
+    const add = async (stateKey: string) =>
+      (await this.#add(stateKey, thresholdWindowMs, by, keptMs)) ? this.#read(stateKey) : undefined
+    const known = await add(keyOf(code, dedupeKey))
+    if (known !== undefined) return known
+    const keptAs = (await this.#takeRoom(code)) ? dedupeKey : others
+    const stateKey = keyOf(code, keptAs)
+    for (;;) {
+      await insertMissing(this.#db, target, [[this.#db.newId(), stateKey, code, keptAs, 0, over, over]])
+      const counted = await add(stateKey)
+      // One that is over may be purged in between.
+      if (counted !== undefined) return counted
+    }
+  }
+
+  /** Counts at most `mostAlerts` entries of an index, once for many alerts that are new. */
+  async #takeRoom(code: string): Promise<boolean> {
+    const known = this.#rooms.get(code)
+    const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
+    const room = isStale ? await this.#count(code, known?.isFull === true) : known
+    if (room.left === 0) return false
+    room.left -= 1
+    return true
+  }
+
+  async #count(code: string, wasFull: boolean): Promise<Room> {
+    const [row] = await this.#db.query<{ n: unknown }>(
+      `select count(*) as n from (select id from ${table} where code = ? limit ${mostAlerts}) as kept`,
+      [code],
+    )
+    const free = mostAlerts - exactInteger(row?.n)
+    const isFull = free === 0
+    if (isFull && !wasFull) {
+      const text = 'a notification rule has as many alerts as are kept apart; new ones count as one'
+      this.#log.warn({ code, most: mostAlerts }, text)
+    }
+    const recountAt = this.#clock.monotonic() + (isFull ? recountMs : 0)
+    const room = { left: Math.min(mostUncounted, free), isFull, recountAt }
+    this.#rooms.set(code, room)
+    return room
   }
 
   /** False when there is no such alert. */
@@ -103,6 +159,9 @@ export class AlertStates {
     )
   }
 }
+
+/** In this form no two pairs make the same text: a code has no line break. */
+const keyOf = (code: string, dedupeKey: string) => hash('sha256', `${code}\n${dedupeKey}`)
 
 interface Row {
   readonly counted: unknown

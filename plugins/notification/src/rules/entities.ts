@@ -40,7 +40,7 @@ export type StoredRule = InferEntity<typeof StoredRule>
 export const StoredAlert = defineEntity({
   name: 'NotificationRuleState',
   tableName: 'notification_rule_state',
-  indexes: [{ properties: ['expiresAtMs', 'id'] }],
+  indexes: [{ properties: ['expiresAtMs', 'id'] }, { properties: ['code', 'id'] }],
   uniques: [{ properties: ['stateKey'] }],
   properties: {
     id: column.primaryKey(),

@@ -14,6 +14,7 @@ import { notificationRules } from './contract.ts'
 import { StoredAlert, StoredRule } from './entities.ts'
 import { messages } from './failures.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
+import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { permissions } from './permissions.ts'
 import { purge } from './purge-task.ts'
 import { RaisedEvents } from './raised-events.ts'
@@ -37,7 +38,7 @@ export default definePlugin({
   contributes: [optional(adminPages), optional(attention)],
   config,
   permissions,
-  migrations: [createRules],
+  migrations: [createRules, indexAlertCodes],
   entities: [StoredRule, StoredAlert],
   scheduledTasks: [purge],
   messages,
@@ -49,7 +50,7 @@ export default definePlugin({
     if (judged !== undefined) onStop(judged.stop)
     const raised = new RaisedEvents({
       ...{ db, rules: cache, notification, log },
-      states: new AlertStates(db, clock),
+      states: new AlertStates(db, clock, log),
       sender: new AlertSender({ notification, identity, log }),
       quietMs: () => config.get('platform.notification.rules.quiet-period'),
       count: (outcome) => judged?.count(outcome),

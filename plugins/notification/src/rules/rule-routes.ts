@@ -17,9 +17,8 @@ import {
   versionQuery,
 } from '@plinth/http'
 import type { Translator } from '@plinth/i18n'
-import { requirePrincipal } from '@plinth/iam'
+import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import type { AuditedRequest } from '@plinth/kernel'
 import { refusal } from './failures.ts'
 import { opsSummary } from './ops-summary.ts'
 import { own } from './permissions.ts'
@@ -33,7 +32,7 @@ import {
   templateViews,
   viewOfRule,
 } from './rule-views.ts'
-import type { Actor, Rules } from './rules.ts'
+import type { Rules } from './rules.ts'
 
 export interface RuleRouteParts {
   readonly rules: Rules
@@ -65,13 +64,6 @@ const taskView = Type.Object({
   type: text,
   status: Type.Enum(taskStates),
 })
-
-/** A request of an operator. */
-type Caller = AuditedRequest & Parameters<typeof requirePrincipal>[0]
-const actorOf = (request: Caller): Actor => {
-  const { clientIp, traceId, reason } = request
-  return { principal: requirePrincipal(request), clientIp, traceId, ...(reason === undefined ? {} : { reason }) }
-}
 
 const { route } = routesWith<RuleRouteParts>()
 
@@ -138,7 +130,7 @@ export const ruleRoutes = [
     annotations: [idempotent],
     request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
     response: ruleView,
-    handler: async (request, { rules }) => viewOfRule(await rules.create(request.body, actorOf(request))),
+    handler: async (request, { rules }) => viewOfRule(await rules.create(request.body, operatorOf(request))),
   }),
   route({
     method: 'PUT',
@@ -152,7 +144,7 @@ export const ruleRoutes = [
     response: ruleView,
     async handler(request, { rules }) {
       const { version, ...change } = request.body
-      return viewOfRule(await rules.update(request.params.id, change, version, actorOf(request)))
+      return viewOfRule(await rules.update(request.params.id, change, version, operatorOf(request)))
     },
   }),
   switchRoute('enable', 'Let a rule send', true),
@@ -165,7 +157,7 @@ export const ruleRoutes = [
     request: { params: idParams, query: versionQuery },
     response: nothing,
     async handler(request, { rules }) {
-      await rules.delete(request.params.id, request.query.version, actorOf(request))
+      await rules.delete(request.params.id, request.query.version, operatorOf(request))
       return null
     },
   }),
@@ -179,7 +171,7 @@ export const ruleRoutes = [
     response: affected,
     handler: async (request, { rules }) => {
       const ids = idsOf(request.query.ids, request.body?.ids)
-      return { affected: await rules.deleteAll(ids, actorOf(request)) }
+      return { affected: await rules.deleteAll(ids, operatorOf(request)) }
     },
   }),
 ]
@@ -193,7 +185,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
     request: { params: idParams, body: Type.Optional(versionQuery) },
     response: ruleView,
     handler: async (request, { rules }) =>
-      viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, actorOf(request))),
+      viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, operatorOf(request))),
   })
 }
 

@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { type Database, findPage, type PageWindow } from '@plinth/database'
-import type { Identity, Principal } from '@plinth/iam'
+import { conflictData, type Database, findPage, type PageWindow } from '@plinth/database'
+import type { Identity, Operator } from '@plinth/iam'
 import {
   type AuditSummary,
   audit,
@@ -15,14 +15,6 @@ import type { NotificationRule } from './contract.ts'
 import { StoredRule } from './entities.ts'
 import { refusal } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
-
-/** The operator who does something, and from where. */
-export interface Actor {
-  readonly principal: Principal
-  readonly clientIp: string
-  readonly traceId: string
-  readonly reason?: string
-}
 
 /** What is to be changed; what is absent stays. */
 export type RuleChange = Partial<RuleInput>
@@ -83,58 +75,58 @@ export class Rules {
    * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
    *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient whom the operator does not reach
    */
-  async create(input: RuleInput, actor: Actor): Promise<StoredRule> {
+  async create(input: RuleInput, operator: Operator): Promise<StoredRule> {
     const { db, clock } = this.#parts
     const rule = normalizeRule(input)
-    await this.#check(rule, undefined, actor)
+    await this.#check(rule, undefined, operator)
     const now = new Date(clock.now())
     const id = db.newId()
     await this.#unlessTaken(rule.code, async (em) => {
       if ((await em.count(StoredRule)) >= mostRules) throw refusal('too-many', { params: { most: mostRules } })
-      const { username: updatedBy } = actor.principal
+      const { username: updatedBy } = operator.principal
       await em.insert(StoredRule, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
-      await this.#record(actor, 'create', { id, code: rule.code }, summaryOf(rule))
+      await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
     })
     this.#parts.changed()
     return this.get(id)
   }
 
   /** Changes what is given. Throws as `create` does, and "404", "409" `notification-rules.version-conflict`. */
-  async update(id: number, change: RuleChange, version: number | undefined, actor: Actor): Promise<StoredRule> {
+  async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<StoredRule> {
     const before = await this.get(id)
     const old = ruleOf(before)
     const rule = normalizeRule(merged(old, change))
-    await this.#check(rule, old, actor)
-    return this.#write(before, version, rule, actor, 'update', summaryOf(rule))
+    await this.#check(rule, old, operator)
+    return this.#write(before, version, rule, operator, 'update', summaryOf(rule))
   }
 
   /** Throws as `update` does. */
-  async setEnabled(id: number, enabled: boolean, version: number | undefined, actor: Actor): Promise<StoredRule> {
+  async setEnabled(id: number, enabled: boolean, version: number | undefined, operator: Operator): Promise<StoredRule> {
     const before = await this.get(id)
     const rule = { ...ruleOf(before), enabled }
-    return this.#write(before, version, rule, actor, enabled ? 'enable' : 'disable', {})
+    return this.#write(before, version, rule, operator, enabled ? 'enable' : 'disable', {})
   }
 
   /** @throws BusinessError "404", "409" `notification-rules.version-conflict` */
-  async delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
+  async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const rule = await this.get(id)
     await this.#parts.db.transactional(async (em) => {
       const deleted = await em.nativeDelete(StoredRule, { id, version: version ?? rule.version })
       if (deleted === 0) throw await this.#conflict(id)
-      await this.#record(actor, 'delete', rule, {})
+      await this.#record(operator, 'delete', rule, {})
     })
     this.#parts.changed()
   }
 
   /** Those that are there; answers how many. */
-  async deleteAll(ids: readonly number[], actor: Actor): Promise<number> {
+  async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
     const deleted = await this.#parts.db.transactional(async (em) => {
       const rules = await em.find(StoredRule, { id: { $in: [...new Set(ids)] } }, { orderBy: { id: 'asc' } })
       let deleted = 0
       for (const { id, code } of rules) {
         if ((await em.nativeDelete(StoredRule, { id })) === 0) continue
         deleted += 1
-        await this.#record(actor, 'delete', { id, code }, {})
+        await this.#record(operator, 'delete', { id, code }, {})
       }
       return deleted
     })
@@ -147,29 +139,26 @@ export class Rules {
     before: StoredRule,
     version: number | undefined,
     rule: NotificationRule,
-    actor: Actor,
+    operator: Operator,
     verb: string,
     summary: AuditSummary,
   ): Promise<StoredRule> {
     const { clock } = this.#parts
     const { id } = before
     if (version !== undefined && version !== before.version) throw await this.#conflict(id)
-    const { username: updatedBy } = actor.principal
+    const { username: updatedBy } = operator.principal
     const data = { ...columnsOf(rule), version: before.version + 1, updatedAt: new Date(clock.now()), updatedBy }
     await this.#unlessTaken(rule.code, async (em) => {
       const written = await em.nativeUpdate(StoredRule, { id, version: before.version }, data)
       if (written === 0) throw await this.#conflict(id)
-      await this.#record(actor, verb, { id, code: rule.code }, summary)
+      await this.#record(operator, verb, { id, code: rule.code }, summary)
     })
     this.#parts.changed()
     return this.get(id)
   }
 
-  /** What stands there instead of what the change started from (decision E15). */
   async #conflict(id: number): Promise<BusinessError> {
-    const { version: currentVersion, updatedBy, updatedAt } = await this.get(id)
-    const data = { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() }
-    return refusal('version-conflict', { data })
+    return refusal('version-conflict', { data: conflictData(await this.get(id)) })
   }
 
   /** One transaction, in which the unique index judges the code, also of two operators at once. */
@@ -183,9 +172,9 @@ export class Rules {
   }
 
   /** In the transaction around it. */
-  #record(actor: Actor, verb: string, { id, code }: Pick<StoredRule, 'id' | 'code'>, summary: AuditSummary) {
+  #record(operator: Operator, verb: string, { id, code }: Pick<StoredRule, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
-      ...auditCaller(actor),
+      ...auditCaller(operator),
       action: `notification-rule.${verb}`,
       subject: id,
       summary: { code, ...summary },
@@ -194,7 +183,7 @@ export class Rules {
   }
 
   /** A rule keeps channels and recipients that have gone meanwhile; what is new must be there. */
-  async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Actor): Promise<void> {
+  async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Operator): Promise<void> {
     const loaded = this.#parts.notification.channels().map(({ code }) => code)
     const held = old === undefined ? [] : channelsOf(old)
     const channel = channelsOf(rule).find(

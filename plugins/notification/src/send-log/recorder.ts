@@ -92,8 +92,10 @@ export class SendRecorder {
   }
 
   /** Records a send that ended before anything left. */
-  record(channel: string, sending: Sending, shown: Shown, result: SendResult): void {
-    this.finish(this.entryOf(channel, sending, shown), result)
+  record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
+    const entry = this.entryOf(channel, sending, shown)
+    this.finish(entry, result)
+    return entry
   }
 
   /** Records what became of a send that was begun, whether its row is written already or not. */

@@ -1,3 +1,4 @@
+import { mostCounted } from '@plinth/database'
 import {
   answerList,
   bulkLimited,
@@ -70,6 +71,9 @@ const summaryView = Type.Object({
   retryable: Type.Integer({ minimum: 0, description: 'Of the failed ones, those that can be sent again.' }),
   retried: count,
   failedLast24h: count,
+  counted: Type.Enum(['exact', 'capped'], {
+    description: `\`capped\`: \`failedLast24h\` stands at ${mostCounted} because there are more.`,
+  }),
   sending: count,
   unknown: count,
   dead: count,

@@ -53,7 +53,7 @@ export function sendingRow(
   const { recipients, attributes } = message
   const text = textOf(message, mask)
   const payload = delivery?.isStored
-    ? partSnapshotText({ recipients, idempotencyKey })
+    ? partSnapshotText(recipients, idempotencyKey)
     : snapshotText({ message, idempotencyKey }, mask)
   const { traceId } = attributes
   return {

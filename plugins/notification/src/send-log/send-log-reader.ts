@@ -1,4 +1,4 @@
-import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
+import { countRows, type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { SendLog, type SendLogState } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -23,8 +23,10 @@ export interface SendLogSummary {
   /** Of the failed ones. */
   readonly retryable: number
   readonly retried: number
-  /** Of the failed ones. */
+  /** Of the failed ones, at most 10,000. */
   readonly failedLast24h: number
+  /** `capped`: there are more than `failedLast24h`. */
+  readonly counted: 'exact' | 'capped'
   /** Under way now. */
   readonly sending: number
   /** May or may not have been sent. */
@@ -73,17 +75,21 @@ export class SendLogReader {
   async summary({ retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>): Promise<SendLogSummary> {
     const counts = await readCounts(this.#db)
     const { retryable } = counts
-    const [recent] = await this.#db.query<{ total: unknown }>(
-      `select count(*) as total from notification_send_log
-       where status = 'failed' and restorable in (true, ?) and created_at >= ?`,
-      [retryableOnly, new Date(this.#clock.now() - dayMs)],
-    )
-    const failedLast24h = exactInteger(recent?.total)
+    const recent = await countRows(this.#db, {
+      table: 'notification_send_log',
+      where: `status = 'failed' and created_at >= ?${retryableOnly ? ' and restorable = true' : ''}`,
+      parameters: [new Date(this.#clock.now() - dayMs)],
+      orderBy: 'created_at',
+    })
+    const lastDay = {
+      failedLast24h: recent.total,
+      counted: recent.isCapped ? ('capped' as const) : ('exact' as const),
+    }
     const none = { success: 0, retried: 0, sending: 0, unknown: 0, dead: 0 }
-    if (retryableOnly) return { ...none, total: retryable, failed: retryable, retryable, failedLast24h }
+    if (retryableOnly) return { ...none, total: retryable, failed: retryable, retryable, ...lastDay }
     const { success, retried, sending, unknown, dead } = counts
     const failed = counts.failed + retryable
     const total = success + failed + retried + sending + unknown + dead
-    return { total, success, failed, retryable, retried, failedLast24h, sending, unknown, dead }
+    return { total, success, failed, retryable, retried, sending, unknown, dead, ...lastDay }
   }
 }

@@ -1,4 +1,5 @@
 import type { NotificationMessage, Recipient } from '@plinth/kernel'
+import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
 /** What sends a message again as it was sent: the same message under the same idempotency key. */
@@ -58,21 +59,20 @@ export function snapshotText(
 }
 
 /** What sends a part of an enqueued message again; the message itself lies with the list of messages, once. */
-export interface PartSnapshot {
-  readonly recipients: readonly Recipient[]
+interface PartSnapshot extends CarriedRecipients {
   readonly idempotencyKey: string
 }
 
-/** @param part of a message that `snapshotText` could keep */
-export const partSnapshotText = ({ recipients, idempotencyKey }: PartSnapshot): string =>
-  JSON.stringify({ recipients, idempotencyKey })
+/** Of a part of a message that `snapshotText` could keep. */
+export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
+  JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
 
 /** @param stored payload of the enqueued message that the snapshot is a part of */
 export function restored(text: string, stored?: string | null): Snapshot {
   const kept: Snapshot | PartSnapshot = JSON.parse(text)
   if ('message' in kept) return kept
   const { message }: Snapshot = JSON.parse(stored ?? '')
-  return { message: { ...message, recipients: kept.recipients }, idempotencyKey: kept.idempotencyKey }
+  return { message: { ...message, recipients: carriedBy(kept) }, idempotencyKey: kept.idempotencyKey }
 }
 
 /** Also what lies too deep to be looked at counts, and a whole payload, written as text, that names a secret. */

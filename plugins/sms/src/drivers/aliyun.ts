@@ -4,7 +4,7 @@ import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { aliyunHeaders, aliyunQuery } from './aliyun-signature.ts'
 import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
-import { type DriverParts, post } from './call.ts'
+import { type DriverParts, needsOf, post } from './call.ts'
 
 /** Codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
@@ -38,6 +38,7 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 }
 
 const code = 'aliyun'
+const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
 /** Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
 export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
@@ -45,9 +46,11 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     id: config.get('platform.sms.aliyun.access-key-id'),
     secret: config.get('platform.sms.aliyun.access-key-secret'),
   })
+  const needs = () => needsOf(config, neededKeys, ['platform.sms.aliyun.sign-name', 'platform.sms.aliyun.endpoint'])
   return {
     displayName: { en: 'Alibaba Cloud', 'zh-CN': '阿里云' },
-    isConfigured: () => keys().id !== '' && keys().secret !== '',
+    isConfigured: () => needs().missingKeys.length === 0,
+    needs,
     async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
       const query = {
         // At home without the country code, abroad with it and without the plus.

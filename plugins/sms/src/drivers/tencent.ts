@@ -2,7 +2,7 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import { isMembers, jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
-import { type DriverParts, post } from './call.ts'
+import { type DriverParts, needsOf, post } from './call.ts'
 import { tencentAuthorization, tencentContentType } from './tencent-signature.ts'
 
 /** Codes of SendSms (Tencent Cloud, SMS, "Error codes"), each with what stands behind it after a dot. */
@@ -31,6 +31,11 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 }
 
 const code = 'tencent'
+const neededKeys = [
+  'platform.sms.tencent.secret-id',
+  'platform.sms.tencent.secret-key',
+  'platform.sms.tencent.app-id',
+] as const
 
 /** Tencent Cloud, SMS, SendSms of 2021-01-11. */
 export function tencent({ config, http, clock }: DriverParts): SmsDriver {
@@ -38,9 +43,16 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
     id: config.get('platform.sms.tencent.secret-id'),
     key: config.get('platform.sms.tencent.secret-key'),
   })
+  const needs = () =>
+    needsOf(config, neededKeys, [
+      'platform.sms.tencent.sign-name',
+      'platform.sms.tencent.region',
+      'platform.sms.tencent.endpoint',
+    ])
   return {
     displayName: { en: 'Tencent Cloud', 'zh-CN': '腾讯云' },
-    isConfigured: () => keys().id !== '' && keys().key !== '' && config.get('platform.sms.tencent.app-id') !== '',
+    isConfigured: () => needs().missingKeys.length === 0,
+    needs,
     async send({ to, templateCode = '', params, signName, reference }, signal): Promise<DeliveryOutcome> {
       const body = JSON.stringify({
         PhoneNumberSet: [to],

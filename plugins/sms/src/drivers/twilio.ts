@@ -2,7 +2,7 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import { jsonOf } from '@plinth/outgoing-http'
 import type { SmsDriver } from '../contract.ts'
 import { type CodeMeaning, deferred, refused, rejected, textAt, withoutCode } from './answers.ts'
-import { type DriverParts, post } from './call.ts'
+import { ask, type DriverParts, needsOf, post } from './call.ts'
 
 /** Twilio, "Error and warning dictionary". */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
@@ -24,6 +24,11 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 }
 
 const code = 'twilio'
+const neededKeys = [
+  'platform.sms.twilio.account-sid',
+  'platform.sms.twilio.auth-token',
+  'platform.sms.twilio.from',
+] as const
 const longestBody = 1_600
 
 /** Twilio, Messages resource of 2010-04-01. A template code is a content SID (HX...), whose variables are the parameters. */
@@ -31,9 +36,21 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')
   const token = () => config.get('platform.sms.twilio.auth-token')
   const from = () => config.get('platform.sms.twilio.from')
+  const endpoint = () => config.get('platform.sms.twilio.endpoint')
+  const authorization = () => `Basic ${Buffer.from(`${account()}:${token()}`).toString('base64')}`
+  const needs = () =>
+    needsOf(config, neededKeys, ['platform.sms.twilio.endpoint', 'platform.sms.twilio.status-callback'])
   return {
     displayName: { en: 'Twilio', 'zh-CN': 'Twilio' },
-    isConfigured: () => account() !== '' && token() !== '' && from() !== '',
+    isConfigured: () => needs().missingKeys.length === 0,
+    needs,
+    async verify(signal) {
+      const url = new URL(`/2010-04-01/Accounts/${encodeURIComponent(account())}.json`, endpoint())
+      return ask(http, { url, headers: { authorization: authorization() }, signal }, ({ status, body }) => {
+        if (status === 200 && textAt(jsonOf(body), 'sid') === account()) return undefined
+        return status === 401 || status === 404 ? 'credentials-refused' : 'driver-busy'
+      })
+    },
     async send({ to, content, templateCode, params }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined && content.length > longestBody) {
         const errorMessage = `A text has at most ${longestBody} characters`
@@ -51,9 +68,9 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
       const path = `/2010-04-01/Accounts/${encodeURIComponent(account())}/Messages.json`
       const headers = {
         'content-type': 'application/x-www-form-urlencoded',
-        authorization: `Basic ${Buffer.from(`${account()}:${token()}`).toString('base64')}`,
+        authorization: authorization(),
       }
-      const url = new URL(path, config.get('platform.sms.twilio.endpoint'))
+      const url = new URL(path, endpoint())
       return post(http, code, { url, headers, body: body.toString(), signal }, outcomeOf)
     },
   }

@@ -8,6 +8,8 @@ import type { SourceFault, TemplateSource } from './source.ts'
 
 /** Compilations that may wait for their turn. */
 const longestQueue = 8
+/** Of these, those that may be for a look alone: whoever saves finds room. */
+const longestPreviewQueue = 4
 /** Milliseconds after which a thread that nobody needs ends. */
 const idleMs = 30_000
 
@@ -43,7 +45,16 @@ export class Compiler {
    *   `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
-    if (this.#waiting === longestQueue) throw refusal('compiler-busy')
+    return this.#queued(source, longestQueue)
+  }
+
+  /** As `compile`, for what is not saved: it leaves room to what is. */
+  preview(source: TemplateSource): Promise<CompiledTemplate> {
+    return this.#queued(source, longestPreviewQueue)
+  }
+
+  #queued(source: TemplateSource, most: number): Promise<CompiledTemplate> {
+    if (this.#waiting >= most) throw refusal('compiler-busy')
     this.#waiting += 1
     const work = this.#last.then(() => this.#run(source))
     this.#last = work.catch(() => {})

@@ -6,18 +6,28 @@ interface Around {
   readonly given: readonly string[]
 }
 
+/** Paths of the variables that programs need, in order of their first appearance. */
+export const variablesOf = (programs: readonly Program[]): readonly string[] =>
+  [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
+
 /**
- * Paths of the variables that programs need, in order of their first appearance: what items of a list or names of blocks have
- * is no variable, and what only decides a condition may be missing, as may what its branch prints of it.
+ * Paths of the variables that programs use, in order of their first appearance, with whether they need them: what items of a
+ * list or names of blocks have is no variable, and what only decides a condition may be missing, as may what its branch prints
+ * of it.
  */
-export function variablesOf(programs: readonly Program[]): readonly string[] {
-  const found = new Set<string>()
+export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
+  const found = new Map<string, boolean>()
+  const note = (path: string, isNeeded: boolean) => {
+    if (found.get(path) === true) return
+    // Its place is that where it is needed first.
+    found.delete(path)
+    found.set(path, isNeeded)
+  }
 
   const add = (expression: Expression, { items, given }: Around): void => {
     if ('call' in expression) for (const one of expression.with) add(one, { items, given })
     const path = variablePath(expression, items)
-    if (path === undefined || given.some((known) => path === known || path.startsWith(`${known}.`))) return
-    found.add(path)
+    if (path !== undefined) note(path, !given.some((known) => path === known || path.startsWith(`${known}.`)))
   }
 
   const walk = (program: Program, around: Around): void => {
@@ -31,6 +41,7 @@ export function variablesOf(programs: readonly Program[]): readonly string[] {
       const isCondition = block === 'if' || block === 'unless'
       const condition = isCondition ? variablePath(of, around.items) : undefined
       if (condition === undefined) add(of, around)
+      else note(condition, false)
       const guarded = condition === undefined ? around : { ...around, given: [...around.given, condition] }
       const inside = entersItem(block) ? { ...around, items: around.items + 1 } : guarded
       walk(body, block === 'unless' ? around : inside)
@@ -39,7 +50,7 @@ export function variablesOf(programs: readonly Program[]): readonly string[] {
   }
 
   for (const program of programs) walk(program, { items: 0, given: [] })
-  return [...found]
+  return found
 }
 
 function variablePath(expression: Expression, items: number): string | undefined {

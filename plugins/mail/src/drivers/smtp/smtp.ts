@@ -1,8 +1,9 @@
-import type { MailDriver, OutgoingMail } from '../../contract.ts'
+import { bilingual, ChannelFault } from '@plinth/kernel'
+import type { MailDelivery, MailDriver, OutgoingMail } from '../../contract.ts'
 import { deliveriesOf, deliveriesOfFailure } from './smtp-outcome.ts'
 import { SmtpPool } from './smtp-pool.ts'
 import { type SmtpError, SmtpFailure } from './smtp-session.ts'
-import type { SmtpSettings } from './smtp-settings.ts'
+import { type SmtpSettings, smtpKeys } from './smtp-settings.ts'
 
 export interface SmtpParts {
   readonly settings: () => SmtpSettings
@@ -27,6 +28,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   return {
     displayName: { en: 'SMTP server', 'zh-CN': 'SMTP 服务器' },
     isConfigured: () => settings().host !== '',
+    needs: () => ({ keys: smtpKeys, missingKeys: settings().host === '' ? ['platform.mail.smtp.host'] : [] }),
     async send(mail, signal) {
       try {
         return deliveriesOf(mail.to, await sendOnce(opened(), mail, signal), mask)
@@ -37,9 +39,10 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
     async verify(signal) {
       try {
         await opened().use(signal, true, ({ session }) => session.reset(signal))
+        return ['configuration', 'connection', ...(settings().username === '' ? [] : (['credentials'] as const))]
       } catch (error) {
         const [delivery] = deliveriesOfFailure(['nobody@example.com'], error, mask)
-        throw new Error([delivery?.errorMessage, delivery?.reply].filter(Boolean).join(': '))
+        throw faultOf(delivery ?? {})
       }
     },
     renew() {
@@ -77,4 +80,26 @@ function isLostSession(error: unknown): boolean {
   if (!(error instanceof SmtpFailure) || error.begun) return false
   const { code = '', responseCode }: SmtpError = error.cause
   return responseCode === 421 || (!responseCode && lostCodes.has(code))
+}
+
+const faults = {
+  'mail.sign-in-refused': bilingual('The SMTP server does not accept the sign-in', 'SMTP 服务器拒绝登录'),
+  'mail.tls-failed': bilingual(
+    'The connection could not be encrypted as it must be',
+    '无法按要求加密与 SMTP 服务器的连接',
+  ),
+  'mail.server-refused': bilingual('The SMTP server takes no mails now', 'SMTP 服务器当前不接收邮件'),
+  'mail.busy': bilingual('All connections to the SMTP server are in use', '与 SMTP 服务器的连接已全部占用'),
+} as const
+const unreachable = bilingual(
+  'The SMTP server could not be reached, or did not answer in time',
+  '无法连接 SMTP 服务器，或服务器未及时应答',
+)
+
+/** What keeps a session from being opened, for whoever asked whether one can be. */
+function faultOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelFault {
+  const reason = Object.entries(faults).find(([code]) => code === errorCode)?.[1] ?? unreachable
+  return errorCode === 'mail.sign-in-refused'
+    ? new ChannelFault('credentials', reason, ['configuration', 'connection'], reply)
+    : new ChannelFault('connection', reason, ['configuration'], reply)
 }

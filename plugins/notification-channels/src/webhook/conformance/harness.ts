@@ -62,6 +62,7 @@ export async function startProvider(
     setup: ({ provide }) =>
       provide(outgoingHttp, {
         check: () => {},
+        reach: async () => {},
         request: async (request): Promise<OutgoingResponse> => {
           requests.push(request)
           const { status = 200, headers = {}, body } = answer(request)

@@ -8,7 +8,7 @@ import {
   expectNoSecret,
   expectThat,
 } from '@plinth/kernel/conformance'
-import type { OutgoingRequest } from '@plinth/outgoing-http'
+import { jsonOf, type OutgoingRequest } from '@plinth/outgoing-http'
 import type { WebhookHint } from '../contract.ts'
 import { secretParts } from '../masking.ts'
 import { type ProviderHarness, startProvider, type WebhookProviderSetting, type WebhookSample } from './harness.ts'
@@ -235,6 +235,24 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         }
         harness.answer((request) => ({ status: 500, body: textOf([request])[0] }))
         await sent(harness)
+      },
+    ],
+
+    'its question says yes to nothing else': [
+      'Let verify.address lead to the service, the same each time, and verify.accepts be true for what the service alone answers.',
+      ({ configured: { provider } }) => {
+        if (provider.verify === undefined) return
+        const { address, accepts } = provider.verify
+        const token = provider.secret.use === 'token' ? secret : undefined
+        const asked = () => address({ endpoint: new URL(endpoint), token })
+        expectEqual('The question is the same each time', inspectable(asked()), inspectable(asked()))
+        const { host } = asked().url ?? new URL(endpoint)
+        expectEqual('It goes to the server of the endpoint', host, new URL(endpoint).host)
+        for (const { body } of noise) {
+          const text = String(body)
+          const answer = { status: 200, headers: {}, body: text, json: jsonOf(text), retryAfterMs: undefined }
+          expectEqual(`An answer that is none of the service: ${text}`, accepts(answer), false)
+        }
       },
     ],
 

@@ -10,6 +10,7 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import { categoryOf, jumpTargetOf } from '@plinth/notification/inbox'
+import { hasNoText, noText } from '../../message-text.ts'
 import type { Targets } from '../connections/socket-table.ts'
 import type { Deliverer } from './deliverer.ts'
 import type { FanOut } from './fan-out.ts'
@@ -87,6 +88,7 @@ export class WebsocketChannel implements NotificationChannel {
     const fault = (errorCode: string, errorMessage: string) => ({ errorCode, errorMessage })
     if (!hasTargets(targetsOf(message)))
       return fault('recipient-missing', 'The message is for nobody who can be online')
+    if (hasNoText(message)) return noText
     if (subject.length > longestSubject)
       return fault('subject-too-long', `The subject has more than ${longestSubject} characters`)
     if (content.length > longestContent)

@@ -1,4 +1,4 @@
-import { type Database, exactInteger, findPage, type PageWindow } from '@plinth/database'
+import { countRows, type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
 import type { InboxItemView } from '../contract.ts'
 import type { ContentReader } from './content-reader.ts'
@@ -12,7 +12,7 @@ export interface InboxFilter {
 }
 
 /** Unread items that are counted: who has more has many. */
-const mostCounted = 1_000
+const mostUnread = 1_000
 
 /** Reads inboxes and the receipts of their items. */
 export class InboxReader {
@@ -41,14 +41,9 @@ export class InboxReader {
 
   /** The first of them by an index, however many there are. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
-    const [row] = await this.#db.query<{ total: unknown }>(
-      `select count(*) as total from (
-         select id from notification_inbox_item where owner_id = ? and unread = ? limit ${mostCounted + 1}
-       ) as counted`,
-      [userId, true],
-    )
-    const total = exactInteger(row?.total ?? null)
-    return { count: Math.min(total, mostCounted), capped: total > mostCounted }
+    const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
+    const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, mostUnread)
+    return { count: total, capped: isCapped }
   }
 
   /** Who got a message and when they read it (decision B36), of the users within the scope of the caller. */

@@ -24,6 +24,11 @@ interface NewItem {
   readonly userId: number
 }
 
+interface AddedChunk extends AddedItems {
+  /** Absent while nobody has got the message. */
+  readonly content: StoredContent | undefined
+}
+
 export interface ItemWriterParts {
   readonly db: Database
   readonly events: Events
@@ -49,25 +54,34 @@ export class ItemWriter {
     const { userIds } = checked
     if (checked.isMuted) return { added: 0, skipped: this.#skip(checked, 'muted', userIds) }
     const sum = { added: 0, skipped: 0 }
+    let stored: StoredContent | undefined
     for (let from = 0; from < userIds.length; from += largestCreatedEvent) {
       if (from > 0) await nextTurn()
       signal?.throwIfAborted()
       const chunk = userIds.slice(from, from + largestCreatedEvent)
-      const work = () => this.#addChunk(checked, chunk, isWanted)
-      const { added, skipped } = await db.transactional(work, signal === undefined ? {} : { signal })
+      const work = () => this.#addChunk(checked, chunk, isWanted, stored)
+      const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
+      // Committed, so that the next chunk need not ask for it.
+      stored = content
       sum.added += added
       sum.skipped += skipped
     }
     return sum
   }
 
-  async #addChunk(checked: CheckedMessage, userIds: readonly number[], isWanted: boolean): Promise<AddedItems> {
-    if (isWanted) return { added: await this.#write(checked, userIds), skipped: 0 }
+  async #addChunk(
+    checked: CheckedMessage,
+    userIds: readonly number[],
+    isWanted: boolean,
+    stored: StoredContent | undefined,
+  ): Promise<AddedChunk> {
+    if (isWanted) return { ...(await this.#write(checked, userIds, stored)), skipped: 0 }
     const category = categoryOf(checked.jump.module)
     const wanted = await this.#parts.preferences.wanted(userIds, { channel: 'database', category })
     const unwanted = userIds.filter((userId) => !wanted.has(userId))
     const skipped = unwanted.length === 0 ? 0 : this.#skip(checked, 'preference', unwanted)
-    return { added: wanted.size === 0 ? 0 : await this.#write(checked, [...wanted]), skipped }
+    if (wanted.size === 0) return { content: stored, added: 0, skipped }
+    return { ...(await this.#write(checked, [...wanted], stored)), skipped }
   }
 
   #skip({ messageId, jump }: CheckedMessage, reason: SkipReason, userIds: readonly number[]): number {
@@ -80,24 +94,28 @@ export class ItemWriter {
     return count
   }
 
-  /** Items of one chunk; answers how many are new. */
-  async #write(checked: CheckedMessage, userIds: readonly number[]): Promise<number> {
+  /** Items of one chunk; answers how many are new. @param stored the content, where it is known to be committed */
+  async #write(
+    checked: CheckedMessage,
+    userIds: readonly number[],
+    stored: StoredContent | undefined,
+  ): Promise<Pick<AddedChunk, 'content' | 'added'>> {
     const { db, events, metrics, contents } = this.#parts
-    const known = await contents.find(checked.messageId)
-    const { contentId, content } = known ?? (await this.#content(checked))
+    const shared = stored ?? (await contents.find(checked.messageId)) ?? (await this.#content(checked))
+    const { contentId, content } = shared
     const rows = userIds.map((userId) => [db.newId(), contentId, userId, userId, content.module, true] as const)
     const target = { table: 'notification_inbox_item', columns: itemColumns, unique: ['content_id', 'user_id'] }
     const added = await insertNew(db, target, rows)
     const items = rows.map(([itemId, , userId]) => ({ itemId, userId }))
     const written = added === rows.length ? items : await this.#written(items, contentId)
-    if (written.length === 0) return 0
+    if (written.length === 0) return { content: shared, added: 0 }
     db.afterCommit(() => metrics.added(written.length))
     events.emit(notificationCreated, {
       content,
       userIds: written.map(({ userId }) => userId),
       itemIds: written.map(({ itemId }) => itemId),
     })
-    return written.length
+    return { content: shared, added: written.length }
   }
 
   /** Those of the rows that were not there already. Ids of one process grow, so they lie together. */

@@ -1,0 +1,146 @@
+import {
+  bilingual,
+  type ChannelCheck,
+  ChannelFault,
+  type ConfigNeeds,
+  type LocalizedText,
+  type NotificationMessage,
+} from '@plinth/kernel'
+import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
+import { answerOf, hintOfFailure } from './answers.ts'
+import type { AttemptParts, AttemptSettings } from './attempt.ts'
+import type { ConfiguredWebhookProvider, WebhookAnswer, WebhookHint, WebhookProvider } from './contract.ts'
+import { messages } from './hints.ts'
+import { maskPatterns, secretParts } from './masking.ts'
+import { buildRequest, withToken } from './requests.ts'
+import { type Route, routeOf, WebhookRouteError } from './routing.ts'
+
+type VerificationParts = Pick<AttemptParts, 'directory' | 'http' | 'clock' | 'redact'>
+
+/** A message that says nothing of its way. */
+const plain = {
+  provider: undefined,
+  endpoint: undefined,
+  messageType: undefined,
+  secret: undefined,
+  payload: undefined,
+}
+const sample: NotificationMessage = {
+  ...{ id: 'verification', subject: 'x', content: 'x', variables: {}, recipients: [], attributes: {} },
+}
+
+/** Failures of an address, before anything is connected. */
+const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
+/** Answers that say something of the address or the token. */
+const ofTheAccount: readonly (WebhookHint | undefined)[] = [
+  ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
+]
+
+const hintText = (hint: WebhookHint): LocalizedText => ({
+  en: messages.en.webhook.hint[hint],
+  'zh-CN': messages['zh-CN'].webhook.hint[hint],
+})
+
+/** Whether a provider could send, as far as that is known without sending: nothing is ever posted. */
+export class Verification {
+  readonly #parts: VerificationParts
+  readonly #settings: AttemptSettings
+
+  constructor(parts: VerificationParts, settings: AttemptSettings) {
+    this.#parts = parts
+    this.#settings = settings
+  }
+
+  /** @throws ChannelFault without a secret in it */
+  async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
+    const route = this.#route(name)
+    try {
+      return await this.#ask(route, signal)
+    } catch (error) {
+      throw isOutgoingHttpError(error) ? this.#faultOf(error, route) : error
+    }
+  }
+
+  #route(name: string): Route {
+    const { directory } = this.#parts
+    try {
+      const configured = directory.require(name)
+      const { missingKeys } = needsOf(name, configured)
+      if (missingKeys.length > 0 && configured.settings(name).enabled !== false) {
+        throw new ChannelFault('configuration', missing(missingKeys))
+      }
+      return routeOf(name, configured, plain, {}, this.#settings)
+    } catch (error) {
+      if (!(error instanceof WebhookRouteError)) throw error
+      throw new ChannelFault('configuration', error.code === 'provider-disabled' ? disabled(name) : unknown(name))
+    }
+  }
+
+  async #ask(route: Route, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
+    const { http, clock } = this.#parts
+    const { deadlineMs } = this.#settings
+    const { provider, endpoint, secret } = route
+    const url = addressOf(route, clock.now())
+    http.check(url)
+    if (provider.verify === undefined) {
+      await http.reach({ url, deadlineMs, signal })
+      return ['configuration', 'address', 'connection']
+    }
+    const token = provider.secret.use === 'token' ? secret : undefined
+    const own = provider.verify.address({ endpoint: new URL(endpoint), token })
+    const question = withToken({ url: own.url ?? endpoint, headers: own.headers }, provider.secret, token)
+    const answer = await http.request({ method: 'GET', ...question, deadlineMs, signal })
+    requireYes(provider, provider.verify, answerOf(answer, clock.now()))
+    return ['configuration', 'address', 'connection', 'credentials']
+  }
+
+  #faultOf(error: OutgoingHttpError, { endpoint, secret = '' }: Route): ChannelFault {
+    const detail = maskPatterns(this.#parts.redact(error.message, [...secretParts(endpoint), secret]))
+    const reason = hintText(hintOfFailure(error))
+    return ofTheAddress.includes(error.code)
+      ? new ChannelFault('address', reason, ['configuration'], detail)
+      : new ChannelFault('connection', reason, ['configuration', 'address'], detail)
+  }
+}
+
+/** Where a message would go. A provider that wants more of a message than there is leaves the endpoint. */
+function addressOf(route: Route, nowMs: number): Readonly<URL> {
+  try {
+    return buildRequest(route, sample, undefined, nowMs).request.url
+  } catch (error) {
+    if (error instanceof Error && error.name === 'WebhookInputError') return route.endpoint
+    throw error
+  }
+}
+
+function requireYes(
+  { judge }: WebhookProvider,
+  { accepts }: NonNullable<WebhookProvider['verify']>,
+  answer: WebhookAnswer,
+): void {
+  if (accepts(answer)) return
+  const verdict = judge(answer)
+  const hint = (verdict.delivered ? undefined : verdict.hint) ?? 'unexpected-response'
+  const detail = `HTTP ${answer.status}`
+  throw ofTheAccount.includes(hint)
+    ? new ChannelFault('credentials', hintText(hint), ['configuration', 'address', 'connection'], detail)
+    : new ChannelFault('connection', hintText(hint), ['configuration', 'address'], detail)
+}
+
+/** Keys of a provider. A token is needed where everybody has the same address: without one nobody is reached. */
+export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
+  const { endpoint, secret } = settings(name)
+  const key = (setting: string) => `platform.notification.channels.webhook.providers.${name}.${setting}`
+  const needsToken = provider.secret.use === 'token' && endpoint === undefined && secret === undefined
+  const missing =
+    provider.endpoint === undefined ? (endpoint === undefined ? ['endpoint'] : []) : needsToken ? ['secret'] : []
+  const keys = ['endpoint', 'secret', 'message-type', 'enabled'].map(key)
+  return { keys, missingKeys: missing.map(key) }
+}
+
+const missing = (keys: readonly string[]) =>
+  bilingual(`These keys have no value: ${keys.join(', ')}.`, `以下配置项尚未填写：${keys.join('、')}。`)
+const disabled = (name: string) =>
+  bilingual(`The webhook provider "${name}" is switched off.`, `Webhook 服务商“${name}”已停用。`)
+const unknown = (name: string) =>
+  bilingual(`No loaded plugin brings the webhook provider "${name}".`, `没有插件提供 Webhook 服务商“${name}”。`)

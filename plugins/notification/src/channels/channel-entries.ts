@@ -1,0 +1,77 @@
+import {
+  type ChannelCondition,
+  type ChannelProvider,
+  type Logger,
+  type NotificationChannel,
+  type Plugin,
+  reasonOf,
+} from '@plinth/kernel'
+import { refusal } from '../failures.ts'
+
+/** A channel, or one of the services behind it, as operators see it. */
+export interface ChannelEntry {
+  /** `mail`; of a service `webhook.dingtalk`. */
+  readonly code: string
+  /** Code of the channel. */
+  readonly channelCode: string
+  readonly channel: NotificationChannel
+  readonly provider: ChannelProvider | undefined
+  /** Id of the plugin that brought the channel. */
+  readonly plugin: string | undefined
+}
+
+export interface ChannelEntriesParts {
+  readonly channels: ReadonlyMap<string, NotificationChannel>
+  /** Id of the plugin that brought a channel. */
+  readonly contributor: (code: string) => string | undefined
+  readonly plugins: () => readonly Pick<Plugin, 'id' | 'config'>[]
+  readonly log: Pick<Logger, 'error'>
+}
+
+/** More channels and services than a page shows are left out. */
+export const mostEntries = 500
+
+/** The channels of the product with their services, each found by its code. */
+export class ChannelEntries {
+  readonly #parts: ChannelEntriesParts
+
+  constructor(parts: ChannelEntriesParts) {
+    this.#parts = parts
+  }
+
+  /** In the order of their codes, the services of a channel behind it. */
+  all(): readonly ChannelEntry[] {
+    const { channels, contributor } = this.#parts
+    const entries = [...channels].flatMap(([channelCode, channel]): ChannelEntry[] => {
+      const own = { code: channelCode, channelCode, channel, plugin: contributor(channelCode) }
+      const providers = channel.providers?.() ?? []
+      return [
+        { ...own, provider: undefined },
+        ...providers.map((provider) => ({ ...own, code: `${channelCode}.${provider.code}`, provider })),
+      ]
+    })
+    return entries.sort((a, b) => (a.code < b.code ? -1 : 1)).slice(0, mostEntries)
+  }
+
+  /** @throws BusinessError `404` `notification.channel-not-found` */
+  find(code: string): ChannelEntry {
+    const found = this.all().find((entry) => entry.code === code)
+    if (found === undefined) throw refusal('channel-not-found', { params: { channel: code } })
+    return found
+  }
+
+  /** Of a channel that says nothing of itself: the keys of its plugin that somebody sets. */
+  conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
+    try {
+      if (channel.condition !== undefined) return channel.condition(provider?.code)
+    } catch (error) {
+      this.#parts.log.error(
+        { channel: code, reason: reasonOf(error) },
+        'a notification channel cannot say what it needs',
+      )
+    }
+    const { config = {} } = this.#parts.plugins().find(({ id }) => id === plugin) ?? {}
+    const set = Object.entries(config).filter(([, key]) => key.state !== true)
+    return { keys: set.map(([name]) => name), missingKeys: [] }
+  }
+}

@@ -1,0 +1,103 @@
+import type { Database } from '@plinth/database'
+import { type Clock, localize } from '@plinth/kernel'
+import type { NotificationSettings } from '../facade/outgoing.ts'
+import type { SendRecorder } from '../send-log/recorder.ts'
+import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import { judgeSends, type RecentSend, recentSends } from './channel-history.ts'
+import { testFieldOf } from './test-recipient.ts'
+
+/**
+ * `incomplete`: keys are missing. `disabled`: switched off. `resting`: it failed, and is asked after others until then.
+ * `limited`: it had as many messages as it takes. `failing`: the last sends did not get through.
+ */
+export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
+type ChannelState = (typeof channelStates)[number]
+
+export interface OverviewParts {
+  readonly entries: ChannelEntries
+  readonly settings: Pick<NotificationSettings, 'enabled' | 'defaultChannel'>
+  /** Absent where the product has no send log. */
+  readonly log: { readonly db: Database; readonly recorder: Pick<SendRecorder, 'written'> } | undefined
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Channels and the services behind them, with what is known of each. */
+export class ChannelOverview {
+  readonly #parts: OverviewParts
+
+  constructor(parts: OverviewParts) {
+    this.#parts = parts
+  }
+
+  async list(locale: string) {
+    const entries = this.#parts.entries.all()
+    const sends = await this.#sends(entries)
+    return entries.map((entry) => this.#viewOf(entry, sends, locale))
+  }
+
+  /** @throws BusinessError `404` `notification.channel-not-found` */
+  async one(code: string, locale: string) {
+    const entry = this.#parts.entries.find(code)
+    const { keys, missingKeys } = this.#parts.entries.conditionOf(entry)
+    const sends = await this.#sends([entry])
+    const listed = keys.map((key) => ({ key, missing: missingKeys.includes(key) }))
+    return { ...this.#viewOf(entry, sends, locale), keys: listed }
+  }
+
+  async #sends(entries: readonly ChannelEntry[]): Promise<readonly RecentSend[]> {
+    const { log } = this.#parts
+    if (log === undefined) return []
+    await log.recorder.written()
+    return recentSends(log.db, [...new Set(entries.map(({ channelCode }) => channelCode))])
+  }
+
+  #viewOf(entry: ChannelEntry, sends: readonly RecentSend[], locale: string) {
+    const { entries, settings, clock } = this.#parts
+    const { code, channelCode, channel, provider, plugin } = entry
+    const condition = entries.conditionOf(entry)
+    const { missingKeys, restsForMs = 0, limitedForMs = 0, isOff = false } = condition
+    const own = sends.filter((send) => send.channel === channelCode)
+    const { success, failure, failingSince } = judgeSends(
+      provider === undefined ? own : own.filter((send) => send.provider === provider.code),
+    )
+    const enabled = settings.enabled && channel.enabled?.() !== false && !isOff
+    const state = stateOf({ enabled, missingKeys, restsForMs, limitedForMs, failingSince })
+    const waitMs = state === 'resting' ? restsForMs : state === 'limited' ? limitedForMs : undefined
+    const name = localize(channel.displayName, locale)
+    return {
+      code,
+      channel: channelCode,
+      provider: provider?.code ?? null,
+      displayName: provider === undefined ? name : `${name} · ${localize(provider.displayName, locale)}`,
+      plugin: plugin ?? null,
+      enabled,
+      isDefault: provider === undefined && channelCode === settings.defaultChannel,
+      state,
+      failingSince: failingSince?.toISOString() ?? null,
+      until: waitMs === undefined ? null : new Date(clock.now() + waitMs).toISOString(),
+      missingKeys: [...missingKeys],
+      verifiable: channel.verify !== undefined,
+      testField: testFieldOf(entry),
+      lastSuccessAt: success?.createdAt.toISOString() ?? null,
+      lastFailureAt: failure?.createdAt.toISOString() ?? null,
+      lastFailureReason: failure?.errorMessage ?? null,
+      lastFailureId: failure?.id ?? null,
+    }
+  }
+}
+
+interface Known {
+  readonly enabled: boolean
+  readonly missingKeys: readonly string[]
+  readonly restsForMs: number
+  readonly limitedForMs: number
+  readonly failingSince: Date | undefined
+}
+
+function stateOf({ enabled, missingKeys, restsForMs, limitedForMs, failingSince }: Known): ChannelState {
+  if (missingKeys.length > 0) return 'incomplete'
+  if (!enabled) return 'disabled'
+  if (restsForMs > 0) return 'resting'
+  if (limitedForMs > 0) return 'limited'
+  return failingSince === undefined ? 'ready' : 'failing'
+}

@@ -1,0 +1,164 @@
+import { adminAttention, adminDetail, adminList, type Operations, type Row } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
+
+const states = {
+  ready: text('Ready', '可用'),
+  failing: text('Failing', '故障'),
+  resting: text('Set aside for now', '暂缓使用'),
+  limited: text('At its limit', '已达频率上限'),
+  incomplete: text('Not filled in', '未填写完整'),
+  disabled: text('Switched off', '已停用'),
+}
+const tones = {
+  ...({ ready: 'good', failing: 'bad', resting: 'warn', limited: 'info', incomplete: 'quiet' } as const),
+  disabled: 'quiet',
+} as const
+const checks = {
+  configuration: text('Configuration', '配置'),
+  address: text('Address', '地址'),
+  connection: text('Connection', '连接'),
+  credentials: text('Credentials', '凭据'),
+}
+const checkTones = { configuration: 'bad', address: 'bad', connection: 'bad', credentials: 'bad' } as const
+const outcomes = {
+  accepted: text('Accepted', '已接收'),
+  rejected: text('Rejected', '被拒绝'),
+  deferred: text('Not sent', '未发送'),
+  unknown: text('Unknown', '未知'),
+}
+const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
+const send = { labels: 'notification.send-log', page: 'notification.send' }
+const key = { labels: 'console.config-key', page: 'system-config.centre' }
+
+type Channel = Operations['getAdminNotificationChannels']['data'][number]
+type TestMember = keyof Operations['postAdminNotificationChannelsByCodeTest']['body'] & string
+
+/** Of a row, and of the page of one channel. */
+function actionsOf(row: Row<Channel>) {
+  const params = { code: 'code' } as const
+  const test = (testField: Channel['testField'], ask: readonly TestMember[] = []) =>
+    row.action('postAdminNotificationChannelsByCodeTest', {
+      label: text('Send a test message', '发送测试消息'),
+      confirm: text(
+        'A short test message is sent through {displayName}, and recorded in the send log.',
+        '将通过 {displayName} 发送一条简短的测试消息，并写入发送记录。',
+      ),
+      ...{ params, when: { testField }, ask },
+      options: { userId: { labels: 'iam.user', title: text('User', '用户') } },
+      answer: (it) => [
+        it.status('outcome', outcomeTones, { labels: outcomes }),
+        it.text('reason'),
+        it.text('hint'),
+        it.text('providerMessage'),
+        it.reference('logId', send, { title: text('In the send log', '发送记录') }),
+      ],
+    })
+  return [
+    row.action('postAdminNotificationChannelsByCodeVerify', {
+      ...{ label: text('Check', '检查'), params },
+      confirm: text(
+        '{displayName} is asked whether it could send. Nothing is sent.',
+        '将检查 {displayName} 能否发送，不会发送任何消息。',
+      ),
+      answer: (it) => [
+        it.flag('verified', { title: text('All that was checked holds', '检查全部通过') }),
+        it.chips('checked', undefined, { labels: checks, title: text('Holds', '已通过') }),
+        it.status('failedCheck', checkTones, { labels: checks }),
+        it.text('reason'),
+        it.text('detail'),
+      ],
+    }),
+    test('nothing'),
+    test('email', ['email']),
+    test('mobile', ['mobile']),
+    test('userId', ['userId']),
+    test('openId', ['accountCode', 'openId']),
+    test('receiver', ['receiver']),
+  ]
+}
+
+const channels = adminList('getAdminNotificationChannels', (row) => ({
+  id: 'notification.channels',
+  title: text('Channels and providers', '渠道与服务商'),
+  lead: text(
+    'The ways on which messages leave, and the services behind them: whether they work, and what they lack.',
+    '消息的发送渠道及其背后的服务商：是否可用，缺少哪些配置。',
+  ),
+  place: { group: 'messages', order: 15 },
+  key: 'code',
+  detail: 'notification.channel',
+  live: ['notification_send_log'],
+  columns: [
+    row.text('displayName', { link: true }),
+    row.status('state', tones, { labels: states }),
+    row.reference('missingKeys', key),
+    row.text('lastFailureReason'),
+    row.time('lastSuccessAt'),
+    row.time('lastFailureAt'),
+    row.text('code', { mono: true, hidden: true }),
+    row.flag('isDefault', { hidden: true }),
+    row.flag('enabled', { hidden: true }),
+    row.time('failingSince', { hidden: true }),
+    row.time('until', { hidden: true }),
+    row.text('plugin', { mono: true, hidden: true }),
+  ],
+  actions: actionsOf(row),
+}))
+
+const channel = adminDetail('getAdminNotificationChannelsByCode', (it) => ({
+  id: 'notification.channel',
+  title: text('Channel', '渠道'),
+  name: 'displayName',
+  param: 'code',
+  live: ['notification_send_log'],
+  sections: [
+    {
+      columns: [
+        it.status('state', tones, { labels: states }),
+        it.time('failingSince'),
+        it.time('until'),
+        it.flag('enabled'),
+        it.flag('isDefault'),
+        it.text('code', { mono: true }),
+        it.text('plugin', { mono: true }),
+        it.flag('verifiable'),
+      ],
+    },
+    {
+      title: text('Last sends', '最近的发送'),
+      columns: [
+        it.time('lastSuccessAt'),
+        it.time('lastFailureAt'),
+        it.text('lastFailureReason'),
+        it.reference('lastFailureId', send),
+      ],
+    },
+    {
+      title: text('What it needs of the configuration', '所需配置'),
+      columns: [
+        it.reference('missingKeys', key),
+        it.rows('keys', (one) => [
+          one.reference('key', key, { title: text('Mend it in the config centre', '前往配置中心修改') }),
+          one.flag('missing'),
+        ]),
+      ],
+    },
+  ],
+  related: [
+    { page: 'notification.send-log', title: text('Its send log', '该渠道的发送记录'), filter: { channel: 'channel' } },
+  ],
+  actions: actionsOf(it as unknown as Row<Channel>),
+}))
+
+/** What it shows of channels. */
+export const channelPages = [channels, channel]
+
+export const channelsNeedAttention = [
+  adminAttention('getAdminNotificationChannels', {
+    id: 'notification.channels-failing',
+    title: text('Notification channels whose last sends failed', '最近发送失败的通知渠道'),
+    tone: 'bad',
+    where: { state: 'failing' },
+    page: { id: 'notification.channels' },
+  }),
+]

@@ -1,0 +1,160 @@
+import { bulkLimited, id, instant, line, nullable, routesWith, Type, text } from '@plinth/http'
+import { type Identity, requirePrincipal } from '@plinth/iam'
+import { auditCaller, channelChecks } from '@plinth/kernel'
+import { outcomeName } from '../facade/result-view.ts'
+import { own } from '../permissions.ts'
+import { mostEntries } from './channel-entries.ts'
+import { type ChannelOverview, channelStates } from './channel-overview.ts'
+import type { ChannelTests } from './channel-tests.ts'
+import { type ChannelVerifier, verifyDeadlineMs } from './channel-verifier.ts'
+import { testFields } from './test-recipient.ts'
+
+interface ChannelRouteParts {
+  readonly overview: ChannelOverview
+  readonly verifier: ChannelVerifier
+  readonly tests: ChannelTests
+  /** Judges the data scope of who sends; absent where the product has no users. */
+  readonly identity: Pick<Identity, 'assertInScope'> | undefined
+}
+
+const path = '/api/v1/admin/notification/channels'
+const params = Type.Object({
+  code: line(130, {
+    minLength: 1,
+    description: 'Such as `mail`, or `webhook.dingtalk` for a service behind a channel.',
+  }),
+})
+const textOrNull = nullable(text)
+const instantOrNull = nullable(instant)
+const check = Type.Enum(channelChecks)
+
+const channelView = Type.Object({
+  code: text,
+  channel: text,
+  provider: nullable(text, { description: 'Service behind the channel that this is; null: the channel itself.' }),
+  displayName: text,
+  plugin: nullable(text, { description: 'Plugin that brings the channel.' }),
+  enabled: Type.Boolean(),
+  isDefault: Type.Boolean(),
+  state: Type.Enum(channelStates, {
+    description:
+      '`incomplete`: keys are missing. `resting`: it failed, and is asked after others until then. `limited`: it had as many messages ' +
+      'as it takes. Both are of the process that answers. `failing`: the last sends were deferred or unknown, or the last three rejected.',
+  }),
+  failingSince: instantOrNull,
+  until: nullable(instant, { description: 'End of `resting` and `limited`.' }),
+  missingKeys: Type.Array(text, { description: 'Names of configuration keys without which it cannot send.' }),
+  verifiable: Type.Boolean({ description: 'False: a check looks at the configuration alone.' }),
+  testField: Type.Enum(testFields, { description: 'What a test message needs; `openId` goes with `accountCode`.' }),
+  lastSuccessAt: nullable(instant, { description: 'Of the last sends in the send log, as the next three members.' }),
+  lastFailureAt: instantOrNull,
+  lastFailureReason: textOrNull,
+  lastFailureId: nullable(id),
+})
+
+const detailView = Type.Object({
+  ...channelView.properties,
+  keys: Type.Array(Type.Object({ key: text, missing: Type.Boolean() }), {
+    description: 'Configuration keys that decide whether it can send.',
+  }),
+})
+
+const verificationView = Type.Object({
+  code: text,
+  verified: Type.Boolean({
+    description: 'Everything that was checked held. It does not say that a message would arrive.',
+  }),
+  checked: Type.Array(check, { description: 'What held.' }),
+  failedCheck: nullable(check, { description: 'What did not; null too when nobody knows which.' }),
+  reason: textOrNull,
+  detail: nullable(text, { description: 'What the next hop said in its own words.' }),
+})
+
+const testBody = Type.Object({
+  email: Type.Optional(line(254)),
+  mobile: Type.Optional(line(32)),
+  userId: Type.Optional(id),
+  openId: Type.Optional(line(128)),
+  accountCode: Type.Optional(line(64)),
+  receiver: Type.Optional(line(200, { description: 'Chat or person, for a service that cannot send without one.' })),
+})
+
+const testView = Type.Object({
+  outcome: outcomeName,
+  skipped: Type.Boolean({ description: 'Nothing was tried: `reason` says what stopped it.' }),
+  reason: textOrNull,
+  hint: textOrNull,
+  errorCode: textOrNull,
+  provider: textOrNull,
+  providerCode: textOrNull,
+  providerMessage: textOrNull,
+  logId: nullable(id, { description: 'Row of the send log.' }),
+})
+
+const { route } = routesWith<ChannelRouteParts>()
+
+/** Channels for whoever runs the product: what there is, whether it works, and a message to try it. */
+export const channelRoutes = [
+  route({
+    method: 'GET',
+    path,
+    summary: 'Channels and the services behind them, with their state',
+    access: { permission: own.sendLogView },
+    response: Type.Array(channelView, { maxItems: mostEntries }),
+    handler: ({ locale }, { overview }) => overview.list(locale),
+  }),
+  route({
+    method: 'GET',
+    path: `${path}/:code`,
+    summary: 'One channel, or a service behind one, with the keys that it needs',
+    access: { permission: own.sendLogView },
+    request: { params },
+    response: detailView,
+    handler: ({ params: { code }, locale }, { overview }) => overview.one(code, locale),
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/:code/verify`,
+    summary: 'Ask a channel whether it could send, without sending',
+    description: `It has ${verifyDeadlineMs / 1000} seconds. A channel that cannot be asked has its configuration looked at.`,
+    access: { permission: own.messageSend },
+    annotations: [bulkLimited],
+    request: { params },
+    response: verificationView,
+    handler: async (request, { verifier }) => {
+      const { checked, ...result } = await verifier.verify(request.params.code, request.locale, auditCaller(request))
+      return { ...result, checked: [...checked] }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${path}/:code/test`,
+    summary: 'Send a short test message through one channel',
+    description:
+      'Answers what became of it, as the send log records it. A user must be in the data scope of the caller.',
+    access: { permission: own.messageSend },
+    annotations: [bulkLimited],
+    request: { params, body: testBody },
+    response: testView,
+    async handler(request, { tests, identity }) {
+      const { params, body, locale, principal } = request
+      const { userId } = body
+      if (userId !== undefined) await identity?.assertInScope(requirePrincipal(request), [userId], 'userId')
+      const sender = { userId: principal?.userId ?? null, name: principal?.username ?? null }
+      const tested = await tests.send(params.code, body, { locale, sender, caller: auditCaller(request) })
+      return testViewOf(tested)
+    },
+  }),
+]
+
+const testViewOf = ({ result, reason, logId }: Awaited<ReturnType<ChannelTests['send']>>) => ({
+  outcome: result.outcome,
+  skipped: result.skipped === true,
+  reason,
+  hint: result.hint ?? null,
+  errorCode: result.errorCode,
+  provider: result.provider ?? null,
+  providerCode: result.providerCode ?? null,
+  providerMessage: result.providerMessage ?? null,
+  logId,
+})

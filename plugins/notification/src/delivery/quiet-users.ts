@@ -1,0 +1,30 @@
+import type { Clock, Recipient } from '@plinth/kernel'
+import type { NotificationPreferences } from '../inbox/contract.ts'
+
+/** Channels that disturb: in quiet hours they wait. */
+const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
+
+export interface QuietUsersParts {
+  /** Absent where users have none. */
+  readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Users in quiet hours. */
+export class QuietUsers {
+  readonly #parts: QuietUsersParts
+
+  constructor(parts: QuietUsersParts) {
+    this.#parts = parts
+  }
+
+  /** The end of the quiet hours of each user who has them now, in milliseconds since the epoch; of nobody on a channel that does not disturb. */
+  async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
+    const { preferences, clock } = this.#parts
+    if (preferences === undefined || !disturbing.includes(channel)) return new Map()
+    const userIds = recipients.flatMap((recipient) => ('userId' in recipient ? [recipient.userId] : []))
+    if (userIds.length === 0) return new Map()
+    const now = clock.now()
+    return new Map([...(await preferences.quietUntil(userIds, now))].filter(([, end]) => end > now))
+  }
+}

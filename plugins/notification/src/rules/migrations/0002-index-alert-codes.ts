@@ -1,0 +1,9 @@
+import { defineChangeSet } from '@plinth/migrations'
+
+/** Alerts of a rule are counted up to a bound, so that new dedupe keys do not fill the table. */
+export const indexAlertCodes = defineChangeSet({
+  id: '0002-index-alert-codes',
+  up: ({ schema }) => [
+    schema.createIndex('notification_rule_state_code_id_index').on('notification_rule_state').columns(['code', 'id']),
+  ],
+})

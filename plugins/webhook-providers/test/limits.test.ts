@@ -1,0 +1,103 @@
+/** How much text each service takes (reference, section 2), measured in what is sent, signature and all. */
+import t from 'tap'
+import { startServices, startWebhooks, through } from './fixtures/services.ts'
+
+const line = '发布 🎉 e\u0301 <b> & *x* "q" \\ end\n'
+const subject = '汉🎉'.repeat(250)
+const bytes = (text: string) => Buffer.byteLength(text)
+const characters = (text: string) => [...text].length
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of sixteen services
+type Body = any
+/** What is measured, and the most that it may be. */
+type Measured = readonly [size: number, most: number]
+type Measure = (body: Body, sent: string) => readonly Measured[]
+
+const whole =
+  (most: number): Measure =>
+  (_, sent) => [[bytes(sent), most]]
+
+const measures: Readonly<Record<string, Readonly<Record<string, Measure>>>> = {
+  dingtalk: { text: whole(20_000), markdown: whole(20_000) },
+  wecom: {
+    text: ({ text }) => [[bytes(text.content), 2048]],
+    markdown: ({ markdown }) => [[bytes(markdown.content), 4096]],
+  },
+  feishu: { text: whole(20_480), markdown: whole(20_480), post: whole(20_480) },
+  slack: {
+    text: ({ text }) => [[characters(text), 40_000]],
+    markdown: ({ text }) => [[characters(text), 40_000]],
+  },
+  mattermost: {
+    text: ({ text }) => [[characters(text), 16_383]],
+    markdown: ({ text }) => [[characters(text), 16_383]],
+  },
+  discord: {
+    text: ({ content }) => [[characters(content), 2000]],
+    markdown: ({ embeds: [{ title, description }] }) => [
+      [characters(title), 256],
+      [characters(description), 4096],
+    ],
+  },
+  bark: { text: whole(4096), markdown: whole(4096) },
+  ntfy: { text: ({ message }) => [[bytes(message), 4096]], markdown: ({ message }) => [[bytes(message), 4096]] },
+  pushplus: {
+    text: ({ title, content }) => [
+      [characters(title), 100],
+      [characters(content), 20_000],
+    ],
+  },
+  serverchan: {
+    text: ({ title, desp }) => [
+      [characters(title), 32],
+      [bytes(desp), 32_768],
+    ],
+  },
+  telegram: {
+    text: ({ text }) => [[text.length, 4096]],
+    html: ({ text }) => [[text.length, 4096]],
+  },
+  teams: { text: whole(28_672), markdown: whole(28_672) },
+  'google-chat': { text: ({ text }) => [[characters(text), 4096]] },
+}
+
+t.test('a text that is too long is cut to what the service takes, in its own unit', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  for (const [code, types] of Object.entries(measures)) {
+    for (const [type, measure] of Object.entries(types)) {
+      const attributes = through(code, { 'webhook.message-type': type })
+      const result = await send(attributes, { subject, content: line.repeat(3000) })
+      t.match(result, { success: true, hint: 'messages.webhook.truncated' }, `${code} ${type}: says that it was cut`)
+      const sent = services.last(code)?.body ?? ''
+      t.ok(sent.isWellFormed() && !/\\ud[89a-f]/i.test(sent), `${code} ${type}: no character is cut in two`)
+      for (const [size, most] of measure(JSON.parse(sent), sent)) {
+        t.ok(size <= most && size > 0.7 * most, `${code} ${type}: ${size} of ${most}`)
+      }
+    }
+  }
+})
+
+t.test('Slack: blocks as many and as large as it takes, cut at lines or between graphemes', async (t) => {
+  const services = await startServices(t)
+  const { send } = await startWebhooks(t, services)
+  const family = '👨‍👩‍👧‍👦'
+  const sections = async (content: string): Promise<string[]> => {
+    const result = await send(through('slack', { 'webhook.message-type': 'markdown' }), { subject, content })
+    t.match(result, { success: true })
+    const { blocks } = JSON.parse(services.last('slack')?.body ?? '') as Body
+    t.ok(blocks.length <= 50, `${blocks.length} blocks`)
+    const [header, ...rest] = blocks
+    t.equal(header.type, 'header')
+    t.ok(characters(header.text.text) <= 150)
+    return rest.map(({ text }: Body) => text.text)
+  }
+  const families = await sections(family.repeat(1000))
+  t.equal(families.join(''), family.repeat(1000))
+  for (const text of families) {
+    t.ok(text.length <= 3000)
+    t.equal(text, family.repeat(text.length / family.length), 'whole families')
+  }
+  const lines = await sections(line.repeat(1000))
+  for (const text of lines.slice(0, -1)) t.ok(text.length <= 3000 && text.endsWith('end'), 'whole lines')
+})
