@@ -1,7 +1,5 @@
 import { adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const records = adminList('getAdminApprovals', (row) => ({
   id: 'approval.records',

@@ -9,6 +9,7 @@ export const ApprovalRecord = defineEntity({
   indexes: [
     { properties: ['workflow', 'id'] },
     { properties: ['sourceType', 'sourceId', 'id'] },
+    { properties: ['sourceType', 'id'] },
     { properties: ['createdAt'] },
   ],
   properties: {

@@ -32,6 +32,7 @@ export default definePlugin({
   extensionPoints: [approvalWorkflow],
   contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
+  configGroups: { approval: { en: 'Approvals', 'zh-CN': '审批' } },
   permissions,
   migrations: changeSets,
   entities,

@@ -110,7 +110,8 @@ onEachDatabase(t, 'approvals are walked by index and removed after their retenti
     await guard.assert(step({ source: { type: 'refund', id: String(index % 3), state: 'reviewed' } }))
   }
   const { plansOf } = watchStatements(db, 'approval_instance')
-  for (const query of ['?count=none', '?workflow=shop.refund&count=none', '?sourceType=refund&sourceId=1&count=none']) {
+  const filters = ['workflow=shop.refund', 'sourceType=refund', 'sourceType=refund&sourceId=1']
+  for (const query of ['?count=none', ...filters.map((filter) => `?${filter}&count=none`)]) {
     for (const { sql, sorts, scans, indexes } of await plansOf(() => list(query))) {
       t.notOk(sorts, sql)
       t.ok(scans.length === 0 || (indexes.length === 0 && query === '?count=none'), `${query}: ${sql} ${scans}`)

@@ -1,7 +1,6 @@
 import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
+import { defaultAsset } from './contract.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -42,14 +41,15 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   columns: [
     row.reference('userId', user, { title: member.title }),
     row.text('displayName'),
-    row.count('available'),
-    row.count('frozen'),
+    row.amount('available', { currency: 'asset' }),
+    row.amount('frozen', { currency: 'asset' }),
     row.status('status', { open: 'good', closed: 'quiet' }, { labels: accountStates }),
     row.time('updatedAt'),
     row.text('id', { link: true, mono: true }),
     row.text('asset', { mono: true, hidden: true }),
     row.time('createdAt', { hidden: true }),
   ],
+  find: ['userId'],
   filters: [memberFilter, 'asset'],
   create: adminForm('postAdminMemberPointsManualAdjustments', {
     title: text('Adjust points', '调整积分'),
@@ -60,23 +60,24 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
     submit: text('Adjust', '调整'),
     fields: ['userId', 'points', 'reason'],
     options: { userId: member },
+    amounts: { points: { unit: defaultAsset } },
     preview: adminPreview('postAdminMemberPointsManualAdjustmentsPreview', {
       takes: ['userId', 'points'],
       answer: (it) => [
         it.reference('userId', user, { title: member.title }),
-        it.count('availableBefore'),
-        it.count('points'),
-        it.count('availableAfter'),
-        it.count('frozen'),
+        it.amount('availableBefore', { currency: 'asset' }),
+        it.amount('points', { currency: 'asset' }),
+        it.amount('availableAfter', { currency: 'asset' }),
+        it.amount('frozen', { currency: 'asset' }),
         it.flag('possible'),
         it.time('expiresAt'),
       ],
     }),
     answer: (it) => [
       it.reference('userId', user, { title: member.title }),
-      it.count('points'),
-      it.count('available'),
-      it.count('frozen'),
+      it.amount('points', { currency: 'asset' }),
+      it.amount('available', { currency: 'asset' }),
+      it.amount('frozen', { currency: 'asset' }),
       it.reference('journalId', journal, { title: journalTitle }),
     ],
   }),
@@ -93,12 +94,12 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
     row.reference('userId', user, { title: member.title }),
     row.text('displayName'),
     row.text('displayTitle'),
-    row.count('points'),
-    row.count('availableAfter'),
-    row.count('frozenPoints', { hidden: true }),
-    row.count('frozenAfter', { hidden: true }),
+    row.amount('points', { currency: 'asset' }),
+    row.amount('availableAfter', { currency: 'asset' }),
+    row.amount('frozenPoints', { currency: 'asset', hidden: true }),
+    row.amount('frozenAfter', { currency: 'asset', hidden: true }),
     row.text('reason'),
-    row.text('actor'),
+    row.reference('actor', { labels: 'iam.actor' }),
     row.reference('journalId', journal, { title: journalTitle }),
     row.text('referenceType', { hidden: true }),
     row.text('referenceId', { mono: true, hidden: true }),
@@ -122,12 +123,12 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
     row.text('sourceType'),
     row.text('sourceId', { mono: true }),
     row.status('status', sourceTones, { labels: sourceStates }),
-    row.count('granted'),
-    row.count('remaining'),
-    row.count('held'),
-    row.count('consumed', { hidden: true }),
-    row.count('reversed', { hidden: true }),
-    row.count('expired', { hidden: true }),
+    row.amount('granted', { currency: 'asset' }),
+    row.amount('remaining', { currency: 'asset' }),
+    row.amount('held', { currency: 'asset' }),
+    row.amount('consumed', { currency: 'asset', hidden: true }),
+    row.amount('reversed', { currency: 'asset', hidden: true }),
+    row.amount('expired', { currency: 'asset', hidden: true }),
     row.time('expiresAt'),
     row.reference('ruleCode', { labels: 'member-points.rule' }),
     row.count('ruleVersion'),
@@ -170,6 +171,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
       ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.expiresInDays'] as const),
       ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
     ],
+    amounts: { 'config.points': { field: 'asset' } },
     reason: 'optional',
   }),
 }))
@@ -217,11 +219,11 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
     {
       title: text('Settings', '设置'),
       columns: [
-        it.count('config.points'),
+        it.amount('config.points', { currency: 'asset' }),
         it.count('config.cycleDays'),
-        it.amount('config.perAmount'),
+        it.amount('config.perAmount', { currency: 'config.currency' }),
         it.text('config.currency'),
-        it.count('config.maxPoints'),
+        it.amount('config.maxPoints', { currency: 'asset' }),
         it.text('config.recovery'),
         it.flag('config.recoverExpired'),
         it.count('config.expiresInDays'),
@@ -244,6 +246,11 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
     lead: text('Begins the next version of the rule.', '保存后将产生规则的新版本。'),
     body: { code: 'code', type: 'type', asset: 'asset' },
     version: 'version',
+    amounts: {
+      'config.points': { field: 'asset' },
+      'config.maxPoints': { field: 'asset' },
+      'config.perAmount': { field: 'config.currency' },
+    },
     fields: [
       ...(['enabled', 'config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
       ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
@@ -268,7 +275,7 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
     row.text('asset', { mono: true }),
     row.count('scanned'),
     row.count('expired'),
-    row.count('points'),
+    row.amount('points', { currency: 'asset' }),
     row.count('refused'),
     row.time('asOf'),
     row.time('finishedAt'),
@@ -289,17 +296,57 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
       it.status('status', batchTones, { labels: batchStates }),
       it.count('scanned'),
       it.count('expired'),
-      it.count('points'),
+      it.amount('points', { currency: 'asset' }),
       it.count('refused'),
     ],
   }),
 }))
 
-/** What the back office shows of points. */
-export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches]
+const days = adminList('getAdminMemberPointsDays', (row) => ({
+  id: 'member-points.days',
+  title: text('Points by day', '每日积分'),
+  lead: text(
+    'What all members were granted, spent and lost. The last minutes are still to be added.',
+    '全部会员每日发放、使用和失去的积分。最近几分钟的数据稍后计入。',
+  ),
+  place: { group: 'value', order: 150 },
+  key: 'id',
+  live: ['points_day'],
+  columns: [
+    row.text('day'),
+    row.amount('granted', { currency: 'asset' }),
+    row.amount('consumed', { currency: 'asset' }),
+    row.amount('reversed', { currency: 'asset' }),
+    row.amount('expired', { currency: 'asset' }),
+    row.text('asset', { mono: true, hidden: true }),
+    row.text('id', { mono: true, hidden: true }),
+  ],
+  filters: ['asset'],
+}))
 
-/** What lapsed, run by run. */
+/** What the back office shows of points. */
+export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches, days]
+
+/** What came and went by day, and what lapsed, run by run. */
 export const pointsCharts = [
+  adminChart('getAdminMemberPointsDays', {
+    id: 'member-points.days',
+    title: text('Points by day', '每日积分'),
+    lead: text(
+      'Granted, spent, taken back and lapsed, of the last hundred days.',
+      '最近一百天发放、使用、收回和过期的积分。',
+    ),
+    page: 'member-points.days',
+    order: 5,
+    query: { size: 100, count: 'none' },
+    at: 'day',
+    lines: [
+      { field: 'granted', tone: 'good' },
+      { field: 'consumed', tone: 'info' },
+      { field: 'reversed', tone: 'bad' },
+      { field: 'expired', tone: 'warn' },
+    ],
+  }),
   adminChart('getAdminMemberPointsExpireBatches', {
     id: 'member-points.lapsed',
     title: text('Points that lapsed', '过期的积分'),

@@ -1,3 +1,4 @@
+import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 
 export const keys = {
@@ -31,5 +32,32 @@ export const keys = {
     title: { en: 'Delay between expiry scans', 'zh-CN': '过期扫描间隔' },
     default: '1h',
     minimum: '1m',
+  }),
+  'platform.member-points.expire.retention': key.duration({
+    title: { en: 'Retention of expiry runs', 'zh-CN': '过期批次保留时间' },
+    description: {
+      en: 'How long the record of a finished scan is kept. What lapsed stays in the ledger.',
+      'zh-CN': '已完成的过期扫描记录保留多久。过期流水仍保留在账本中。',
+    },
+    default: '400d',
+    minimum: '1d',
+    reload: 'live',
+  }),
+  'platform.member-points.days.fixed-delay': key.duration({
+    title: { en: 'Delay between sums by day', 'zh-CN': '每日汇总间隔' },
+    description: {
+      en: 'Points by day follow the ledger at a distance of ten minutes.',
+      'zh-CN': '每日积分汇总比账本滞后十分钟。',
+    },
+    default: '5m',
+    minimum: '1m',
+  }),
+  'platform.member-points.days.auto-startup': key.boolean({
+    title: { en: 'Add points up by day', 'zh-CN': '自动按日汇总积分' },
+    default: true,
+  }),
+  ...purgeKeys('platform.member-points', {
+    en: 'How often records of expiry runs past their retention are removed.',
+    'zh-CN': '清除超期过期批次记录的间隔。',
   }),
 }

@@ -74,6 +74,8 @@ export interface MemberPoints {
    * cuts off is gone on with by the next run.
    */
   expire(signal?: AbortSignal): Promise<void>
+  /** Adds what the ledger wrote since the last time to the sums by day, of all assets with this lot book. */
+  countDays(signal?: AbortSignal): Promise<void>
   /**
    * For the plugin that brings another points asset: `contribute(ledgerAssets, 'points:vip', { ..., lots: memberPoints.lotBook })`.
    * A rule may name an asset only when it is brought with this book, which says that its consumers are there.

@@ -188,4 +188,47 @@ export const ExpireBatchRow = defineEntity({
 })
 export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
 
-export const entities = [...[RuleRow, SourceRow, SourceUseRow, OrderRewardRow, ReversalRow, CheckInRow, ExpireBatchRow]]
+/** Points of all members on one day: a row for each day on which any moved. */
+export const DayRow = defineEntity({
+  name: 'PointsDay',
+  tableName: 'points_day',
+  uniques: [{ properties: ['asset', 'day'] }],
+  indexes: [{ properties: ['asset', 'day', 'id'] }],
+  properties: {
+    id: column.primaryKey(),
+    asset: column.text(64),
+    /** In the time zone of the programme when it was counted, `YYYY-MM-DD`. */
+    day: column.text(10),
+    granted: column.bigint(),
+    consumed: column.bigint(),
+    reversed: column.bigint(),
+    expired: column.bigint(),
+  },
+})
+export type DayRow = InferEntity<typeof DayRow>
+
+/** The last entry of the ledger that the days of an asset count. */
+export const DayPositionRow = defineEntity({
+  name: 'PointsDayPosition',
+  tableName: 'points_day_position',
+  uniques: [{ properties: ['asset'] }],
+  properties: {
+    id: column.primaryKey(),
+    asset: column.text(64),
+    entryId: column.id(),
+  },
+})
+
+export const entities = [
+  ...[
+    RuleRow,
+    SourceRow,
+    SourceUseRow,
+    OrderRewardRow,
+    ReversalRow,
+    CheckInRow,
+    ExpireBatchRow,
+    DayRow,
+    DayPositionRow,
+  ],
+]

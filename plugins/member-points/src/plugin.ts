@@ -13,10 +13,14 @@ import { pages, pointsCharts } from './admin-pages.ts'
 import { CheckIns } from './check-in/check-ins.ts'
 import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
+import { dayRoutes } from './days/day-routes.ts'
+import { dayTask } from './days/day-task.ts'
+import { DayTotals } from './days/day-totals.ts'
 import { entities } from './entities.ts'
 import { ExpiryRuns } from './expiry/expiry-run.ts'
 import { expiryTask } from './expiry/expiry-task.ts'
 import { Lapsing } from './expiry/lapsing.ts'
+import { purge } from './expiry/purge-task.ts'
 import { messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
 import { PointsLotBook } from './lots/lot-book.ts'
@@ -47,11 +51,12 @@ export default definePlugin({
   provides: [memberPoints],
   contributes: [ledgerAssets, optional(adminPages), optional(charts), optional(labelSources)],
   config: keys,
+  configGroups: { 'member-points': { en: 'Member points', 'zh-CN': '会员积分' } },
   permissions,
   migrations: changeSets,
   entities,
   messages,
-  scheduledTasks: [expiryTask],
+  scheduledTasks: [expiryTask, dayTask, purge],
   setup({ services, config, clock, log, provide, contribute }) {
     const { kernel, database: db, events, http, site, identity, ledger, scheduler } = services
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
@@ -67,6 +72,7 @@ export default definePlugin({
     const checkIns = new CheckIns({ db, clock, rules, rewards, calendar })
     const adjustments = new Adjustments({ db, clock, ledger, rules, rewards, lapsing })
     const expiry = new ExpiryRuns({ db, clock, log, lapsing, runner: randomUUID })
+    const days = new DayTotals({ db, clock, ledger, dayOf: calendar.dayOf })
 
     contribute(ledgerAssets, defaultAsset, {
       ...{ displayName: { en: 'Points', 'zh-CN': '积分' }, scale: 0, monthZone: zone, lots },
@@ -83,6 +89,9 @@ export default definePlugin({
           })
         }
       },
+      async countDays(signal) {
+        for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) await days.count(asset, signal)
+      },
       lotBook: lots,
     })
 
@@ -90,6 +99,7 @@ export default definePlugin({
     for (const chart of pointsCharts) contribute(charts, chart.id, chart)
     contribute(labelSources, 'member-points.rule', ruleLabels(rules, texts))
     http.addRoutes(memberRoutes, { db, clock, ledger, rules, lapsing, checkIns, calendar, texts })
+    http.addRoutes(dayRoutes, { days })
     http.addRoutes(ruleRoutes, { rules, texts, kernel })
     const taskName = config.get('platform.member-points.expire.task-name')
     const continueExpiry = async () => scheduler?.runNow(taskName)

@@ -1,7 +1,7 @@
 /** What member points is not: a store of balances, a shop, a lottery, or a publisher. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite, type StatementPlan, watchStatements } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { Type } from '@plinth/http'
 import { manualClock } from '@plinth/kernel/testing'
@@ -68,12 +68,14 @@ onSqlite(t, 'P-006 P-059 P-060 no claim of a task, events in, none out', async (
     .map(({ method, path }) => `${method} ${path}`)
   t.same(paths.sort(), [
     'GET /api/v1/admin/member-points/accounts',
+    'GET /api/v1/admin/member-points/days',
     'GET /api/v1/admin/member-points/expire-batches',
     'GET /api/v1/admin/member-points/ledgers',
     'GET /api/v1/admin/member-points/rules',
     'GET /api/v1/admin/member-points/rules/:id',
     'GET /api/v1/admin/member-points/sources',
     'GET /api/v1/member-points/tasks',
+    'GET /api/v1/member-points/users/me/check-ins',
     'GET /api/v1/member-points/users/me/ledgers',
     'GET /api/v1/member-points/users/me/overview',
     'POST /api/v1/admin/member-points/expire-batches/run',
@@ -117,6 +119,7 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
   const clock = manualClock(Date.UTC(2026, 5, 1))
   const product = await startPoints(t, at, { clock })
   const { db, ledger, ref, points, member } = product
+  await product.administrator()
   const ada = await member('ada')
   const grant = (userId: number, name: string, expiresAt: number) => {
     const lots = { source: { id: db.newId(), type: 'test', key: `${userId} ${name}` }, expiresAt }
@@ -126,19 +129,37 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
     for (let one = 0; one < 120; one++) await grant(1 + (one % 20), `${one}`, clock.now() + (1 + (one % 50)) * day)
     for (let one = 0; one < 20; one++) await grant(ada.id, `${one}`, clock.now() + (10 + one) * day)
   })
-  const { plansOf } = watchStatements(db, 'points_source')
+  clock.shiftWallClock(2 * day)
+  // Later than any login lasts.
+  const [again, root] = [await product.loginAs('ada'), await product.loginAs('root')]
+  const answered = async (call: Promise<{ readonly code: string }>) => t.match(await call, { code: '200' })
+  const overview = () => answered(again.call('GET', 'member-points/users/me/overview'))
   const works: Readonly<Record<string, () => Promise<unknown>>> = {
-    overview: () => ada.call('GET', 'member-points/users/me/overview'),
+    overview,
     spend: () => points.spend({ userId: ada.id, points: 7, key: 'plan' }),
-    tasks: () => ada.call('GET', 'member-points/tasks'),
+    tasks: () => answered(again.call('GET', 'member-points/tasks')),
     hold: async () => {
       const { holdId } = await ledger.hold({ ...ref(ada.id), amount: 5, key: 'plan hold', kind: 'test.hold' })
       await ledger.release({ holdId, key: 'plan release' })
     },
     scan: () => points.expire(),
   }
-  clock.shiftWallClock(2 * day)
-  for (const [name, work] of Object.entries(works)) {
+  const { accountId } = await ledger.balance(ref(ada.id))
+  const balance = () => answered(root.call('GET', `admin/money/accounts/${accountId}/explain`))
+  const days = () => answered(root.call('GET', 'admin/member-points/days?count=none'))
+  for (const table of ['money_entry', 'money_account', 'points_day']) {
+    const { plansOf } = watchStatements(db, table)
+    const plans: StatementPlan[] = []
+    for (const work of [overview, balance, () => points.countDays(), days]) plans.push(...(await plansOf(work)))
+    const read = plans.filter(({ sql }) => !sql.startsWith('insert'))
+    t.ok(read.length > 0, `${table} is asked`)
+    for (const { sql, scans, sorts } of read) {
+      t.same(scans, [], sql)
+      t.notOk(sorts, sql)
+    }
+  }
+  const { plansOf } = watchStatements(db, 'points_source')
+  for (const [name, work] of Object.entries({ ...works, balance })) {
     for (const { sql, scans, sorts } of await plansOf(work)) {
       if (sql.startsWith('insert into points_source (')) continue
       // The parts of one hold are few, and the uses of this test too: MariaDB reads them all.

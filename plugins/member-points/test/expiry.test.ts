@@ -3,6 +3,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
+import { declaredTasks } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import fc from 'fast-check'
@@ -161,6 +162,57 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.same(lot, { source_type: 'ledger', expires_at: clock.now() + 365 * day })
   })
 
+  await t.test('I14 a spend takes live sources in the order of their expiry, and no other', async (t) => {
+    let run = 0
+    const command = fc.oneof(
+      fc.record({ what: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 30 }), lasts: fc.nat(4) }),
+      fc.record({ what: fc.constant('wait' as const), amount: fc.integer({ min: 1, max: 3 }), lasts: fc.constant(0) }),
+      fc.record({
+        what: fc.constant('spend' as const),
+        amount: fc.integer({ min: 1, max: 70 }),
+        lasts: fc.constant(0),
+      }),
+    )
+    const property = fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 16 }), async (commands) => {
+      const userId = 1000 + ++run
+      const live: { id: number; left: number; expiresAt: number }[] = []
+      for (const [index, { what, amount, lasts }] of commands.entries()) {
+        if (what === 'wait') clock.shiftWallClock(amount * 10)
+        if (what === 'grant') {
+          // Several lapse at the same moment, some never.
+          const expiresAt = lasts === 4 ? never : clock.now() + 10 * (1 + lasts)
+          live.push({ id: await grant(userId, `i14 ${index}`, amount, expiresAt), left: amount, expiresAt })
+        }
+        if (what !== 'spend') continue
+        const free = live.filter(({ left, expiresAt }) => left > 0 && expiresAt > clock.now())
+        free.sort((a, b) => a.expiresAt - b.expiresAt || a.id - b.id)
+        const key = `i14 ${userId} ${index}`
+        const outcome = await spend(userId, amount, key).catch((error: { reason?: string }) => error.reason)
+        const expected: [number, number][] = []
+        if (free.reduce((sum, { left }) => sum + left, 0) >= amount) {
+          let wanted = amount
+          for (const lot of free) {
+            const taken = Math.min(lot.left, wanted)
+            if (taken > 0) expected.push([lot.id, taken])
+            lot.left -= taken
+            wanted -= taken
+          }
+        } else if (outcome !== 'money.balance-insufficient') throw new Error(`a spend beyond what lives: ${outcome}`)
+        const uses = await rows(
+          `select u.source_id, u.amount from points_source_use u join money_journal j on j.id = u.journal_id
+           where j.idem_key = ? order by u.source_id`,
+          [key],
+        )
+        const taken = uses.map(({ source_id, amount }) => [source_id, amount])
+        if (JSON.stringify(taken) !== JSON.stringify(expected.sort(([a], [b]) => a - b))) {
+          throw new Error(`taken ${JSON.stringify(taken)}, not ${JSON.stringify(expected)}`)
+        }
+      }
+    })
+    await fc.assert(property, { numRuns: 12 })
+    t.ok(run >= 12)
+  })
+
   await t.test('hundreds of sources in one spend, in few statements', async (t) => {
     for (const [index, count] of [1, 10, 100, 700].entries()) {
       const userId = 80 + index
@@ -202,7 +254,7 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
   const clock = manualClock(june(1))
   const product = await startPoints(t, at, { clock })
   const second = await startPoints(t, at, { clock })
-  const { points, rows, balance, ledger, ref } = product
+  const { points, rows, balance, ledger, ref, db } = product
   const [grant, spend, spendThere] = [granter(product), spender(product), spender(second)]
   t.afterEach(async () => t.same(await brokenRules(product), []))
   const total = async (column: string) =>
@@ -281,6 +333,63 @@ onEachDatabase(t, 'P-038 P-040 P-041 scans of many, cut off and side by side', a
       { numRuns: 4 },
     )
     t.ok(run >= 4)
+  })
+
+  await t.test('points by day: each entry counts once, whoever adds them up', async (t) => {
+    const counted = () => rows('select day, granted, consumed, reversed, expired from points_day order by day')
+    const other = await grant(7, 'another day', 11, clock.now() + day)
+    t.ok(other)
+    await points.countDays()
+    t.same(await counted(), [], 'what was written a moment ago may have company that commits later')
+    clock.shiftWallClock(600_001)
+    await Promise.all([points.countDays(), second.points.countDays(), points.countDays(), second.points.countDays()])
+    await points.countDays()
+    const moved = async (what: string) =>
+      Number(
+        (
+          await rows(
+            `select sum(abs(d_available + d_frozen)) as n from money_entry where asset is not null and ${what}`,
+          )
+        )[0]?.['n'],
+      )
+    const sums = (column: string) => counted().then((days) => days.reduce((sum, one) => sum + Number(one[column]), 0))
+    t.equal(await sums('granted'), await moved('d_available + d_frozen > 0'))
+    t.equal(await sums('expired'), await moved(`kind = 'points.expire'`))
+    t.equal(await sums('consumed'), await moved(`d_available + d_frozen < 0 and kind <> 'points.expire'`))
+    t.ok((await sums('consumed')) > 0 && (await sums('expired')) > 0)
+    t.same(await rows('select asset from points_day_position'), [{ asset }])
+    const before = await counted()
+    clock.shiftWallClock(day)
+    const today = new Date(clock.now()).toISOString().slice(0, 10)
+    await grant(7, 'the next day', 13, never)
+    await grant(7, 'and once more', 4, never)
+    await spend(7, 2, 'the next day')
+    clock.shiftWallClock(600_001)
+    await second.points.countDays()
+    const lapsed = before.some(({ expired }) => Number(expired) > 0)
+    t.ok(lapsed)
+    t.match((await counted()).at(-1), { day: today, granted: 17, consumed: 2, reversed: 0 })
+    t.same((await counted()).slice(0, before.length), before, 'earlier days stay')
+  })
+
+  await t.test('records of scans go after their retention, but for one that is still to be gone on with', async (t) => {
+    const purge = product.running
+      .service(declaredTasks)
+      .scheduledTasks.find(({ name }) => name === 'member-points.purge')
+    const signal = new AbortController().signal
+    const records = async () => (await rows('select status from points_expire_batch')).map(({ status }) => status)
+    await db.execute(
+      `update points_expire_batch set status = 'running', open_asset = asset where id = (select id from (select max(id) as id from points_expire_batch) last)`,
+    )
+    const all = await records()
+    t.ok(all.length > 2)
+    clock.shiftWallClock(398 * day)
+    await purge?.run(signal)
+    t.same(await records(), all)
+    // effect of platform.member-points.expire.retention
+    clock.shiftWallClock(3 * day)
+    await purge?.run(signal)
+    t.same(await records(), ['running'])
   })
 })
 

@@ -234,6 +234,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       ['POST', 'rules', rule, 'member-points:rule:save'],
       ['GET', 'sources', undefined, 'member-points:account:view'],
       ['GET', 'expire-batches', undefined, 'member-points:ledger:view'],
+      ['GET', 'days', undefined, 'member-points:ledger:view'],
       ['POST', 'manual-adjustments', body, 'member-points:adjust'],
       ['POST', 'manual-adjustments/preview', { userId: ada.id, points: 1 }, 'member-points:adjust'],
       ['POST', 'expire-batches/run', {}, 'member-points:expire:run'],
@@ -298,12 +299,17 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       [{ userId: ada.id, points: 0, reason: 'x' }, '400 member-points.amount-invalid'],
       [{ userId: ada.id, points: 1.5, reason: 'x' }, '400'],
       [{ userId: ada.id, points: 1 }, '400'],
+      [{ userId: ada.id, points: 1, reason: '' }, '400'],
+      [{ userId: ada.id, points: 1, reason: '   ' }, '400'],
+      [{ userId: ada.id, points: 1, reason: '\u3000' }, '400'],
       [{ userId: ada.id, points: 1_000_000_001, reason: 'x' }, '400'],
       [{ userId: 999_999, points: 1, reason: 'x' }, '404 member-points.user-unknown'],
     ] as const) {
       const answer = await admin.call('POST', `${admins}/manual-adjustments`, body)
       t.equal(outcome(answer).split(' http')[0], expected, JSON.stringify(body))
     }
+    const blank = await admin.call('POST', `${admins}/manual-adjustments`, { userId: ada.id, points: 1, reason: ' ' })
+    t.match(blank.data.errors, [{ field: 'reason', rule: 'worded', message: /says something/ }])
     t.same(await balance(ada.id), [13, 0])
   })
 
@@ -395,6 +401,12 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       { version: 2, current: true, activeTo: null },
       { version: 1, current: false, activeTo: saved.data.activeFrom, config: { points: 5 } },
     ])
+    const [installed] = await rows(`select created_at from points_rule where code = 'check-in' and version = 1`)
+    t.equal(
+      history[1].activeFrom,
+      new Date(installed?.['created_at'] as number | string).toISOString(),
+      'not from the beginning of time',
+    )
     const versions = (await admin.call('GET', `${admins}/rules?code=${rule.code}`)).data.items
     t.match(versions, [
       { version: 2, previousConfig: versions[1].config },
@@ -452,6 +464,17 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     clock.shiftWallClock(day)
     await product.points.expire()
     t.match(await ledger.balance(account), { available: 0 }, 'its points lapse too')
+  })
+
+  await t.test('points by day, for operators', async (t) => {
+    await product.points.countDays()
+    clock.shiftWallClock(600_001)
+    await product.points.countDays()
+    const { items } = (await admin.call('GET', `${admins}/days?size=1`)).data
+    t.match(items, [
+      { day: /^2026-06-\d\d$/, asset, granted: Number, consumed: Number, reversed: Number, expired: Number },
+    ])
+    t.same((await admin.call('GET', `${admins}/days?asset=points:none`)).data.items, [])
   })
 
   await t.test('P-038 P-040 P-041 P-055 a scan on demand', async (t) => {

@@ -20,6 +20,15 @@ export interface AccountRef {
   readonly asset: string
 }
 
+/** What one entry brought to an owner, or took away when it is below zero. Freezing and giving back are zero. */
+export interface MovedUnits {
+  readonly id: number
+  readonly kind: string
+  readonly units: number
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
 /** What is counted in accounts. */
 export interface LedgerAsset {
   readonly displayName: LocalizedText
@@ -27,6 +36,8 @@ export interface LedgerAsset {
   readonly scale: number
   /** Name of the IANA time zone whose months `monthTotals` counts; that of the site when absent. Read at use. */
   readonly monthZone?: () => string
+  /** What stands beside amounts; of a currency its ISO 4217 code. The name when absent. */
+  readonly symbol?: string
   /** Who keeps the lots of the asset; absent where units are all alike. */
   readonly lots?: LotBook
 }
@@ -170,6 +181,7 @@ export interface EntryView {
   readonly id: number
   readonly journalId: number
   readonly accountId: number
+  readonly asset: string
   readonly owner: Owner
   /** 1, 2, 3, ... in each account; null for system accounts. */
   readonly sequence: number | null
@@ -210,6 +222,7 @@ export type JournalEntryView = Omit<EntryView, 'owner' | 'key' | 'reference' | '
 export interface HoldView {
   readonly id: number
   readonly accountId: number
+  readonly asset: string
   readonly amount: number
   readonly captured: number
   readonly released: number
@@ -305,6 +318,18 @@ export interface Ledger {
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
   /** @throws BusinessError `404` `money.journal-unknown` */
   journal(id: number): Promise<JournalView>
+  /**
+   * Entries of an asset in the order of their ids, and what each brought to its owner or took away: for sums that are carried on.
+   *
+   * Ids are taken before their transaction commits, and by several processes: what lies behind an entry may still come. So
+   * `before` is to be the id of a moment that lies further back than any transaction lasts.
+   *
+   * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
+   */
+  moved(
+    asset: string,
+    page: { readonly after: number; readonly before: number; readonly size: number },
+  ): Promise<readonly MovedUnits[]>
   /**
    * What moved in one month, by kind in order of their names.
    *

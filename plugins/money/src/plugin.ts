@@ -1,6 +1,6 @@
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
-import { adminPages, attention, http, labelSources, site } from '@plinth/http'
+import { adminPages, amountUnits, attention, http, labelSources, site } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -34,8 +34,9 @@ export default definePlugin({
   requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
   provides: [ledger, reconciliations],
   extensionPoints: [ledgerAssets],
-  contributes: [optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [optional(adminPages), optional(amountUnits), optional(attention), optional(labelSources)],
   config: keys,
+  configGroups: { money: { en: 'Money and payments', 'zh-CN': '资金与支付' } },
   permissions,
   migrations: changeSets,
   entities: [...entities, ReconciliationRow, FindingRow],
@@ -47,6 +48,7 @@ export default definePlugin({
     const assets = new Assets(contributions(ledgerAssets), () => site?.timeZone ?? 'UTC')
     const accounts = new Accounts(db, clock)
     const engine = new PostingEngine({ db, clock, assets, accounts, journals: new Journals(db) })
+    contribute(amountUnits, 'money', () => assets.all)
     const reader = new LedgerReader(db, assets, clock)
     const books = new LedgerService({ db, assets, accounts, engine, reader })
     const reconciler = new Reconciler({ db, clock, assets, accounts })

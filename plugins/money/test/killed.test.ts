@@ -2,32 +2,33 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { onEachDatabase } from '@plinth/database/testing'
+import eventsPlugin from '@plinth/events'
+import paymentsPlugin from '@plinth/money/payments'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { brokenLots, lotTables, TestLots } from './fixtures/lot-book.ts'
+import { brokenOrders } from './fixtures/paid-orders.ts'
 import { of, startLedger } from './fixtures/product.ts'
 
 const program = new URL('fixtures/worker-process.ts', import.meta.url)
 const postings = 200
 
-onEachDatabase(t, 'K-014 a process is killed while it posts', async (t, at) => {
+onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders paid', async (t, at) => {
   const lots = new TestLots()
-  const { ledger, db } = await startLedger(t, at, { lots, plugins: [lotTables] })
+  const { ledger, db } = await startLedger(t, at, { lots, plugins: [eventsPlugin, paymentsPlugin, lotTables] })
   lots.db = db
   for (const id of [0, 1, 2]) await ledger.credit({ ...of(id), amount: 1_000, key: `grant:${id}`, kind: 'test.grant' })
 
   const answered = new Set<string>()
-  /** @param killAfter answers, or none: it ends by itself */
+  /** @param killAfter answers of which it kills itself; none: it ends by itself */
   const run = async (round: string, killAfter?: number) => {
-    const about = JSON.stringify({ config: at.config, round, postings, callers: 8 })
+    const about = JSON.stringify({ config: at.config, round, postings, callers: 8, killAfter })
     const child = fork(program, [about], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    let count = 0
     child.on('message', (key) => {
-      if (key === 'started') return
-      answered.add(String(key))
-      if (++count === killAfter) child.kill('SIGKILL')
+      if (key !== 'started') answered.add(String(key))
     })
-    const [code, signal] = await once(child, 'exit')
+    // Its end may be told before what it said.
+    const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
     return signal ?? code
   }
   for (const [round, killAfter] of [
@@ -38,10 +39,12 @@ onEachDatabase(t, 'K-014 a process is killed while it posts', async (t, at) => {
     t.equal(await run(round, killAfter), 'SIGKILL')
     t.same(await brokenRules(db), [], `every rule holds after the kill of ${round}`)
     t.same(await brokenLots(db), [])
+    t.same(await brokenOrders(db), [], 'an order is paid, booked and recorded in one')
   }
   const lost: string[] = []
   for (const key of answered) {
-    const [row] = await db.query('select id from money_journal where idem_key = ?', [key])
+    const refund = `payment:${key.replace(':', '-')}:refund:${key.replace(':', '-')}-r`
+    const [row] = await db.query('select id from money_journal where idem_key in (?, ?)', [key, refund])
     if (row === undefined) lost.push(key)
   }
   t.same(lost, [], 'what was answered is there')
@@ -51,7 +54,12 @@ onEachDatabase(t, 'K-014 a process is killed while it posts', async (t, at) => {
     const rows = await db.query<{ total: unknown }>(
       `select count(*) as total from money_journal where idem_key like '_:%' and idem_key not like '%:capture'`,
     )
-    t.equal(Number(rows[0]?.total), 3 * postings)
+    t.equal(Number(rows[0]?.total), (3 * postings * 3) / 4)
+    const paid = await db.query<{ total: unknown }>(
+      `select count(*) as total from money_payment_order where status = 'success' and refunded_amount = 3`,
+    )
+    t.equal(Number(paid[0]?.total), (3 * postings) / 4)
+    t.same(await brokenOrders(db), [])
     t.same(await brokenRules(db), [])
     t.same(await brokenLots(db), [])
   })

@@ -172,11 +172,16 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       ['owner.id', { owner: user('white space') }],
       ['counter', { counter: 'Upper' }],
       ['reference.id', { reference: { type: 'order', id: '' } }],
+      ['reason', { reason: '🎁'.repeat(256) }],
+      ['reason', { reason: 'a\0b' }],
+      ['reason', { reason: 'half \ud83c' }],
       ['at', { at: -1 }],
     ] as const) {
       const refused = await ledger.credit({ ...good, ...change }).catch((error) => error)
       t.match(refused, { code: '400', reason: 'money.posting-invalid', data: { field } })
     }
+    const { journalId } = await ledger.credit({ ...good, key: 'bad:long', reason: '🎁'.repeat(255) })
+    t.equal((await ledger.journal(journalId)).reason, '🎁'.repeat(255), 'characters count, however they are written')
     t.equal(await reasonOf(ledger.credit({ ...good, asset: 'gold' })), '400 money.asset-unknown')
     const limit = { ...of('rich'), kind, amount: Number.MAX_SAFE_INTEGER }
     await ledger.credit({ ...limit, key: 'rich:1' })

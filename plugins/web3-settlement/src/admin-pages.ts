@@ -8,10 +8,8 @@ import {
   type Operations,
   type Row,
 } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
+import { bilingual as text } from '@plinth/kernel'
 import { advice, handling, reasons, riskLevels } from './display-names.ts'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const order = { labels: 'money.payment-order', page: 'money.payment-order' }
@@ -82,12 +80,12 @@ const planColumns = (it: Row<Plan>) => [
   it.chips('reasons', undefined, { labels: reasons }),
   it.chips('causes', undefined, { labels: causes }),
   it.text('chainName'),
-  it.text('transactionHash', { mono: true }),
-  it.text('transfer.from', { mono: true }),
-  it.text('transfer.to', { mono: true }),
-  it.text('transfer.tokenContract', { mono: true }),
+  it.text('transactionHash', { mono: true, opens: { base: 'explorer', path: 'tx' } }),
+  it.text('transfer.from', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+  it.text('transfer.to', { mono: true, opens: { base: 'explorer', path: 'address' } }),
+  it.text('transfer.tokenContract', { mono: true, opens: { base: 'explorer', path: 'address' } }),
   it.amount('transfer.value'),
-  it.text('transfer.blockNumber'),
+  it.text('transfer.blockNumber', { mono: true, opens: { base: 'explorer', path: 'block' } }),
   it.count('confirmations'),
   it.count('requiredConfirmations'),
   it.text('providerId'),
@@ -113,13 +111,14 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.status('action', actionTones, { labels: reviewActions }),
     row.chips('reasons', undefined, { labels: reasons }),
     row.text('chainName'),
-    row.text('transactionHash', { mono: true, hidden: true }),
+    row.text('transactionHash', { mono: true, hidden: true, opens: { base: 'plan.explorer', path: 'tx' } }),
     row.flag('retryable'),
     row.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
     row.text('remark', { hidden: true }),
     row.time('retryAt', { hidden: true }),
     row.text('id', { mono: true, hidden: true }),
   ],
+  find: ['outTradeNo'],
   filters: [{ name: 'status', labels: statuses }, 'outTradeNo', 'retryable'],
   create: adminForm('postAdminWeb3PaymentSettlementReviewLogs', {
     title: text('New review', '新建复核'),
@@ -221,12 +220,12 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.chips('plan.reasons', undefined, { labels: reasons }),
           it.chips('plan.causes', undefined, { labels: causes }),
           it.text('plan.chainName'),
-          it.text('plan.transactionHash', { mono: true }),
-          it.text('plan.transfer.from', { mono: true }),
-          it.text('plan.transfer.to', { mono: true }),
-          it.text('plan.transfer.tokenContract', { mono: true }),
+          it.text('plan.transactionHash', { mono: true, opens: { base: 'plan.explorer', path: 'tx' } }),
+          it.text('plan.transfer.from', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
+          it.text('plan.transfer.to', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
+          it.text('plan.transfer.tokenContract', { mono: true, opens: { base: 'plan.explorer', path: 'address' } }),
           it.amount('plan.transfer.value'),
-          it.text('plan.transfer.blockNumber'),
+          it.text('plan.transfer.blockNumber', { mono: true, opens: { base: 'plan.explorer', path: 'block' } }),
           it.count('plan.confirmations'),
           it.count('plan.requiredConfirmations'),
           it.text('plan.providerId'),
@@ -375,6 +374,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   detail: 'web3-settlement.audit',
   live: ['web3_settlement_audit_log'],
   columns: auditColumns(row),
+  find: ['outTradeNo'],
   filters: ['outTradeNo'],
   bulk: closing,
   create: adminForm('postAdminWeb3PaymentConfirmationsSettledAudits', {
@@ -436,10 +436,16 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
         it.status('confirmation.state', stateTones, { labels: states }),
         it.chips('confirmation.reasons', undefined, { labels: reasons }),
         it.text('confirmation.chainName'),
-        it.text('confirmation.transactionHash', { mono: true }),
-        it.text('confirmation.transfer.from', { mono: true }),
-        it.text('confirmation.transfer.to', { mono: true }),
-        it.text('confirmation.transfer.tokenContract', { mono: true }),
+        it.text('confirmation.transactionHash', { mono: true, opens: { base: 'confirmation.explorer', path: 'tx' } }),
+        it.text('confirmation.transfer.from', {
+          mono: true,
+          opens: { base: 'confirmation.explorer', path: 'address' },
+        }),
+        it.text('confirmation.transfer.to', { mono: true, opens: { base: 'confirmation.explorer', path: 'address' } }),
+        it.text('confirmation.transfer.tokenContract', {
+          mono: true,
+          opens: { base: 'confirmation.explorer', path: 'address' },
+        }),
         it.amount('confirmation.transfer.value'),
         it.count('confirmation.confirmations'),
         it.count('confirmation.requiredConfirmations'),

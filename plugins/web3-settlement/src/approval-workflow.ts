@@ -10,7 +10,7 @@ export const reviewSource = 'web3-settlement-review-log'
  * What a person does needs the permission at that moment; what happens by itself goes back to the one whose review it was.
  * Everything that decides about money is checked by the executor again.
  */
-export const settlementWorkflow: ApprovalWorkflow = {
+export const settlementWorkflow = {
   displayName: { en: 'Review of on-chain payments', 'zh-CN': '链上付款复核' },
   actions: {
     record: {
@@ -39,4 +39,7 @@ export const settlementWorkflow: ApprovalWorkflow = {
       permission: own.reviewCreate,
     },
   },
-}
+} as const satisfies ApprovalWorkflow
+
+/** What can be done with a review. */
+export type ReviewStep = keyof typeof settlementWorkflow.actions

@@ -1,12 +1,10 @@
-import type { LocalizedText } from '@plinth/kernel'
+import { type LocalizedText, bilingual as text } from '@plinth/kernel'
 import type { RiskLevel, SuggestedAction } from './audit/risk.ts'
 import type { HandlingStatus } from './entities.ts'
 import type { BlockingReason } from './planning/reasons.ts'
 
 /** What people read instead of a code. */
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 
 /** Of risk levels. */
 export const riskLevels: Names<RiskLevel> = {

@@ -19,6 +19,7 @@ import { changeSets } from './migrations/index.ts'
 import { addNotices } from './notices/notices.ts'
 import { permissions } from './permissions.ts'
 import { requires } from './requires.ts'
+import { ReviewApprovals } from './reviews/review-approvals.ts'
 import { ReviewLogs } from './reviews/review-logs.ts'
 import { reviewRoutes } from './reviews/review-routes.ts'
 import { tasks } from './tasks.ts'
@@ -31,6 +32,7 @@ const risk = 'platform.money.web3.settlement.audit.risk-notification'
 /** Settlement of on-chain payments: plan, review, execution, audit and advice. */
 export default definePlugin({
   id: 'web3-settlement',
+  title: { en: 'Settlement on chains', 'zh-CN': '链上结算' },
   version: '1.0.0',
   kernel: '^1.0.0',
   requires,
@@ -43,7 +45,8 @@ export default definePlugin({
   messages,
   scheduledTasks: tasks,
   setup({ services, config, clock, log, provide, contribute }) {
-    const { kernel, database: db, http, events, approvals, payments, chains, notification } = services
+    const { kernel, database: db, http, events, payments, chains, notification } = services
+    const approvals = new ReviewApprovals(services.approvals)
     const retryDelayMs = () => config.get(`${retry}.fixed-delay`)
     const candidates = new Candidates({ payments, chains, clock })
     const reviews = new ReviewLogs({ db, clock, approvals, candidates, payments })
@@ -75,8 +78,8 @@ export default definePlugin({
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'web3-settlement.review', reviewLabels(db))
     provide(settlementWork, { overdue, autoRetry, audit })
-    http.addRoutes(reviewRoutes, { kernel, candidates, reviews, settlements, overdue })
-    http.addRoutes(auditRoutes, { kernel, clock, payments, audit, logs })
+    http.addRoutes(reviewRoutes, { kernel, chains, candidates, reviews, settlements, overdue })
+    http.addRoutes(auditRoutes, { kernel, clock, payments, chains, audit, logs })
     if (notification !== undefined) {
       addNotices({
         ...{ events, notification, log },

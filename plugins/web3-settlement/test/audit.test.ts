@@ -91,6 +91,9 @@ onEachDatabase(
       risky: 1,
     })
     t.match((await product.call('POST', auditsPath, { chainName: 'other' })).data, { audited: 0 })
+    for (const provider of ['a\0b', 'half \ud800', '']) {
+      t.match(await product.call('POST', auditsPath, { provider }), { code: '400' }, 'no text for a database')
+    }
     const page = (await product.call('POST', auditsPath, { limit: 3 })).data
     t.equal(page.audited, 3)
     t.equal((await product.call('POST', auditsPath, { limit: 4, afterId: page.nextAfterId })).data.audited, 4)

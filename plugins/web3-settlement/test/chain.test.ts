@@ -42,10 +42,11 @@ async function start(t: Test) {
     chains: [web3, outgoingHttp, systemConfig, idempotency, sharedStore, rateLimit, sharedWindow],
     config: {
       'platform.rate-limit.default-store': 'shared-window',
+      'platform.rate-limit.store-deadline': '1m',
       'platform.system-config.master-key-file': `${at.directory}/master.key`,
       'platform.outgoing-http.allow-http': true,
       'platform.outgoing-http.allowed-hosts': [`127.0.0.1:${proxy.port}`],
-      'platform.web3.rpc.deadline': '3s',
+      'platform.web3.rpc.deadline': '5s',
       'platform.web3.rpc.breaker.failures': 100,
       'platform.money.web3.settlement.audit.older-than-minutes': 0,
     },
@@ -91,7 +92,7 @@ const skip = skipAnvil
 
 t.test(
   'S-007 S-008 S-010 S-014 S-025 a payment is watched from unknown to settled on a real chain',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { order, confirm, chain, token, buyer, save, settle, statusOf } = await start(t)
     const { outTradeNo } = await order()
@@ -129,7 +130,7 @@ t.test(
 
 t.test(
   'S-009 S-012 S-024 S-089 S-090 S-091 payments that are none, or not this one, on a real chain',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { order, confirm, chain, token, buyer, save, settle } = await start(t)
     const other = await deployToken(chain)
@@ -182,7 +183,7 @@ t.test(
   },
 )
 
-t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, timeout: 240_000 }, async (t) => {
+t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, timeout: 600_000 }, async (t) => {
   const { order, chain, token, buyer, save, settle, statusOf, call, runTask, told, log, count } = await start(t)
   const empty = await chain.snapshot()
   const dropped = await order(await token.transfer(buyer, shop, price))
@@ -230,7 +231,7 @@ t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, t
 
 t.test(
   'S-017 S-026 S-080 a payment that comes again elsewhere is settled once',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, sign, save, settle, statusOf, count, call } = await start(t)
     const raw = await sign()
@@ -266,7 +267,7 @@ t.test(
 
 t.test(
   'S-013 S-075 S-092 whatever goes wrong at a provider settles nothing and shows no address',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, save, settle, statusOf, proxy, call, lines, rows, told, log } = await start(t)
     const { outTradeNo } = await order(await token.transfer(buyer, shop, price))
@@ -311,7 +312,7 @@ t.test(
 
 t.test(
   'S-001 a chain is only read: whatever operators and tasks do, nothing is signed, sent, paid back or moved',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { order, chain, token, buyer, account, save, settle, proxy, call, runTask, rows, confirm } = await start(t)
     const { outTradeNo } = await order(await token.transfer(buyer, shop, price))

@@ -35,7 +35,8 @@ onEachDatabase(
       child.on('message', (answer) => {
         recovered = answer
       })
-      const [code, signal] = await once(child, 'exit')
+      // Its end may be told before what it said.
+      const [[code, signal]] = await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
       return { ended: signal ?? code, recovered }
     }
     /** All that a settlement of this order leaves behind, counted. */

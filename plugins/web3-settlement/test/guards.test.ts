@@ -66,9 +66,7 @@ onSqlite(
       [`POST ${auditPath}/compensation-plan-batch`]: { ids: [audit], recheck: true },
       [`PUT ${auditPath}/status-batch`]: { ids: [audit], status: 'resolved' },
     }
-    const { paths } = (await running.service(http).openapi()) as {
-      paths: Record<string, Record<string, { 'x-plugin'?: string; requestBody?: object }>>
-    }
+    const { paths } = await running.service(http).openapi()
     const routes = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations)
         .filter(([, operation]) => operation['x-plugin'] === 'web3-settlement')
@@ -118,7 +116,7 @@ onSqlite(
     }
     await login('admin')
     for (const number of [outTradeNo, cent.outTradeNo]) {
-      t.match(await confirm(number), { state: 'ready' })
+      t.match(await confirm(number), { state: 'ready', explorer: 'https://explorer.example' })
       t.equal(await statusOf(number), 'pending', number)
     }
     for (const table of ['money_payment_transaction', 'web3_settlement_review_log', 'web3_payment_callback_log']) {

@@ -1,7 +1,5 @@
 import { adminDetail, adminForm, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const finalities = {
   depth: text('By depth', '按区块深度'),

@@ -245,6 +245,13 @@ export interface Chains {
 
 export const chains = service<Chains>('web3.chains', { from: '@plinth/web3' })
 
+/**
+ * The explorer of a chain, below which are `/tx/…`, `/address/…` and `/block/…` (EIP-3091); null when its page of a transaction
+ * is not `https://…/tx/{hash}`.
+ */
+export const explorerBase = ({ explorerTransactionUrl }: Pick<Chain, 'explorerTransactionUrl'>): string | null =>
+  /^(https:\/\/[^?#{}]+)\/tx\/\{hash\}$/.exec(explorerTransactionUrl ?? '')?.[1] ?? null
+
 /** Where a person sees the transaction; null when the chain has no explorer. */
 export const explorerLink = ({ explorerTransactionUrl }: Pick<Chain, 'explorerTransactionUrl'>, hash: string) =>
   explorerTransactionUrl?.replaceAll('{hash}', hash) ?? null

@@ -29,6 +29,7 @@ export default definePlugin({
   provides: [walletVerifier, chains],
   contributes: [optional(adminPages), optional(labelSources)],
   config: keys,
+  configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
   entities,
   migrations: changeSets,
   permissions,

@@ -4,7 +4,7 @@ import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { systemClock } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
-import type { ChainFacts, ChainObservation } from '@plinth/web3'
+import { type ChainFacts, type ChainObservation, explorerBase } from '@plinth/web3'
 import {
   deployToken,
   type FaultProxy,
@@ -46,7 +46,8 @@ async function startProviders(t: Test, db: Parameters<typeof startWeb3>[1], sett
     clock: systemClock,
     logger,
     ...settings,
-    config: { 'platform.web3.rpc.deadline': '2s', ...settings.config },
+    // Real time, and a machine that may be busy; tests of silence set their own.
+    config: { 'platform.web3.rpc.deadline': '1m', ...settings.config },
   })
   const token = await product.adminToken()
   const create = (name: string, content: object) =>
@@ -273,7 +274,7 @@ onChain(
   'every fault of a provider: no fact comes of it, the next provider is asked, and no address is told',
   async (t, db) => {
     const config = {
-      'platform.web3.rpc.deadline': '2s',
+      'platform.web3.rpc.deadline': '4s',
       'platform.web3.rpc.breaker.failures': 100,
       'platform.web3.rpc.breaker.pause': '10m',
     }
@@ -425,7 +426,7 @@ onChain('many transactions travel in few requests [effect of platform.web3.rpc.b
 
 onChain('without batches each call is alone, and an answer that is too long is asked for in halves', async (t, db) => {
   // effects of platform.web3.rpc.{batch-size,max-response-size,deadline}
-  const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '2s' }
+  const config = { 'platform.web3.rpc.batch-size': 1, 'platform.web3.rpc.deadline': '4s' }
   const { chains, chain, create, provider, first } = await startProviders(t, db, { config })
   await create('local', { providers: [provider('first', first)] })
   t.match(await chains.facts('local', { transactionHash: unknown }), { head: 0 })
@@ -452,3 +453,19 @@ onChain('one receipt that is longer than is read costs no other its facts', asyn
   t.match(facts.get(small), { receipt: { status: 'success' } })
   t.equal(failed(facts.get(large)), 'rpc-query-failed: first answer-too-large')
 })
+
+t.test(
+  'an explorer has transactions, addresses and blocks below one address over https, or none is known',
+  async (t) => {
+    for (const [explorerTransactionUrl, base] of [
+      ['https://basescan.org/tx/{hash}', 'https://basescan.org'],
+      ['https://explorer.example/base/mainnet/tx/{hash}', 'https://explorer.example/base/mainnet'],
+      ['http://explorer.example/tx/{hash}', null],
+      ['https://explorer.example/tx/{hash}?tab=logs', null],
+      ['https://explorer.example/transactions/{hash}', null],
+      ['https://explorer.example/?chain=1/tx/{hash}', null],
+      [null, null],
+    ] as const)
+      t.equal(explorerBase({ explorerTransactionUrl }), base, String(explorerTransactionUrl))
+  },
+)

@@ -18,7 +18,7 @@ const on = { 'platform.web3.contract-wallets.chain': 'local' }
 const abi = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
 
 const onChain = (name: string, tests: (t: Test, db: TestDatabase) => Promise<void>) =>
-  t.test(name, { skip: skipAnvil, timeout: 240_000 }, async (t) => {
+  t.test(name, { skip: skipAnvil, timeout: 600_000 }, async (t) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())
     await tests(t, db)

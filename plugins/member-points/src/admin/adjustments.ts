@@ -18,6 +18,8 @@ export interface Adjustment {
 }
 
 export interface Adjusted {
+  /** That of the rule for adjustments. */
+  readonly asset: string
   readonly journalId: number
   readonly available: number
   readonly frozen: number
@@ -26,6 +28,7 @@ export interface Adjusted {
 
 /** What an adjustment would do now. */
 export interface AdjustmentPreview {
+  readonly asset: string
   readonly availableBefore: number
   readonly availableAfter: number
   readonly frozen: number
@@ -85,7 +88,7 @@ export class Adjustments {
             })
       if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
       const { available, frozen } = await ledger.balance(ref)
-      return { journalId, available, frozen, replayed }
+      return { asset: rule.asset, journalId, available, frozen, replayed }
     })
   }
 
@@ -101,7 +104,7 @@ export class Adjustments {
     const availableAfter = availableBefore + points - settlesDebt
     const lapses = points > 0 ? rule.expiryOf(now) : never
     return {
-      ...{ availableBefore, availableAfter, frozen, settlesDebt },
+      ...{ asset: rule.asset, availableBefore, availableAfter, frozen, settlesDebt },
       possible: rule.enabled && availableAfter >= 0,
       expiresAt: lapses === never ? undefined : lapses,
     }

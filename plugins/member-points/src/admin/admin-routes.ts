@@ -4,13 +4,14 @@ import {
   count,
   id,
   instant,
-  line,
   listPage,
   listQuery,
   newestFirst,
   nullable,
+  reason,
   routesWith,
   Type,
+  text,
 } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
@@ -26,7 +27,7 @@ import { accountView, adminLedgerView, adminViewOfEntry, viewOfAccount } from '.
 import type { Texts } from '../members/texts.ts'
 import { own } from '../permissions.ts'
 import { ownerOf, userOf } from '../rewards/owner.ts'
-import { mostPoints } from '../rules/rule-types.ts'
+import { mostPoints, pointsAsset } from '../rules/rule-types.ts'
 import type { Adjustments } from './adjustments.ts'
 import { sourceStates, sourceView, viewOfSource } from './source-views.ts'
 
@@ -46,11 +47,6 @@ const root = '/api/v1/admin/member-points'
 /** Milliseconds that a request goes on with a scan. */
 const requestBudgetMs = 10_000
 
-const pointsAsset = Type.String({
-  pattern: '^points:[a-z0-9.-]+$',
-  maxLength: 64,
-  description: `\`${defaultAsset}\` where absent.`,
-})
 const userFilter = Type.Optional(
   Type.Integer({
     minimum: 1,
@@ -66,7 +62,7 @@ const adjustmentBody = Type.Object({
     maximum: mostPoints,
     description: 'Granted when positive, deducted when negative; not 0.',
   }),
-  reason: line(200, { minLength: 1, description: 'Why; the member sees it.' }),
+  reason: reason('Why; the member sees it.'),
   idempotencyKey: Type.Optional(
     Type.String({
       minLength: 1,
@@ -79,6 +75,7 @@ const adjustmentBody = Type.Object({
 
 const adjustmentView = Type.Object({
   userId: id,
+  asset: text,
   points: Type.Integer(),
   journalId: id,
   available: count,
@@ -88,6 +85,7 @@ const adjustmentView = Type.Object({
 
 const previewView = Type.Object({
   userId: id,
+  asset: text,
   points: Type.Integer(),
   availableBefore: Type.Integer({ description: 'Points that can be spent now; what has lapsed is taken off.' }),
   availableAfter: Type.Integer(),

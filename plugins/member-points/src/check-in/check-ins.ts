@@ -32,6 +32,16 @@ export interface CheckedIn {
   readonly consecutiveDays: number
 }
 
+/** The days of a month on which a member checked in. */
+export interface CheckInMonth {
+  /** `YYYY-MM`. */
+  readonly month: string
+  /** Day of the programme now, `YYYY-MM-DD`. */
+  readonly today: string
+  /** The earliest first. */
+  readonly days: readonly { readonly date: string; readonly points: number; readonly consecutiveDays: number }[]
+}
+
 /** Daily check-in with extra points for days in a row (document 1, "Check-in"). */
 export class CheckIns {
   readonly #parts: CheckInParts
@@ -75,6 +85,28 @@ export class CheckIns {
     )
     if (row === undefined) return undefined
     return { day: String(row['check_date']), streak: exactInteger(row['consecutive_days']) }
+  }
+
+  /**
+   * What the calendar of a member shows.
+   *
+   * @param month `YYYY-MM`; absent: the one in which the programme is now
+   */
+  async month(userId: number, month?: string): Promise<CheckInMonth> {
+    const { db, clock, calendar } = this.#parts
+    const today = calendar.dayOf(new Date(clock.now()))
+    const shown = month ?? today.slice(0, 7)
+    const rows = await db.query<Record<string, unknown>>(
+      `select check_date, points, consecutive_days from ${table}
+       where user_id = ? and check_date >= ? and check_date <= ? order by check_date`,
+      [userId, `${shown}-01`, `${shown}-31`],
+    )
+    const days = rows.map((row) => ({
+      date: String(row['check_date']),
+      points: exactInteger(row['points']),
+      consecutiveDays: exactInteger(row['consecutive_days']),
+    }))
+    return { month: shown, today, days }
   }
 
   async #find(userId: number, date: string) {

@@ -27,6 +27,7 @@ export const ledgerView = Type.Object(entryFields)
 export const adminLedgerView = Type.Object({
   ...entryFields,
   accountId: id,
+  asset: text,
   userId: nullable(id, { description: 'Null where the account belongs to no user.' }),
   key: Type.String({ description: 'Idempotency key of the journal.' }),
   actor: nullable(text, { description: 'Who did it, where it was not the product itself.' }),
@@ -69,8 +70,8 @@ export function adminViewOfEntry(
   texts: Texts,
   locale: string,
 ): Static<typeof adminLedgerView> {
-  const { accountId, key, actor, reason } = entry
-  return { ...viewOfEntry(entry, texts, locale), accountId, userId, key, actor, reason }
+  const { accountId, asset, key, actor, reason } = entry
+  return { ...viewOfEntry(entry, texts, locale), accountId, asset, userId, key, actor, reason }
 }
 
 export function viewOfAccount(account: AccountView, displayName: string): Static<typeof accountView> {

@@ -23,6 +23,24 @@ const checkInView = Type.Object({
   consecutiveDays: Type.Integer({ minimum: 1 }),
 })
 
+const month = Type.String({
+  pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$',
+  description: '`YYYY-MM`; the current month of the programme where absent.',
+})
+
+const checkInMonthView = Type.Object({
+  month: Type.String({ description: '`YYYY-MM`' }),
+  today: Type.String({ description: 'Day of the programme now, `YYYY-MM-DD`.' }),
+  days: Type.Array(
+    Type.Object({
+      date: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
+      points: Type.Integer({ minimum: 0, description: 'Points that the check-in granted.' }),
+      consecutiveDays: Type.Integer({ minimum: 1 }),
+    }),
+    { description: 'Days with a check-in, the earliest first.' },
+  ),
+})
+
 const { route } = routesWith<MemberRouteParts>()
 
 /** What members do with their points. Whose they are, the login says and nothing else. */
@@ -58,6 +76,18 @@ export const memberRoutes = [
     access: 'user',
     response: Type.Array(taskView),
     handler: (request, parts) => tasksOf(requirePrincipal(request).userId, request.locale, parts),
+  }),
+  route({
+    method: 'GET',
+    path: `${root}/users/me/check-ins`,
+    summary: 'Days of a month on which the current user checked in',
+    access: 'user',
+    request: { query: Type.Object({ month: Type.Optional(month) }) },
+    response: checkInMonthView,
+    async handler(request, { checkIns }) {
+      const { days, ...shown } = await checkIns.month(requirePrincipal(request).userId, request.query.month)
+      return { ...shown, days: [...days] }
+    },
   }),
   route({
     method: 'POST',

@@ -6,6 +6,7 @@ import { defaultAsset } from '../contract.ts'
 import type { Lapsing } from '../expiry/lapsing.ts'
 import { ownerOf } from '../rewards/owner.ts'
 import type { Rules } from '../rules/rules.ts'
+import { movedAs } from './ways.ts'
 
 const points = (description: string) => described(count, description)
 
@@ -23,10 +24,13 @@ export const overviewView = Type.Object({
 })
 export type Overview = Static<typeof overviewView>
 
-/** What leaves an account without being spent, by the kind of its journal. */
-const reversals: ReadonlySet<string> = new Set([
-  ...['points.refund', 'points.recover', 'points.adjust-deduct', 'points.forfeit'],
-])
+/** Where the overview shows what left the account. */
+const membersOf = {
+  granted: 'monthEarned',
+  consumed: 'monthUsed',
+  reversed: 'monthReversed',
+  expired: 'monthExpired',
+} as const
 const usualSoonDays = 30
 const dayMs = 86_400_000
 
@@ -57,9 +61,7 @@ export async function overviewOf(userId: number, parts: OverviewParts): Promise<
   const { available, frozen } = swept === 0 ? before : await ledger.balance(ownerOf(userId, asset))
   for (const { kind, received, spent } of await ledger.monthTotals(accountId, ledger.monthKeyOf(asset, now))) {
     month.monthEarned += received
-    if (kind === 'points.expire') month.monthExpired += spent
-    else if (reversals.has(kind)) month.monthReversed += spent
-    else month.monthUsed += spent
+    month[membersOf[movedAs(kind, -spent)]] += spent
   }
   const expiringSoon = await lapsingBy(parts.db, accountId, now, now + expiringSoonDays * dayMs)
   return { asset, available, frozen, ...month, expiringSoon, expiringSoonDays }

@@ -131,7 +131,8 @@ function viewOfRule(rule: RuleRow, names: Texts, locale: string, before: RuleRow
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
     displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
     current: activeTo === never,
-    activeFrom: new Date(rule.activeFrom).toISOString(),
+    // The rules of an installation count from the beginning of time, which nobody wants to read: a version is there since it was made.
+    activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
     updatedBy: rule.updatedBy ?? null,
   }

@@ -1,5 +1,6 @@
 import { count, described, line, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
+import { defaultAsset } from '../contract.ts'
 
 /** What a rule is about: it decides which members its settings have. */
 export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'expiry'] as const
@@ -108,6 +109,12 @@ export const displayText = (maxLength: number) =>
     Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
     'Text by locale, instead of the text of the product.',
   )
+
+export const pointsAsset = Type.String({
+  pattern: '^points:[a-z0-9.-]+$',
+  maxLength: 64,
+  description: `\`${defaultAsset}\` where absent.`,
+})
 
 export const ruleCode = Type.String({
   pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',

@@ -29,8 +29,8 @@ const columns = [
 /** Ids of accounts that are kept, so that a posting need not look for its account. */
 const keptIds = 20_000
 /** Ids in one statement. Few sizes keep the number of prepared texts small. */
-const sizes = [1, 2, 4, 8, 16, 32, 100] as const
-const largest = 100
+const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
+const largest = 500
 
 const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${owner.id}`
 

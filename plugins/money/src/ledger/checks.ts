@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { columnText } from '@plinth/kernel'
 import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -73,6 +74,6 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, decide
 }
 
 function assertText(field: string, text: string, longest: number): void {
-  const isStorable = text.length > 0 && text.length <= longest && text.isWellFormed() && !text.includes('\0')
-  if (!isStorable) invalid(field, `1 to ${longest} characters`)
+  // Characters are counted as columns and schemas of requests count them.
+  if (text === '' || columnText(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
 }

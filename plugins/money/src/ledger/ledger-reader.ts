@@ -12,6 +12,7 @@ import type {
   JournalEntryView,
   JournalView,
   MonthTotal,
+  MovedUnits,
 } from '../contract.ts'
 import { AccountRow, EntryRow, HoldRow, JournalRow, never } from '../entities.ts'
 import { refusal } from '../failures.ts'
@@ -61,22 +62,36 @@ export class LedgerReader {
     }
     const em = this.#db.fork()
     const found = await findPage<EntryRow>(em, EntryRow, where, window)
-    const journals = await em.find(JournalRow, { id: { $in: found.items.map(({ journalId }) => journalId) } })
-    const accounts = await em.find(AccountRow, { id: { $in: found.items.map(({ accountId }) => accountId) } })
+    const journalIds = found.items.map(({ journalId }) => journalId)
+    const journals = journalIds.length === 0 ? [] : await em.find(JournalRow, { id: { $in: journalIds } })
+    const accountOf = await this.#accountsOf(found.items)
     const journalOf = new Map(journals.map((row) => [row.id, notesOf(row)]))
-    const ownerOf = new Map(accounts.map(({ id, ownerType: type, ownerId }) => [id, { type, id: ownerId }]))
     const items = found.items.map((row): EntryView => {
-      const [notes, owner] = [journalOf.get(row.journalId), ownerOf.get(row.accountId)]
-      if (notes === undefined || owner === undefined) throw new Error(`Entry ${row.id} has no journal or no account.`)
-      return { ...entryView(row), owner, ...notes }
+      const notes = journalOf.get(row.journalId)
+      if (notes === undefined) throw new Error(`Entry ${row.id} has no journal.`)
+      const { owner, asset } = accountOf(row.accountId)
+      return { ...entryView(row, asset), owner, ...notes }
     })
     return { ...found, items }
+  }
+
+  /** Whose accounts these are, and of what. */
+  async #accountsOf(rows: readonly { readonly accountId: number }[]) {
+    const ids = [...new Set(rows.map(({ accountId }) => accountId))]
+    const found = ids.length === 0 ? [] : await this.#db.fork().find(AccountRow, { id: { $in: ids } })
+    const accounts = new Map(found.map((row) => [row.id, row]))
+    return (id: number) => {
+      const account = accounts.get(id)
+      if (account === undefined) throw new Error(`There is no account ${id}.`)
+      return { owner: { type: account.ownerType, id: account.ownerId }, asset: account.asset }
+    }
   }
 
   async holds({ accountId, state }: HoldFilter, window: PageWindow) {
     const where = { ...(accountId === undefined ? {} : { accountId }), ...(state === undefined ? {} : { state }) }
     const found = await findPage<HoldRow>(this.#db.fork(), HoldRow, where, window)
-    return { ...found, items: found.items.map(holdView) }
+    const accountOf = await this.#accountsOf(found.items)
+    return { ...found, items: found.items.map((row) => holdView(row, accountOf(row.accountId).asset)) }
   }
 
   async journal(id: number): Promise<JournalView> {
@@ -84,6 +99,7 @@ export class LedgerReader {
     const row = await em.findOne(JournalRow, { id })
     if (row === null) throw refusal('journal-unknown')
     const entries = await em.find(EntryRow, { journalId: id }, { orderBy: { id: 'asc' } })
+    const accountOf = await this.#accountsOf(entries)
     return {
       id,
       action: row.action,
@@ -92,7 +108,7 @@ export class LedgerReader {
       ...notesOf(row),
       occurredAt: row.occurredAt,
       createdAt: row.createdAt,
-      entries: entries.map(entryView),
+      entries: entries.map((entry) => entryView(entry, accountOf(entry.accountId).asset)),
     }
   }
 
@@ -103,6 +119,23 @@ export class LedgerReader {
     const window = { orderBy: newest, size: explainedHolds, offset: 0, count: 'none' } as const
     const { items: holds } = await this.holds({ accountId, state: 'open' }, window)
     return { account, lots, holds }
+  }
+
+  async moved(
+    asset: string,
+    { after, before, size }: { readonly after: number; readonly before: number; readonly size: number },
+  ): Promise<readonly MovedUnits[]> {
+    const rows = await this.#db.query<Record<string, unknown>>(
+      `select id, kind, d_available, d_frozen, created_at from money_entry
+       where asset = ? and id > ? and id < ? order by id limit ?`,
+      [asset, after, before, size],
+    )
+    return rows.map((row) => ({
+      id: exactInteger(row['id']),
+      kind: String(row['kind']),
+      units: exactInteger(row['d_available']) + exactInteger(row['d_frozen']),
+      createdAt: exactInteger(row['created_at']),
+    }))
   }
 
   async monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]> {
@@ -143,10 +176,11 @@ const notesOf = ({ idemKey: key, refType, refId, actor, reason }: JournalRow) =>
   reason: reason ?? null,
 })
 
-const entryView = (row: EntryRow): JournalEntryView => ({
+const entryView = (row: EntryRow, asset: string): JournalEntryView => ({
   id: row.id,
   journalId: row.journalId,
   accountId: row.accountId,
+  asset,
   sequence: row.seq ?? null,
   available: row.dAvailable,
   frozen: row.dFrozen,
@@ -157,9 +191,10 @@ const entryView = (row: EntryRow): JournalEntryView => ({
   createdAt: row.createdAt,
 })
 
-export const holdView = (row: HoldRow): HoldView => ({
+const holdView = (row: HoldRow, asset: string): HoldView => ({
   id: row.id,
   accountId: row.accountId,
+  asset,
   amount: row.amount,
   captured: row.captured,
   released: row.released,

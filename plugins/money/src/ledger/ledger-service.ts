@@ -121,6 +121,9 @@ export class LedgerService implements Ledger {
   explain(accountId: number, page: { readonly after?: string; readonly size: number }) {
     return this.#parts.reader.explain(accountId, page)
   }
+  moved(asset: string, page: { readonly after: number; readonly before: number; readonly size: number }) {
+    return this.#parts.reader.moved(asset, page)
+  }
   monthTotals(accountId: number, monthKey?: number) {
     return this.#parts.reader.monthTotals(accountId, monthKey)
   }

@@ -44,6 +44,7 @@ const transactionView = Type.Object({
   outTradeNo: text,
   type: text,
   transactionHash: text,
+  asset: nullable(text, { description: 'Of the order; null where the order is gone.' }),
   amount,
   eventKey: nullable(text),
   chainName: nullable(text),
@@ -58,9 +59,12 @@ function viewOfOrder(order: PaymentOrder): Static<typeof orderView> {
   return { ...rest, createdAt: moment(createdAt), paidAt: paidAt === null ? null : moment(paidAt) }
 }
 
-function viewOfTransaction(transaction: PaymentTransaction): Static<typeof transactionView> {
+function viewOfTransaction(
+  transaction: PaymentTransaction,
+  asset = null as string | null,
+): Static<typeof transactionView> {
   const { facts: _facts, createdAt, ...rest } = transaction
-  return { ...rest, createdAt: moment(createdAt) }
+  return { ...rest, asset, createdAt: moment(createdAt) }
 }
 
 const outTradeNo = line(64, { minLength: 1 })
@@ -81,13 +85,14 @@ export const paymentRoutes = [
         status: Type.Optional(Type.Enum(paymentStatuses)),
         provider: name(32),
         userId: Type.Optional(id),
+        outTradeNo: Type.Optional(outTradeNo),
       }),
     },
     response: listPage(orderView),
     handler: ({ query }, { payments }) =>
       answerList(query, newestFirst, async (window) => {
-        const { status, provider, userId } = query
-        const found = await payments.list(withoutAbsent({ status, provider, userId }), window)
+        const { status, provider, userId, outTradeNo } = query
+        const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo }), window)
         return { ...found, items: found.items.map(viewOfOrder) }
       }),
   }),
@@ -113,7 +118,8 @@ export const paymentRoutes = [
       answerList(query, newestFirst, async (window) => {
         const { outTradeNo, type } = query
         const found = await payments.transactions(withoutAbsent({ outTradeNo, type }), window)
-        return { ...found, items: found.items.map(viewOfTransaction) }
+        const orders = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
+        return { ...found, items: found.items.map((one) => viewOfTransaction(one, orders.get(one.outTradeNo)?.asset)) }
       }),
   }),
 ]

@@ -37,7 +37,11 @@ export default definePlugin({
     const wallet = config.get('platform.money.payments.wallet-asset')
     if (wallet !== '') {
       const scale = config.get('platform.money.payments.wallet-scale')
-      contribute(ledgerAssets, wallet, { displayName: { en: 'Wallet', 'zh-CN': '钱包' }, scale })
+      const [currency] = /[a-z]{3}$/.exec(wallet) ?? []
+      const symbol = currency?.toUpperCase() ?? ''
+      const isCurrency = Intl.supportedValuesOf('currency').includes(symbol)
+      const displayName = { en: 'Wallet', 'zh-CN': '钱包' }
+      contribute(ledgerAssets, wallet, { displayName, scale, ...(isCurrency ? { symbol } : {}) })
     }
     for (const page of paymentPages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'money.payment-order', orderLabels(db))

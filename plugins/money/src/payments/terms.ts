@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { BusinessError } from '@plinth/kernel'
+import { type BusinessError, columnText } from '@plinth/kernel'
 import type { PaymentRefund, PaymentTerms, Settlement } from './contract.ts'
 import { refusal } from './failures.ts'
 
@@ -83,7 +83,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   assertText('outTradeNo', outTradeNo)
   assertText('refundNo', refundNo)
   assertInteger('amount', amount, 1)
-  if (reason.length > longestReason) throw invalid('reason', `at most ${longestReason} characters`)
+  if (columnText(reason, longestReason) !== reason) throw invalid('reason', `at most ${longestReason} characters`)
 }
 
 /** SHA-256 of all terms: two orders of one number must not differ in any. */

@@ -80,7 +80,8 @@ export const ledgerRoutes = [
       const { account, lots, holds } = await ledger.explain(params.id, page)
       return {
         account: answerOfAccount(account),
-        lots: lots === null ? null : { items: lots.items.map(answerOfLot), next: lots.next },
+        lots:
+          lots === null ? null : { items: lots.items.map((lot) => answerOfLot(lot, account.asset)), next: lots.next },
         holds: holds.map(answerOfHold),
       }
     },

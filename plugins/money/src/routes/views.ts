@@ -34,6 +34,7 @@ export const journalEntryAnswer = Type.Object({
   id,
   journalId: id,
   accountId: id,
+  asset: text,
   sequence: nullable(Type.Integer({ minimum: 1 }), { description: 'Null for system accounts.' }),
   available: minorUnits,
   frozen: minorUnits,
@@ -88,6 +89,7 @@ export const answerOfJournal = (view: JournalView): Static<typeof journalAnswer>
 export const holdAnswer = Type.Object({
   id,
   accountId: id,
+  asset: text,
   amount: minorUnits,
   captured: minorUnits,
   released: minorUnits,
@@ -105,6 +107,7 @@ export const answerOfHold = (view: HoldView): Static<typeof holdAnswer> => ({
 
 const lotAnswer = Type.Object({
   id,
+  asset: text,
   sourceType: text,
   sourceKey: text,
   granted: minorUnits,
@@ -122,8 +125,9 @@ export const explanationAnswer = Type.Object({
   holds: Type.Array(holdAnswer, { description: 'The newest 100 open holds.' }),
 })
 
-export const answerOfLot = (view: LotView): Static<typeof lotAnswer> => ({
+export const answerOfLot = (view: LotView, asset: string): Static<typeof lotAnswer> => ({
   ...view,
+  asset,
   expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
   createdAt: when(view.createdAt),
 })

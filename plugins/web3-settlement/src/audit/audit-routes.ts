@@ -16,8 +16,10 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
 import type { Payments } from '@plinth/money/payments'
+import type { Chains } from '@plinth/web3'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
+import { explorersOf } from '../explorers.ts'
 import { own } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
 import {
@@ -39,6 +41,7 @@ interface AuditRouteParts {
   readonly kernel: Pick<Kernel, 'contributions'>
   readonly clock: Pick<Clock, 'now'>
   readonly payments: Payments
+  readonly chains: Pick<Chains, 'list'>
   readonly audit: SettledAudit
   readonly logs: AuditLogs
 }
@@ -69,7 +72,7 @@ const scope = Type.Object({
       description: 'These orders alone; the rest does not count then.',
     }),
   ),
-  provider: Type.String({ minLength: 1, maxLength: 32, default: 'web3' }),
+  provider: Type.String({ ...line(32, { minLength: 1 }), default: 'web3' }),
   chainName: Type.Optional(line(64, { minLength: 1 })),
   olderThanMinutes: Type.Integer({ minimum: 0, maximum: 525_600, default: 0 }),
   requiredConfirmations: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -95,7 +98,7 @@ export const auditRoutes = [
       items: Type.Array(findingView),
       nextAfterId: nullable(id),
     }),
-    async handler({ body }, { audit, payments, clock }) {
+    async handler({ body }, { audit, payments, chains, clock }) {
       const { outTradeNos, olderThanMinutes, onlyRisky, requiredConfirmations, ...where } = body
       const paidBefore = new Date(clock.now() - olderThanMinutes * 60_000)
       const named = async () => {
@@ -107,7 +110,9 @@ export const auditRoutes = [
         outTradeNos === undefined ? await audit.page({ ...where, paidBefore, requiredConfirmations }) : await named()
       const risky = findings.filter((finding) => finding.risky)
       const shown = onlyRisky ? risky : findings
-      return { audited: findings.length, risky: risky.length, items: shown.map(viewOfFinding), nextAfterId }
+      const explorers = await explorersOf(chains)
+      const items = shown.map((finding) => viewOfFinding(finding, explorers))
+      return { audited: findings.length, risky: risky.length, items, nextAfterId }
     },
   }),
   route({
@@ -119,11 +124,12 @@ export const auditRoutes = [
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
     },
     response: listPage(auditView),
-    handler({ query }, { logs }) {
+    handler({ query }, { logs, chains }) {
       const { outTradeNo } = query
       return answerList(query, newestFirst, async (window) => {
         const found = await logs.list(outTradeNo === undefined ? {} : { outTradeNo }, window)
-        return { ...found, items: found.items.map(viewOfAudit) }
+        const explorers = await explorersOf(chains)
+        return { ...found, items: found.items.map((log) => viewOfAudit(log, explorers)) }
       })
     },
   }),
@@ -166,12 +172,13 @@ export const auditRoutes = [
       }),
     },
     response: listPage(auditView),
-    handler({ query }, { logs }) {
+    handler({ query }, { logs, chains }) {
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
       const filter = { riskLevel, retryable, needsManualReview, needsFundReview }
       return answerList(query, newestFirst, async (window) => {
         const found = await logs.candidates(filter, window)
-        return { ...found, items: found.items.map(viewOfAudit) }
+        const explorers = await explorersOf(chains)
+        return { ...found, items: found.items.map((log) => viewOfAudit(log, explorers)) }
       })
     },
   }),
@@ -182,7 +189,7 @@ export const auditRoutes = [
     access: { permission: own.auditView },
     request: { params: idParams },
     response: auditView,
-    handler: async ({ params }, { logs }) => viewOfAudit(await logs.get(params.id)),
+    handler: async ({ params }, { logs, chains }) => viewOfAudit(await logs.get(params.id), await explorersOf(chains)),
   }),
   route({
     method: 'POST',
@@ -191,10 +198,10 @@ export const auditRoutes = [
     access: { permission: own.auditView },
     request: { params: idParams },
     response: recheckView,
-    async handler({ params }, { logs }) {
+    async handler({ params }, { logs, chains }) {
       const [found] = await logs.recheck([params.id])
       if (found === undefined) throw new Error('One log has one answer')
-      return viewOfRecheck(found)
+      return viewOfRecheck(found, await explorersOf(chains))
     },
   }),
   route({
@@ -205,7 +212,11 @@ export const auditRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: Type.Object({ items: Type.Array(recheckView) }),
-    handler: async ({ body }, { logs }) => ({ items: (await logs.recheck(body.ids)).map(viewOfRecheck) }),
+    async handler({ body }, { logs, chains }) {
+      const found = await logs.recheck(body.ids)
+      const explorers = await explorersOf(chains)
+      return { items: found.map((one) => viewOfRecheck(one, explorers)) }
+    },
   }),
   route({
     method: 'POST',

@@ -1,6 +1,7 @@
 import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
 import { type AuditLog, handlingStatuses } from '../entities.ts'
+import type { Explorers } from '../explorers.ts'
 import { planView, reasons, viewOfPlan } from '../reviews/review-views.ts'
 import type { AuditKindCount } from './audit-counts.ts'
 import type { CompensationPlan } from './audit-logs.ts'
@@ -31,10 +32,10 @@ const viewOfAssessment = (risk: RiskAssessment) => ({
 
 export const findingView = Type.Object({ outTradeNo: text, ...assessment, confirmation: planView })
 
-export const viewOfFinding = (finding: AuditFinding): Static<typeof findingView> => ({
+export const viewOfFinding = (finding: AuditFinding, explorers: Explorers): Static<typeof findingView> => ({
   outTradeNo: finding.outTradeNo,
   ...viewOfAssessment(finding),
-  confirmation: viewOfPlan(finding.plan),
+  confirmation: viewOfPlan(finding.plan, explorers),
 })
 
 export const auditView = Type.Object({
@@ -50,13 +51,13 @@ export const auditView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfAudit = (log: AuditLog): Static<typeof auditView> => ({
+export const viewOfAudit = (log: AuditLog, explorers: Explorers): Static<typeof auditView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
   transactionHash: log.transactionHash ?? null,
   ...viewOfAssessment(assessRisk({ reasons: log.riskReasons })),
-  confirmation: viewOfPlan(log.confirmationSnapshot),
+  confirmation: viewOfPlan(log.confirmationSnapshot, explorers),
   handlingStatus: log.handlingStatus,
   handledBy: log.handledBy ?? null,
   handledAt: log.handledAt?.toISOString() ?? null,
@@ -65,9 +66,12 @@ export const viewOfAudit = (log: AuditLog): Static<typeof auditView> => ({
 
 export const recheckView = Type.Object({ id, entry: findingView, stillRisky: Type.Boolean() })
 
-export const viewOfRecheck = ({ log, finding }: { readonly log: AuditLog; readonly finding: AuditFinding }) => ({
+export const viewOfRecheck = (
+  { log, finding }: { readonly log: AuditLog; readonly finding: AuditFinding },
+  explorers: Explorers,
+) => ({
   id: log.id,
-  entry: viewOfFinding(finding),
+  entry: viewOfFinding(finding, explorers),
   stillRisky: finding.risky,
 })
 

@@ -1,15 +1,14 @@
-import type { Approvals } from '@plinth/approval'
 import { type Database, insertMissing } from '@plinth/database'
 import { type Clock, isBusinessError } from '@plinth/kernel'
-import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
 import type { ReviewLog } from '../entities.ts'
-import { actorOf, type Reviewer, type ReviewLogs } from '../reviews/review-logs.ts'
+import type { ReviewApprovals } from '../reviews/review-approvals.ts'
+import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
 import type { Executor, SettlementResult } from './executor.ts'
 
 interface AutoRetryParts {
   readonly db: Database
   readonly clock: Clock
-  readonly approvals: Approvals
+  readonly approvals: ReviewApprovals
   readonly reviews: ReviewLogs
   readonly executor: Executor
   readonly rules: () => { readonly enabled: boolean; readonly maxAttempts: number; readonly delayMs: number }
@@ -47,14 +46,7 @@ export class AutoRetry {
     if (!(await this.#takeTurn(log))) return undefined
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     try {
-      await approvals.assert({
-        workflow: reviewWorkflow,
-        action: 'auto-retry',
-        source: { type: reviewSource, id: String(log.id), state: log.status },
-        permissions: reviewer.permissions,
-        actor: actorOf(reviewer),
-        traceId: reviewer.traceId ?? undefined,
-      })
+      await approvals.assert('auto-retry', { id: log.id, state: log.status }, reviewer)
     } catch (error) {
       if (!isBusinessError(error)) throw error
       await this.#giveUp(log)

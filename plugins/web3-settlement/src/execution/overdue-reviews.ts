@@ -1,9 +1,8 @@
-import type { Approvals } from '@plinth/approval'
 import type { Database } from '@plinth/database'
 import { type Clock, isBusinessError } from '@plinth/kernel'
-import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
 import type { ReviewLog } from '../entities.ts'
-import { actorOf, type Reviewer, type ReviewLogs } from '../reviews/review-logs.ts'
+import type { ReviewApprovals } from '../reviews/review-approvals.ts'
+import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
 import type { Executor, SettlementResult } from './executor.ts'
 
 /** Rules of the handling, read at each run (document 3, "Limits" 4). */
@@ -28,7 +27,7 @@ export interface OverdueItem {
 interface OverdueParts {
   readonly db: Database
   readonly clock: Clock
-  readonly approvals: Approvals
+  readonly approvals: ReviewApprovals
   readonly reviews: ReviewLogs
   readonly executor: Executor
   readonly rules: () => OverdueRules
@@ -67,14 +66,8 @@ export class OverdueReviews {
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
     try {
-      await approvals.assert({
-        workflow: reviewWorkflow,
-        action: action === 'auto-approve' ? 'timeout-approve' : 'timeout-reject',
-        source: { type: reviewSource, id: String(log.id), state: log.status },
-        permissions: reviewer.permissions,
-        actor: actorOf(reviewer),
-        traceId: reviewer.traceId ?? undefined,
-      })
+      const step = action === 'auto-approve' ? 'timeout-approve' : 'timeout-reject'
+      await approvals.assert(step, { id: log.id, state: log.status }, reviewer)
     } catch (error) {
       if (!isBusinessError(error)) throw error
       return { ...item, reason: error.reason ?? null }

@@ -1,8 +1,7 @@
-import type { Approvals } from '@plinth/approval'
 import { isBusinessError, type Logger } from '@plinth/kernel'
-import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
 import type { SettlementOutcome } from '../entities.ts'
-import { actorOf, type Reviewer, type ReviewLogs } from '../reviews/review-logs.ts'
+import type { ReviewApprovals } from '../reviews/review-approvals.ts'
+import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
 import type { Executor, SettlementResult } from './executor.ts'
 
 /** One line of a batch. */
@@ -23,7 +22,7 @@ export interface BatchResult {
 }
 
 interface SettlementParts {
-  readonly approvals: Approvals
+  readonly approvals: ReviewApprovals
   readonly reviews: ReviewLogs
   readonly executor: Executor
   readonly log: Pick<Logger, 'error'>
@@ -45,14 +44,7 @@ export class Settlements {
   async settle(id: number, trigger: 'settle' | 'retry', reviewer: Reviewer): Promise<SettlementResult> {
     const { approvals, reviews, executor } = this.#parts
     const log = await reviews.get(id)
-    await approvals.assert({
-      workflow: reviewWorkflow,
-      action: 'settle',
-      source: { type: reviewSource, id: String(id), state: log.status },
-      permissions: reviewer.permissions,
-      actor: actorOf(reviewer),
-      traceId: reviewer.traceId ?? undefined,
-    })
+    await approvals.assert('settle', { id, state: log.status }, reviewer)
     return executor.execute(log, trigger, reviewer)
   }
 

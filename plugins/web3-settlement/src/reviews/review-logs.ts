@@ -1,14 +1,13 @@
-import type { Approvals } from '@plinth/approval'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { type Clock, columnText } from '@plinth/kernel'
 import type { PaymentOrder, Payments } from '@plinth/money/payments'
-import { reviewSource, reviewWorkflow } from '../approval-workflow.ts'
 import type { Candidates } from '../candidates.ts'
 import { type ReviewAction, ReviewLog, type ReviewStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
 import type { CandidateState } from '../planning/reasons.ts'
+import type { ReviewApprovals } from './review-approvals.ts'
 
 /** Who acts, with the permissions that count for it. */
 export interface Reviewer {
@@ -45,7 +44,7 @@ interface ReviewEntry {
 interface ReviewParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
-  readonly approvals: Approvals
+  readonly approvals: ReviewApprovals
   readonly candidates: Candidates
   readonly payments: Pick<Payments, 'findMany'>
 }
@@ -74,14 +73,7 @@ export class ReviewLogs {
   async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewLog> {
     const { approvals, candidates } = this.#parts
     const { outTradeNo, transactionHash, logIndex, action } = request
-    await approvals.assert({
-      workflow: reviewWorkflow,
-      action: 'record',
-      source: { type: reviewSource, id: outTradeNo, state: 'new' },
-      permissions: reviewer.permissions,
-      actor: actorOf(reviewer),
-      traceId: reviewer.traceId ?? undefined,
-    })
+    await approvals.assert('record', { id: outTradeNo, state: 'new' }, reviewer)
     const wasMined = await this.#wasMined(outTradeNo, transactionHash)
     const { plan } = await candidates.of({ outTradeNo, transactionHash, pick: { logIndex }, wasMined })
     if (request.reviewFingerprint !== undefined && request.reviewFingerprint !== plan.fingerprint) {
@@ -180,8 +172,6 @@ export class ReviewLogs {
 /** The review saw the transaction in a block, or had seen it before. */
 export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewLog, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
-
-export const actorOf = ({ userId }: Reviewer) => (userId === null ? { name: 'web3-settlement' } : { userId })
 
 const matchesOrder = (log: ReviewLog, order: PaymentOrder | undefined) =>
   order?.status === 'pending' && fingerprintOf(log.planSnapshot, order) === log.reviewFingerprint

@@ -14,10 +14,12 @@ import {
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type AuditSummary, audit, auditCaller, type Kernel } from '@plinth/kernel'
+import type { Chains } from '@plinth/web3'
 import type { Candidates } from '../candidates.ts'
 import { reviewStatuses } from '../entities.ts'
 import type { OverdueReviews } from '../execution/overdue-reviews.ts'
 import type { Settlements } from '../execution/settlements.ts'
+import { explorersOf } from '../explorers.ts'
 import { own, snapshotOf } from '../permissions.ts'
 import type { Reviewer, ReviewLogs } from './review-logs.ts'
 import {
@@ -33,6 +35,7 @@ import {
 
 interface ReviewRouteParts {
   readonly kernel: Pick<Kernel, 'contributions'>
+  readonly chains: Pick<Chains, 'list'>
   readonly candidates: Candidates
   readonly reviews: ReviewLogs
   readonly settlements: Settlements
@@ -68,8 +71,8 @@ export const reviewRoutes = [
     access: { permission: own.reviewView },
     request: { body: Type.Object(payment) },
     response: planView,
-    async handler({ body }, { candidates }) {
-      return viewOfPlan((await candidates.of(questionOf(body))).plan)
+    async handler({ body }, { candidates, chains }) {
+      return viewOfPlan((await candidates.of(questionOf(body))).plan, await explorersOf(chains))
     },
   }),
   route({
@@ -80,9 +83,10 @@ export const reviewRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
     response: Type.Object({ items: Type.Array(planView) }),
-    async handler({ body }, { candidates }) {
+    async handler({ body }, { candidates, chains }) {
       const found = await candidates.ofMany(body.items.map(questionOf))
-      return { items: found.map(({ plan }) => viewOfPlan(plan)) }
+      const explorers = await explorersOf(chains)
+      return { items: found.map(({ plan }) => viewOfPlan(plan, explorers)) }
     },
   }),
   route({
@@ -102,12 +106,13 @@ export const reviewRoutes = [
       }),
     },
     response: listPage(reviewView),
-    handler({ query }, { reviews }) {
+    handler({ query }, { reviews, chains }) {
       const { outTradeNo, status, retryable } = query
       const where = { ...(outTradeNo === undefined ? {} : { outTradeNo }), ...(status === undefined ? {} : { status }) }
       return answerList(query, newestFirst, async (window) => {
         const found = retryable ? await reviews.retryable(where, window) : await reviews.list(where, window)
-        return { ...found, items: found.items.map(viewOfReview) }
+        const explorers = await explorersOf(chains)
+        return { ...found, items: found.items.map((log) => viewOfReview(log, explorers)) }
       })
     },
   }),
@@ -118,7 +123,8 @@ export const reviewRoutes = [
     access: { permission: own.reviewView },
     request: { params: idParams },
     response: reviewView,
-    handler: async ({ params }, { reviews }) => viewOfReview(await reviews.get(params.id)),
+    handler: async ({ params }, { reviews, chains }) =>
+      viewOfReview(await reviews.get(params.id), await explorersOf(chains)),
   }),
   route({
     method: 'POST',
@@ -138,7 +144,7 @@ export const reviewRoutes = [
     async handler(request, parts) {
       const log = await parts.reviews.save(request.body, reviewerOf(request))
       await recorded(request, parts, 'save', log.id, { outTradeNo: log.outTradeNo, state: log.state })
-      return viewOfReview(log)
+      return viewOfReview(log, await explorersOf(parts.chains))
     },
   }),
   settleRoute('settle', 'Settle from a review, if everything still is as it was reviewed'),
@@ -158,9 +164,10 @@ export const reviewRoutes = [
         reviewerOf(request),
       )
       await recorded(request, parts, 'retry-batch', undefined, { requested, executed, skipped })
+      const explorers = await explorersOf(parts.chains)
       const shown = items.map(({ result, ...item }) => ({
         ...item,
-        result: result === null ? null : viewOfSettlement(result),
+        result: result === null ? null : viewOfSettlement(result, explorers),
       }))
       return { requested, executed, skipped, items: shown }
     },
@@ -176,9 +183,10 @@ export const reviewRoutes = [
       const items = await parts.overdue.handle()
       const executed = items.filter(({ result }) => result?.outcome === 'settled').length
       await recorded(request, parts, 'auto-handle-expired', undefined, { handled: items.length, executed })
+      const explorers = await explorersOf(parts.chains)
       const shown = items.map(({ result, ...item }) => ({
         ...item,
-        result: result === null ? null : viewOfSettlement(result),
+        result: result === null ? null : viewOfSettlement(result, explorers),
       }))
       return { handled: items.length, executed, items: shown }
     },
@@ -198,7 +206,7 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
       const result = await parts.settlements.settle(id, trigger, reviewerOf(request))
       const { outcome, reasons } = result
       await recorded(request, parts, trigger, id, { outcome, reasons })
-      return viewOfSettlement(result)
+      return viewOfSettlement(result, await explorersOf(parts.chains))
     },
   })
 }

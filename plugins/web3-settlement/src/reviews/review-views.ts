@@ -2,6 +2,7 @@ import { count, id, instant, nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
 import { type ReviewLog, reviewActions, reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { SettlementResult } from '../execution/executor.ts'
+import type { Explorers } from '../explorers.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { blockingReasons, candidateStates, reviewCauses } from '../planning/reasons.ts'
 
@@ -27,6 +28,9 @@ export const planView = Type.Object({
   causes: Type.Array(Type.Enum(reviewCauses), { description: 'Why a person has to look, where nothing blocks.' }),
   chainName: nullable(text),
   chainId: nullable(Type.Integer()),
+  explorer: nullable(text, {
+    description: 'Address of an explorer of the chain, below which are `/tx/`, `/address/` and `/block/`.',
+  }),
   transactionHash: nullable(text),
   transfer: nullable(transferView),
   confirmations: nullable(Type.Integer({ description: 'A mined transaction has 1.' })),
@@ -38,10 +42,11 @@ export const planView = Type.Object({
   head: nullable(whole),
 })
 
-export function viewOfPlan(plan: SettlementPlan): Static<typeof planView> {
+export function viewOfPlan(plan: SettlementPlan, explorers: Explorers): Static<typeof planView> {
   const { fingerprint, reasons, causes, transfer, ...rest } = plan
   return {
     ...rest,
+    explorer: explorers.get(rest.chainName ?? '') ?? null,
     reasons: [...reasons],
     causes: [...causes],
     transfer: transfer === null ? null : { ...transfer, tokenContract: transfer.token },
@@ -72,7 +77,7 @@ export const reviewView = Type.Object({
   createdAt: instant,
 })
 
-export const viewOfReview = (log: ReviewLog): Static<typeof reviewView> => ({
+export const viewOfReview = (log: ReviewLog, explorers: Explorers): Static<typeof reviewView> => ({
   id: log.id,
   outTradeNo: log.outTradeNo,
   chainName: log.chainName ?? null,
@@ -84,7 +89,7 @@ export const viewOfReview = (log: ReviewLog): Static<typeof reviewView> => ({
   candidate: log.candidate,
   retryable: log.retryable,
   reasons: [...log.reasons],
-  plan: viewOfPlan(log.planSnapshot),
+  plan: viewOfPlan(log.planSnapshot, explorers),
   reviewFingerprint: log.reviewFingerprint,
   fingerprintVersion: log.fingerprintVersion,
   remark: log.remark ?? null,
@@ -105,14 +110,14 @@ export const settlementView = Type.Object({
   plan: planView,
 })
 
-export const viewOfSettlement = (result: SettlementResult): Static<typeof settlementView> => ({
+export const viewOfSettlement = (result: SettlementResult, explorers: Explorers): Static<typeof settlementView> => ({
   reviewLogId: result.reviewLogId,
   outTradeNo: result.outTradeNo,
   outcome: result.outcome,
   state: result.state,
   reason: result.reasons[0] ?? null,
   reasons: [...result.reasons],
-  plan: viewOfPlan(result.plan),
+  plan: viewOfPlan(result.plan, explorers),
 })
 
 export const batchView = Type.Object({

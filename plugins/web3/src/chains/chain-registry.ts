@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { Database } from '@plinth/database'
-import type { Principal } from '@plinth/iam'
+import { conflictData, type Database } from '@plinth/database'
+import type { Operator } from '@plinth/iam'
 import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, type Kernel } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SealedBox } from '@plinth/system-config'
@@ -8,14 +8,6 @@ import type { Chain, Finality } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import type { ChainSource, OpenedChain } from './chain-facts.ts'
 import { type StoredProvider, Web3Chain } from './entities.ts'
-
-/** The administrator who does something, and from where. */
-export interface Actor {
-  readonly principal: Principal
-  readonly clientIp: string
-  readonly traceId: string
-  readonly reason?: string
-}
 
 /** A provider as an administrator writes it. Without an address the stored one stays. */
 export interface GivenProvider {
@@ -94,7 +86,7 @@ export class ChainRegistry implements ChainSource {
    * @throws BusinessError "409" `web3.chain-taken` when the name or the number is another chain's, "409"
    *   `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.explorer-url-invalid`
    */
-  async create(name: string, chainId: number, content: ChainContent, actor: Actor): Promise<Web3Chain> {
+  async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<Web3Chain> {
     this.#check(content, [])
     const providers = await this.#sealed(name, content.providers, [])
     const { db, clock } = this.#parts
@@ -105,10 +97,10 @@ export class ChainRegistry implements ChainSource {
       return await db.transactional(async (em) => {
         const row = em.create(Web3Chain, {
           ...{ id: db.newId(), name, chainId, ...content, providers, version: 1 },
-          ...{ createdAt: now, updatedAt: now, updatedBy: actor.principal.username },
+          ...{ createdAt: now, updatedAt: now, updatedBy: operator.principal.username },
         })
         await em.flush()
-        await this.#record(actor, 'create', row, { chainId, ...summaryOf(content) })
+        await this.#record(operator, 'create', row, { chainId, ...summaryOf(content) })
         return row
       })
     } catch (error) {
@@ -127,7 +119,7 @@ export class ChainRegistry implements ChainSource {
     id: number,
     change: Partial<ChainContent>,
     version: number | undefined,
-    actor: Actor,
+    operator: Operator,
   ): Promise<Web3Chain> {
     const row = await this.row(id)
     if (version !== undefined && version !== row.version) throw conflict(row)
@@ -135,7 +127,7 @@ export class ChainRegistry implements ChainSource {
     const { providers: given, ...rest } = change
     const providers = given === undefined ? {} : { providers: await this.#sealed(row.name, given, row.providers) }
     const { db, clock } = this.#parts
-    const about = { version: row.version + 1, updatedAt: new Date(clock.now()), updatedBy: actor.principal.username }
+    const about = { version: row.version + 1, updatedAt: new Date(clock.now()), updatedBy: operator.principal.username }
     await db.transactional(async (em) => {
       const written = await em.nativeUpdate(
         Web3Chain,
@@ -143,7 +135,7 @@ export class ChainRegistry implements ChainSource {
         { ...rest, ...providers, ...about },
       )
       if (written === 0) throw conflict(await this.row(id))
-      await this.#record(actor, 'update', row, summaryOf(change))
+      await this.#record(operator, 'update', row, summaryOf(change))
     })
     return this.row(id)
   }
@@ -187,8 +179,8 @@ export class ChainRegistry implements ChainSource {
     return sealed
   }
 
-  #record(actor: Actor, verb: string, { id, name }: Web3Chain, summary: AuditSummary): Promise<void> {
-    const entry = { ...auditCaller(actor), action: `web3-chain.${verb}`, subject: id, summary: { name, ...summary } }
+  #record(operator: Operator, verb: string, { id, name }: Web3Chain, summary: AuditSummary): Promise<void> {
+    const entry = { ...auditCaller(operator), action: `web3-chain.${verb}`, subject: id, summary: { name, ...summary } }
     return audit(this.#parts.kernel, entry)
   }
 }
@@ -206,10 +198,7 @@ export function chainOf(row: Web3Chain): Chain {
   }
 }
 
-const conflict = ({ version: currentVersion, updatedBy, updatedAt }: Web3Chain): BusinessError =>
-  refusal('version-conflict', {
-    data: { currentVersion, updatedBy: updatedBy ?? null, updatedAt: updatedAt.toISOString() },
-  })
+const conflict = (row: Web3Chain): BusinessError => refusal('version-conflict', { data: conflictData(row) })
 
 /** Shown to people and sent in notifications, so it holds nothing but the place of the hash. */
 function isExplorerUrl(text: string): boolean {

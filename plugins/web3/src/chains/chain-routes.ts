@@ -1,10 +1,10 @@
 import { currentVersion, id, idParams, instant, line, nullable, routesWith, Type, version } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
 import { own } from '../permissions.ts'
 import type { ChainFactCollector } from './chain-facts.ts'
-import { type Actor, type ChainRegistry, chainOf } from './chain-registry.ts'
+import { type ChainRegistry, chainOf } from './chain-registry.ts'
 import type { Web3Chain } from './entities.ts'
 
 interface ChainRouteParts {
@@ -25,7 +25,12 @@ const lag = Type.Integer({
   maximum: 1_000_000,
   description: 'Blocks that a provider may be behind the highest head that was lately seen.',
 })
-const explorer = nullable(line(500, { description: 'Page of a transaction, with `{hash}` in its place.' }))
+const explorer = nullable(
+  line(500, {
+    description:
+      'Page of a transaction, with `{hash}` in its place. The back office links to `https://…/tx/{hash}`, and beside it to `/address/` and `/block/`.',
+  }),
+)
 
 const content = {
   enabled: Type.Optional(Type.Boolean()),
@@ -123,7 +128,7 @@ export const chainRoutes = [
     response: chainView,
     handler: async (request, { registry }) => {
       const { name, chainId, ...given } = request.body
-      return viewOf(await registry.create(name, chainId, { ...standard, ...given }, actorOf(request)))
+      return viewOf(await registry.create(name, chainId, { ...standard, ...given }, operatorOf(request)))
     },
   }),
   route({
@@ -135,7 +140,7 @@ export const chainRoutes = [
     response: chainView,
     handler: async (request, { registry }) => {
       const { version, ...change } = request.body
-      return viewOf(await registry.update(request.params.id, change, version, actorOf(request)))
+      return viewOf(await registry.update(request.params.id, change, version, operatorOf(request)))
     },
   }),
   route({
@@ -160,16 +165,3 @@ function viewOf(row: Web3Chain): Static<typeof chainView> {
     updatedAt: updatedAt.toISOString(),
   }
 }
-
-type Caller = Parameters<typeof requirePrincipal>[0] & {
-  clientIp: string
-  traceId: string
-  reason?: string | undefined
-}
-
-const actorOf = (request: Caller): Actor => ({
-  principal: requirePrincipal(request),
-  clientIp: request.clientIp,
-  traceId: request.traceId,
-  ...(request.reason === undefined ? {} : { reason: request.reason }),
-})

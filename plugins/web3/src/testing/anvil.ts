@@ -2,14 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
-import { programEnvironment } from '@plinth/kernel/testing'
+import { freePort, programEnvironment } from '@plinth/kernel/testing'
 import type { Address, Hex } from './values.ts'
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
-const startMs = 30_000
+const startMs = 120_000
 const pauseMs = 20
 
 /** The program itself, not the script before it, whose process would be the one that is killed. */
@@ -170,13 +169,4 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
       await gone
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }

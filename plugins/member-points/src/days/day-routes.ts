@@ -1,0 +1,38 @@
+import { answerList, count, described, id, type ListOrder, listPage, listQuery, routesWith, Type } from '@plinth/http'
+import { defaultAsset } from '../contract.ts'
+import { own } from '../permissions.ts'
+import { pointsAsset } from '../rules/rule-types.ts'
+import type { DayTotals } from './day-totals.ts'
+
+export interface DayRouteParts {
+  readonly days: DayTotals
+}
+
+const dayView = Type.Object({
+  id,
+  day: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
+  asset: Type.String(),
+  granted: described(count, 'Points that came in, what was taken back of them not subtracted.'),
+  consumed: described(count, 'Points that were spent.'),
+  reversed: described(count, 'Points that were taken back: by refunds and by hand.'),
+  expired: described(count, 'Points that lapsed.'),
+})
+
+const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
+
+const { route } = routesWith<DayRouteParts>()
+
+/** Points of all members, by day. */
+export const dayRoutes = [
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/member-points/days',
+    summary: 'Points that were granted, spent, taken back and lapsed, by day, the newest first',
+    description: 'What moved in the last minutes is still to be added.',
+    access: { permission: own.ledgerView },
+    request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
+    response: listPage(dayView),
+    handler: ({ query }, { days }) =>
+      answerList(query, newestDayFirst, (window) => days.list(query.asset ?? defaultAsset, window)),
+  }),
+]

@@ -1,0 +1,98 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import {
+  addToRows,
+  type Database,
+  exactInteger,
+  type FoundPage,
+  findPage,
+  firstIdAt,
+  insertMissing,
+  type PageWindow,
+} from '@plinth/database'
+import type { Ledger, MovedUnits } from '@plinth/money'
+import { DayRow } from '../entities.ts'
+import { movedAs, type Way } from '../members/ways.ts'
+
+const position = { table: 'points_day_position', columns: ['id', 'asset', 'entry_id'], unique: 'asset' }
+const ways = ['granted', 'consumed', 'reversed', 'expired'] as const satisfies readonly Way[]
+const days = { table: 'points_day', columns: ['id', 'asset', 'day', ...ways], key: ['asset', 'day'], sums: ways }
+
+/** Entries of one transaction. */
+const pageSize = 2_000
+/**
+ * Milliseconds that an entry is left alone: entries of transactions that began before it are committed by then, or never. Ids
+ * follow the clocks of processes, whose differences are included.
+ */
+const settledMs = 600_000
+
+export interface DayTotalsParts {
+  readonly db: Database
+  readonly clock: { now(): number }
+  readonly ledger: Ledger
+  /** Day of the programme, `YYYY-MM-DD`. */
+  readonly dayOf: (moment: Date) => string
+}
+
+/**
+ * What was granted, spent, taken back and lapsed, by day. The sums follow the entries of the ledger at a distance, so that no
+ * posting waits for a row that all would write.
+ */
+export class DayTotals {
+  readonly #parts: DayTotalsParts
+
+  constructor(parts: DayTotalsParts) {
+    this.#parts = parts
+  }
+
+  /** Adds the entries that were written since the last time. Of two runs at once one goes on; what the signal cuts off, the next does. */
+  async count(asset: string, signal?: AbortSignal): Promise<void> {
+    const { db } = this.#parts
+    while (!signal?.aborted && (await this.#page(asset))) {
+      await nextTurn()
+      await db.checkpointed()
+    }
+  }
+
+  list(asset: string, window: PageWindow): Promise<FoundPage<DayRow>> {
+    return findPage<DayRow>(this.#parts.db.fork(), DayRow, { asset }, window)
+  }
+
+  /** @returns whether more may be left */
+  async #page(asset: string): Promise<boolean> {
+    const { db, clock, ledger } = this.#parts
+    const before = firstIdAt(clock.now() - settledMs)
+    return db.statements(async () => {
+      const [at] = await db.query<{ entry_id: unknown }>('select entry_id from points_day_position where asset = ?', [
+        asset,
+      ])
+      if (at === undefined) await insertMissing(db, position, [[db.newId(), asset, 0]])
+      const after = exactInteger(at?.entry_id ?? 0)
+      const moved = await ledger.moved(asset, { after, before, size: pageSize })
+      const last = moved.at(-1)
+      if (last === undefined) return false
+      const isMine = await db.execute('update points_day_position set entry_id = ? where asset = ? and entry_id = ?', [
+        ...[last.id, asset, after],
+      ])
+      if (isMine === 0) return false
+      const rows = [...this.#sumsOf(moved)].sort(([a], [b]) => (a < b ? -1 : 1))
+      await addToRows(
+        db,
+        days,
+        rows.map(([day, sums]) => [db.newId(), asset, day, ...ways.map((way) => sums[way])]),
+      )
+      return moved.length === pageSize
+    })
+  }
+
+  #sumsOf(moved: readonly MovedUnits[]): ReadonlyMap<string, Record<Way, number>> {
+    const sums = new Map<string, Record<Way, number>>()
+    for (const { kind, units, createdAt } of moved) {
+      if (units === 0) continue
+      const day = this.#parts.dayOf(new Date(createdAt))
+      const sum = sums.get(day) ?? { granted: 0, consumed: 0, reversed: 0, expired: 0 }
+      sum[movedAs(kind, units)] += Math.abs(units)
+      sums.set(day, sum)
+    }
+    return sums
+  }
+}
