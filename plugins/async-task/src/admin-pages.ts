@@ -1,7 +1,5 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { queued: 'quiet', running: 'info', succeeded: 'good', failed: 'bad', cancelled: 'warn' } as const
 const labels = {

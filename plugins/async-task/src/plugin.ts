@@ -47,6 +47,7 @@ export default definePlugin({
   provides: [asyncTasks],
   contributes: [optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
+  configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
   migrations: changeSets,
   entities,
   messages,

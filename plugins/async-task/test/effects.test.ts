@@ -1,8 +1,8 @@
 /** What keys of asynchronous tasks do that no other test is about. */
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
-import { startTasks, until } from './fixtures/product.ts'
+import { startTasks } from './fixtures/product.ts'
 
 t.test('effect of platform.async-task.poll-interval: how often a worker looks', async (t) => {
   const db = await createDatabase('sqlite')

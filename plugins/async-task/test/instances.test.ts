@@ -4,10 +4,11 @@ import { asyncTaskFailed } from '@plinth/async-task'
 import { createDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { definePlugin, type Role } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
+import { steps } from '../../coordination/test/fixtures/instances.ts'
 import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
-import { Probe, report, startTasks, steps, until } from './fixtures/product.ts'
+import { Probe, report, startTasks } from './fixtures/product.ts'
 
 /** A row of a task that an instance runs which is dead. */
 async function abandon(

@@ -2,10 +2,11 @@
 
 import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
+import { livesTo } from '../../coordination/test/fixtures/instances.ts'
 import { leaseSeconds, onEachEngine, owner } from './fixtures/engines.ts'
-import { comes, Probe, report, startTasks, until } from './fixtures/product.ts'
+import { comes, Probe, report, startTasks } from './fixtures/product.ts'
 
 onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
   const contexts: TaskContext[] = []
@@ -26,7 +27,7 @@ onEachEngine('who loses a task sees the signal abort and records nothing', async
     const [row] = await database.query<{ beat: number | string }>('select beat from async_task where id = ?', [id])
     return Number(row?.beat)
   }
-  await comes(clock, async () => (await beats()) >= 12, 'signs of life')
+  await livesTo(clock, beats, 12)
   t.equal(contexts[0]?.signal.aborted, false, 'signs of life keep the lease')
   await database.execute(`update async_task set fence = fence + 1, holder = 'thief:1' where id = ?`, [id])
   await clock.advance(6000)
@@ -112,7 +113,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()
-  await comes(one.clock, async () => (await beats()) >= before + 6 || run.signal.aborted, 'signs of life')
+  await livesTo(one.clock, beats, before + 6)
   t.equal(run.signal.aborted, false, 'the lease is kept')
   end.resolve()
   await Promise.all([common, ...holders.map((held) => held())])

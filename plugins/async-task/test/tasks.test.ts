@@ -3,11 +3,12 @@ import { asyncTaskFailed, type TaskContext, taskType } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { BusinessError, declaredTasks, definePlugin, key } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import type { Disk } from '@plinth/storage'
 import t from 'tap'
 import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from '../../storage/test/fixtures/memory-disk.ts'
-import { Probe, report, startTasks, until } from './fixtures/product.ts'
+import { Probe, report, startTasks } from './fixtures/product.ts'
 
 const minute = 60_000
 const hour = 60 * minute

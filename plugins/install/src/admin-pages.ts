@@ -1,7 +1,5 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { passed: 'good', warning: 'warn', failed: 'bad' } as const
 const labels = { passed: text('Passed', '通过'), warning: text('Warning', '警告'), failed: text('Failed', '失败') }
@@ -109,10 +107,18 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
       ),
       params: {},
       ask: ['confirmation'],
+      preview: 'dryRun',
       reason: 'required',
       when: { 'status.installed': true },
       tone: 'danger',
-      answer: (done) => [done.text('message'), done.flag('reset')],
+      answer: (done) => [
+        done.text('message'),
+        done.flag('reset'),
+        done.flag('entry.installAllowed'),
+        done.flag('entry.tokenRequired'),
+        done.chips('entry.networks'),
+        done.flag('entry.productClosed'),
+      ],
     }),
   ],
 }))

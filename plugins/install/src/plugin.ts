@@ -31,6 +31,7 @@ export default definePlugin({
   provides: [installAudit, installer],
   contributes: [healthCheck, optional(adminPages), optional(attention)],
   config: keys,
+  configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
   migrations: changeSets,
   entities,

@@ -76,8 +76,9 @@ onSqlite(t, 'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for ever
   for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
     await refused(body, /phrase is wrong/)
   }
+  await refused({ dryRun: true }, /platform\.install\.allow-reinstall/)
   const { data } = await admin('GET', 'audit-logs?action=state-reset')
-  t.equal(data.total, 5, 'I-083')
+  t.equal(data.total, 6, 'I-083')
   for (const entry of data.items) t.match(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
 })
 
@@ -107,6 +108,40 @@ onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry aga
   const { items } = await centre.history({ key: 'platform.install.installed' }, { size: 1, offset: 0, count: 'exact' })
   t.equal([...(items[0]?.reason ?? '')].length, 200, 'I-082')
   t.match((await execute()).data, { passed: true, locked: true }, 'D63 a second installation')
+})
+
+onSqlite(t, 'I-083 a dry run of a reset says what it opens, and changes nothing', async (t, db) => {
+  const config = { 'platform.install.allow-reinstall': true }
+  const { admin, look, running } = await installed(t, db, { config })
+  const dry = async () => (await admin('POST', 'state/reset', { dryRun: true })).data
+  const open = { installAllowed: true, tokenRequired: false, networks: [], productClosed: false }
+  const seen = await dry()
+  t.match(seen, { reset: false, alreadyUninstalled: false, message: /Nothing was changed yet/ })
+  t.same(seen.entry, open)
+  t.match((await look('status')).data, { installed: true, locked: true })
+  const [entry] = (await admin('GET', 'audit-logs?action=state-reset')).data.items
+  t.match(entry, { status: 'passed', operator: 'founder', summary: { finding: 'would-reset' } })
+  const done = (await admin('POST', 'state/reset', { confirmation: 'RESET-INSTALL', dryRun: false })).data
+  t.match([done.reset, done.entry], [true, open], 'what was foreseen')
+  t.match(await dry(), { reset: true, alreadyUninstalled: true, message: /not installed/ })
+  await running.stop('it starts with other settings')
+
+  const guarded = await startInstall(t, db, {
+    config: {
+      ...config,
+      'platform.install.token': 'a-token-of-32-characters-and-more',
+      'platform.install.cidr-check-enabled': true,
+      'platform.install.allowed-cidrs': ['127.0.0.1/32', '10.0.0.0/8'],
+      'platform.install.access-protection-enabled': true,
+    },
+  })
+  const { data } = await guarded.install('lock', { token: 'a-token-of-32-characters-and-more' })
+  t.match(data, { locked: true })
+  const again = await guarded.administrator()
+  const networks = ['127.0.0.1/32', '10.0.0.0/8']
+  t.same((await again('POST', 'state/reset', { dryRun: true })).data.entry, {
+    ...{ installAllowed: true, tokenRequired: true, networks, productClosed: true },
+  })
 })
 
 onSqlite(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => {

@@ -12,14 +12,14 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   for (const cut of ['closed', 'silent'] as const) {
     t.test(
       `${dialect} is away (${cut}) at the restart: back on the old connection`,
-      { skip, timeout: 240_000 },
+      { skip, timeout: 600_000 },
       async (t) => {
         const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
         const proxy = await startHalfOpenProxy({ port: dialect === 'mariadb' ? 3306 : 5432 })
         t.teardown(() => proxy.close().catch(() => undefined))
         const root = productRoot(t)
         // effect of platform.install.connection-trial
-        const product = await serve(t, root, ['--set', 'platform.install.connection-trial=15s'])
+        const product = await serve(t, root, ['--set', 'platform.install.connection-trial=30s'])
         const body = { ...form, database: { ...target, host: '127.0.0.1', port: proxy.port } }
         const execute = async () => (await product.call('POST', '/api/v1/install/execute', body)).data
         const first = await execute()

@@ -518,7 +518,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   if (dialect === 'sqlite') continue
   t.test(
     `I-049 I-096 the defaults are those of the running product, on a server and with a site (${dialect})`,
-    { skip, timeout: 240_000 },
+    { skip, timeout: 600_000 },
     async (t) => {
       // The tables of a test on PostgreSQL belong to its own user, who is let in with any password.
       const form =

@@ -9,7 +9,7 @@ import { FallbackWatch } from '../src/state/fallback-watch.ts'
 import { command, productRoot, serve } from './fixtures/processes.ts'
 import { formFor, secrets } from './fixtures/product.ts'
 
-const timeout = 240_000
+const timeout = 600_000
 const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 

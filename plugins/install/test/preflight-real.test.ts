@@ -73,7 +73,7 @@ onEachDatabase(t, 'I-103 I-106 I-108 a real database, left as it was', async (t,
 const servers = dialectsUnderTest.flatMap(({ dialect, skip }) => (dialect === 'sqlite' ? [] : [{ dialect, skip }]))
 
 for (const { dialect, skip } of servers) {
-  t.test(`I-103 a user who lacks a right (${dialect})`, { skip, timeout: 240_000 }, async (t) => {
+  t.test(`I-103 a user who lacks a right (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const user = `plinth_${randomBytes(6).toString('hex')}`
@@ -95,7 +95,7 @@ for (const { dialect, skip } of servers) {
     }
   })
 
-  t.test(`I-103 a database that goes away (${dialect})`, { skip, timeout: 240_000 }, async (t) => {
+  t.test(`I-103 a database that goes away (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     const service = await connect(t, db)
     await service.ping(AbortSignal.timeout(60_000))

@@ -36,7 +36,7 @@ const administrators = (config: Readonly<Record<string, JsonValue>>) =>
   lookInto(config, async (query) => (await query('select id from iam_user')).length)
 
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
-  t.test(`D23 I-135 sqlite to ${dialect}, with the restart in the middle`, { skip, timeout: 240_000 }, async (t) => {
+  t.test(`D23 I-135 sqlite to ${dialect}, with the restart in the middle`, { skip, timeout: 600_000 }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
     const root = productRoot(t)
     const product = await serve(t, root)
@@ -81,7 +81,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   })
 }
 
-t.test('an outside supervisor is told by the exit code', { timeout: 240_000 }, async (t) => {
+t.test('an outside supervisor is told by the exit code', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const product = await serve(t, root, ['--no-supervisor'])
   const other = { ...form, database: { ...embedded, database: 'other' } }
@@ -139,7 +139,7 @@ t.test('killed at each step, started and run again: installed, one administrator
   }
 })
 
-t.test('P25 E7 an installed product whose database was lost stays closed', { timeout: 240_000 }, async (t) => {
+t.test('P25 E7 an installed product whose database was lost stays closed', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const body = { ...form, database: embedded }
   const first = await serve(t, root)
@@ -201,7 +201,7 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
   t.equal((await restored.call('POST', '/api/v1/auth/login', login)).code, '200', 'restored, it serves again')
 })
 
-t.test('what the product keeps is for its owner alone, whatever the umask', { timeout: 240_000 }, async (t) => {
+t.test('what the product keeps is for its owner alone, whatever the umask', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const body = { ...form, database: embedded }
   const looser = () =>
@@ -226,7 +226,7 @@ t.test('what the product keeps is for its owner alone, whatever the umask', { ti
   t.match(second.output(), /data\/plinth\.sqlite could be read by others \(0644\)/, 'and the log says so')
 })
 
-t.test('killed over HTTP, started and run again', { timeout: 240_000 }, async (t) => {
+t.test('killed over HTTP, started and run again', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const killAt = { call: 'appendFile', holds: '"stepCode":"administrator"', when: 'after' } as const
   const body = { ...form, database: embedded }
@@ -244,7 +244,7 @@ t.test('killed over HTTP, started and run again', { timeout: 240_000 }, async (t
   t.equal(await administrators(sqliteOf(root)), 1)
 })
 
-t.test('I-204 killed with the lock written: the next start brings it to its end', { timeout: 240_000 }, async (t) => {
+t.test('I-204 killed with the lock written: the next start brings it to its end', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const killAt = { call: 'rename', holds: 'installed.json', when: 'before' } as const
   const first = await serve(t, root, ['--no-supervisor'], { killAt })
@@ -261,7 +261,7 @@ t.test('I-204 killed with the lock written: the next start brings it to its end'
 })
 
 for (const { dialect, skip } of dialectsUnderTest) {
-  t.test(`I-138 two processes on one database (${dialect})`, { skip, timeout: 240_000 }, async (t) => {
+  t.test(`I-138 two processes on one database (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
     const settings = Object.entries(db.config).flatMap(([key, value]) => ['--set', `${key}=${value}`])
@@ -288,7 +288,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-t.test('I-021 production without a token starts, and stays closed', { timeout: 240_000 }, async (t) => {
+t.test('I-021 production without a token starts, and stays closed', { timeout: 600_000 }, async (t) => {
   const root = productRoot(t)
   const environment = { NODE_ENV: 'production' }
   const closed = await serve(t, root, [], { environment })

@@ -32,7 +32,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
   const reason = skip || skipOwnRedis
   t.test(
     `I-060 I-098 I-126 I-143 I-153 I-166 nothing holds a secret (${dialect})`,
-    { skip: reason, timeout: 240_000 },
+    { skip: reason, timeout: 600_000 },
     async (t) => {
       const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
       const redis = await ownRedis()

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { createDatabase, dialectsUnderTest, onEachDatabase, type TestServer } from '@plinth/database/testing'
 import { maskedValue } from '@plinth/kernel'
+import { freePort } from '@plinth/kernel/testing'
 import sharedStorePlugin from '@plinth/shared-store'
 import t, { type Test } from 'tap'
 import { writeEnvFile } from '../src/env-file/env-file.ts'
@@ -290,15 +291,6 @@ async function silentServer(t: Test) {
   return { port: (server.address() as AddressInfo).port, close }
 }
 
-async function closedPort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect === 'postgresql')) {
   t.test('who knows no token cannot look around in the network with the probe', { skip }, async (t) => {
     const target = await databaseWithPassword(t, dialect as TestServer, secrets.database)
@@ -308,7 +300,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const ask = (database: object, options: object) =>
       install('config/write', { body: { ...form, database: { ...target, ...database } }, ...options })
     const places = [
-      { port: await closedPort() },
+      { port: await freePort() },
       { port: silent.port },
       { username: 'nobody_here' },
       { database: 'no_such' },

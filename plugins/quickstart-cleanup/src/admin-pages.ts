@@ -1,7 +1,5 @@
 import { adminDetail } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const tones = { ready: 'info', blocked: 'warn', clean: 'good', unknown: 'bad' } as const
 const labels = {

@@ -13,6 +13,7 @@ import { routes } from './routes.ts'
 /** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */
 export default definePlugin({
   id: 'quickstart-cleanup',
+  title: { en: 'Clean-up', 'zh-CN': '清理' },
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel, database, http, audit: optional(cleanupAudit) },

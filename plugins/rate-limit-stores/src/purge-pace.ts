@@ -20,17 +20,23 @@ export class PurgePace {
   readonly #cleanupInterval: number
   readonly #stepCalls: number
   #calls = 0
+  #callsToStep: number
   #startedAt = 0
 
   constructor(cleanupInterval: number) {
     this.#cleanupInterval = cleanupInterval
     this.#stepCalls = Math.min(stepCalls, cleanupInterval)
+    this.#callsToStep = this.#stepCalls
   }
 
   /** Counts a call. Whether a running purge goes one step on with it. */
   isStepDue(): boolean {
-    this.#calls += 1
-    return this.#calls % this.#stepCalls === 0
+    // Counted down, because a division costs a tenth of a decision.
+    this.#callsToStep -= 1
+    if (this.#callsToStep > 0) return false
+    this.#calls += this.#stepCalls
+    this.#callsToStep = this.#stepCalls
+    return true
   }
 
   /** Whether a purge may start, which then has started. */

@@ -10,7 +10,7 @@ export class SharedQuotaStore implements RateLimitStore {
   readonly #quota: SharedQuota
 
   constructor(algorithm: QuotaAlgorithm, quota: SharedQuota) {
-    this.traits = { shared: true, algorithm: algorithms[algorithm] }
+    this.traits = { shared: true, algorithm: algorithms[algorithm], endsCalls: true }
     this.#algorithm = algorithm
     this.#quota = quota
   }

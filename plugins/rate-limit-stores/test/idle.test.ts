@@ -95,6 +95,8 @@ t.test('a sweep gives back the memory of the windows, also when some are left', 
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const held = () => {
+    // What the first one found is freed by another thread, which the second one waits for.
+    collect()
     collect()
     return process.memoryUsage().arrayBuffers
   }
@@ -108,7 +110,8 @@ t.test('a sweep gives back the memory of the windows, also when some are left', 
   await clock.advance(minuteMs)
   while (store.sweep());
   t.equal(store.size, 10)
-  t.ok(held() - before < 1e6, 'given back')
+  const kept = held() - before
+  t.ok(kept < 1e6, `${kept} bytes are kept`)
   t.equal(store.peek(request({ key: 'lasting:3', windowMs: 100 * minuteMs })).remaining, 3)
 })
 

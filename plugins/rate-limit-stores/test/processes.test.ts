@@ -1,10 +1,11 @@
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import type { JsonValue, RateLimitRequest } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { consumer, until } from './fixtures/processes.ts'
-import type { StoreName } from './fixtures/product.ts'
+import { consumer } from './fixtures/processes.ts'
+import { type StoreName, underWay } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
 const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
@@ -28,8 +29,9 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
   const total = first.passed + second.passed
   t.equal(second.isFinished, true, 'who was not killed finished')
   t.equal(second.failed, 0, 'and saw no error')
-  if (kill) t.ok(total <= 300 && total > 200, `at most the limit: ${total}`)
-  else t.equal(total, 300, 'exactly the limit')
+  // Whatever was not answered may have been taken.
+  const lost = kill ? underWay + first.failed : 0
+  t.ok(total <= 300 && total >= 300 - lost, `${total} of 300 passed, ${lost} may be lost`)
 }
 
 for (const { dialect, skip } of dialectsUnderTest) {
@@ -70,7 +72,8 @@ t.test(
     timeout,
   },
   async (t) => {
-    const { redis, client, config } = await redisOf(t)
+    const { redis, client, config: patient } = await redisOf(t)
+    const config = { ...patient, 'platform.cache.command-timeout': '2s' }
     const of: RateLimitRequest = { key: 'paused', limit: 2000, windowMs, cost: 1 }
     const both = [consumer(t, config, 'shared-window', of, null), consumer(t, config, 'shared-window', of, null)]
     for (const { ready } of both) await ready()
@@ -88,7 +91,7 @@ t.test(
     // Those whose answers were lost: at most all that were under way in both, once for each of a few reconnections.
     t.ok(total > 1000, `few are lost: ${2000 - total}`)
     const left = await client.pttl('plinth:windows:paused')
-    t.equal(await client.hget('plinth:windows:paused', String(windowMs)), '2000')
+    t.equal(await client.hget('plinth:windows:paused', `s${windowMs}`), '2000')
     t.ok(left > 0 && left <= windowMs)
   },
 )

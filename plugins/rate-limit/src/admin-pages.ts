@@ -1,7 +1,5 @@
 import { adminAttention, adminDetail, measuredChart } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   id: 'rate-limit.operations',

@@ -16,17 +16,32 @@ export class CompleteKeys {
     this.#prefix = prefix
   }
 
-  /** Throws RangeError for an empty key. */
-  of(key: string): string {
-    return this.#young.get(key) ?? this.#join(key)
+  /**
+   * Throws RangeError for an empty key.
+   *
+   * @param isKept true for a store in this process, which hashes the key at every call; for another one, to keep all costs more
+   */
+  of(key: string, isKept: boolean): string {
+    return this.#young.get(key) ?? this.#join(key, isKept)
   }
 
-  #join(key: string): string {
+  /** Whoever was denied and hammers comes again soon, and is answered in this process. */
+  keepDenied(complete: string): void {
+    const key = complete.slice(this.#prefix.length + 1)
+    if (!this.#young.has(key)) this.#keep(key)
+  }
+
+  #join(key: string, isKept: boolean): string {
     checkKey(key)
     const bounded = boundedKey(key)
-    const complete = this.#old.get(key) ?? `${this.#prefix}:${bounded}`
     // One that was shortened may be large.
-    if (bounded !== key) return complete
+    if (isKept && bounded === key) return this.#keep(key)
+    return this.#old.get(key) ?? `${this.#prefix}:${bounded}`
+  }
+
+  #keep(key: string): string {
+    // Joined so, it is text in one piece, which compares faster than text of two.
+    const complete = this.#old.get(key) ?? [this.#prefix, key].join(':')
     if (this.#young.size === most) {
       this.#old = this.#young
       this.#young = new Map()

@@ -1,4 +1,4 @@
-import type { Clock, StoreContext } from '@plinth/kernel'
+import { type Clock, type StoreContext, turnTime } from '@plinth/kernel'
 
 /** One call of a store. The signal is made only for who asks for it. */
 export class Call implements StoreContext {
@@ -8,6 +8,8 @@ export class Call implements StoreContext {
   done = false
   /** Somebody may still look at it, so no other call may be the same. */
   isKept = false
+  /** Somebody looks to its end. */
+  isListed = false
   /** What follows the end of the time. */
   onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
@@ -18,6 +20,11 @@ export class Call implements StoreContext {
     this.#clock = clock
   }
 
+  /** Why nobody waits any more, once the time is over. */
+  get expired(): Error | undefined {
+    return this.#expired
+  }
+
   get signal(): AbortSignal {
     if (this.#expired !== undefined) return AbortSignal.abort(this.#expired)
     this.isKept = true
@@ -26,13 +33,60 @@ export class Call implements StoreContext {
   }
 
   isOver(): boolean {
-    return this.done || this.#clock.monotonic() >= this.endsAt
+    return this.done || this.hasPassed()
+  }
+
+  hasPassed(): boolean {
+    return this.#clock.monotonic() >= this.endsAt
   }
 
   expire(ms: number): void {
     this.#expired = new Error(`The store did not answer within ${ms} ms`)
     this.#expiry?.abort(this.#expired)
     this.onExpiry?.(this.#expired)
+  }
+}
+
+const nothing = () => {}
+
+/** All calls of one millisecond, of stores that end their calls by themselves: they share their deadline and their context. */
+class Moment implements StoreContext {
+  readonly call: Call
+  readonly #enter: (call: Call) => void
+  readonly #giveUps = new Set<(reason: Error) => void>()
+
+  constructor(call: Call, enter: (call: Call) => void) {
+    this.call = call
+    this.#enter = enter
+    call.onExpiry = (reason) => {
+      const waiting = [...this.#giveUps]
+      this.#giveUps.clear()
+      for (const giveUp of waiting) giveUp(reason)
+    }
+  }
+
+  get signal(): AbortSignal {
+    // It aborts at the deadline whoever has an answer by then.
+    this.onEnd(nothing)
+    return this.call.signal
+  }
+
+  isOver(): boolean {
+    return this.call.hasPassed()
+  }
+
+  onEnd(giveUp: (reason: Error) => void): () => void {
+    const { expired } = this.call
+    if (expired !== undefined) {
+      giveUp(expired)
+      return nothing
+    }
+    if (this.#giveUps.size === 0) this.#enter(this.call)
+    this.#giveUps.add(giveUp)
+    return () => {
+      this.#giveUps.delete(giveUp)
+      this.call.done = this.#giveUps.size === 0
+    }
   }
 }
 
@@ -50,15 +104,19 @@ export class Deadlines {
   readonly #calls: (Call | undefined)[] = []
   /** The first one that may still wait. */
   #first = 0
-  #watching = false
+  /** When the next timer runs out, on the monotonic clock. */
+  #wakesAt = Number.POSITIVE_INFINITY
   /** For the next call that begins. */
   #fresh: Call
+  readonly #turn: () => number
+  #moment: Moment | undefined
 
   /** @param ms time of every call, in milliseconds */
   constructor(clock: Clock, ms: number) {
     this.#clock = clock
     this.#ms = ms
     this.#fresh = new Call(clock)
+    this.#turn = turnTime(clock)
   }
 
   /** A call that begins. Where the store answers at once there is nothing more to do, and the next call is the same. */
@@ -95,6 +153,16 @@ export class Deadlines {
     })
   }
 
+  /**
+   * The context of a call of a store whose calls end by themselves, up to a millisecond before the deadline of a call of its
+   * own: all calls of that time have the same.
+   */
+  moment(): StoreContext {
+    const endsAt = this.#turn() + this.#ms
+    if (this.#moment === undefined || endsAt - this.#moment.call.endsAt >= 1) this.#moment = this.#beginMoment(endsAt)
+    return this.#moment
+  }
+
   /** Begins a call and follows it. What the store throws at once is thrown. */
   async run<T>(ask: (context: StoreContext) => T | Promise<T>): Promise<T> {
     const call = this.begin()
@@ -107,16 +175,34 @@ export class Deadlines {
     this.#stopped.abort()
   }
 
+  #beginMoment(endsAt: number): Moment {
+    const call = new Call(this.#clock)
+    call.endsAt = endsAt
+    return new Moment(call, (entering) => {
+      entering.done = false
+      if (!entering.isListed) this.#enter(entering)
+    })
+  }
+
   #add(call: Call): void {
     call.endsAt = this.#clock.monotonic() + this.#ms
+    this.#enter(call)
+  }
+
+  #enter(call: Call): void {
     this.#skipDone()
-    this.#calls.push(call)
-    if (!this.#watching) this.#watch(call)
+    let at = this.#calls.length
+    // A moment comes when its first call has to wait, which may be later than others that began after it.
+    while (at > this.#first && (this.#calls[at - 1]?.endsAt ?? 0) > call.endsAt) at -= 1
+    this.#calls.splice(at, 0, call)
+    call.isListed = true
+    if (call.endsAt < this.#wakesAt) this.#watch(call)
   }
 
   /** Lets go of calls that have ended, so that what they hold on to does not live longer than they do. */
   #skipDone(): void {
-    while (this.#calls[this.#first]?.done) {
+    for (let first = this.#calls[this.#first]; first?.done; first = this.#calls[this.#first]) {
+      first.isListed = false
       this.#calls[this.#first] = undefined
       this.#first += 1
     }
@@ -125,21 +211,24 @@ export class Deadlines {
     this.#first = 0
   }
 
-  #watch(next: Call): void {
-    this.#watching = true
-    const waitMs = Math.max(1, Math.ceil(next.endsAt - this.#clock.monotonic()))
+  #watch({ endsAt }: Call): void {
+    this.#wakesAt = endsAt
+    const waitMs = Math.max(1, Math.ceil(endsAt - this.#clock.monotonic()))
     void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
       // Where the process was busy, the answer may lie in the socket already.
-      if (!this.#stopped.signal.aborted) setImmediate(() => this.#expire())
+      if (!this.#stopped.signal.aborted) setImmediate(() => this.#expire(endsAt))
     })
   }
 
-  #expire(): void {
+  #expire(woken: number): void {
     const now = this.#clock.monotonic()
-    for (let next = this.#next(); next !== undefined && next.endsAt <= now; next = this.#next()) next.expire(this.#ms)
-    this.#watching = false
+    for (let next = this.#next(); next !== undefined && next.endsAt <= now; next = this.#next()) {
+      next.expire(this.#ms)
+      next.done = true
+    }
+    if (this.#wakesAt === woken) this.#wakesAt = Number.POSITIVE_INFINITY
     const next = this.#next()
-    if (next !== undefined) this.#watch(next)
+    if (next !== undefined && next.endsAt < this.#wakesAt) this.#watch(next)
   }
 
   #next(): Call | undefined {

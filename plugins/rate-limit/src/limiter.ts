@@ -28,11 +28,11 @@ export class StoreRateLimiter implements RateLimiter {
     this.#joint = new JointDecider(parts, this.#decider)
   }
 
-  async consume(request: ConsumeRequest): Promise<RateLimitResult> {
+  consume(request: ConsumeRequest): Promise<RateLimitResult> {
     return this.#decide(request, 'consume')
   }
 
-  async peek(request: ConsumeRequest): Promise<RateLimitResult> {
+  peek(request: ConsumeRequest): Promise<RateLimitResult> {
     return this.#decide(request, 'peek')
   }
 
@@ -88,9 +88,13 @@ export class StoreRateLimiter implements RateLimiter {
     this.#decider.storeNamed(name)
   }
 
-  #decide(asked: ConsumeRequest, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
-    checkRequest(asked)
-    return this.#decider.decide(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
+  #decide(asked: ConsumeRequest, operation: Operation): Promise<RateLimitResult> {
+    try {
+      checkRequest(asked)
+      return this.#decider.promise(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }
 
@@ -113,12 +117,12 @@ export class StoreDeclaredLimit implements DeclaredLimit {
     this.#revision = settings.revision
   }
 
-  async consume(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.decide(key, cost, 'consume')
+  consume(key: string, cost = 1): Promise<RateLimitResult> {
+    return this.#promise(key, cost, 'consume')
   }
 
-  async peek(key: string, cost = 1): Promise<RateLimitResult> {
-    return this.decide(key, cost, 'peek')
+  peek(key: string, cost = 1): Promise<RateLimitResult> {
+    return this.#promise(key, cost, 'peek')
   }
 
   async assertAllowed(key: string, cost = 1): Promise<RateLimitResult> {
@@ -133,6 +137,16 @@ export class StoreDeclaredLimit implements DeclaredLimit {
   decide(key: string, cost: number, operation: Operation): RateLimitResult | Promise<RateLimitResult> {
     if (cost !== 1) checkCost(cost)
     return this.#decider.decide(this.#current(), key, cost, operation)
+  }
+
+  /** Not an async function: it would make another promise of one that is there. */
+  #promise(key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
+    try {
+      if (cost !== 1) checkCost(cost)
+      return this.#decider.promise(this.#current(), key, cost, operation)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   #current(): ResolvedRule {

@@ -1,7 +1,5 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const ofTask = { labels: 'scheduler.task', page: 'scheduler.task' }
 const tones = { succeeded: 'good', failed: 'bad', aborted: 'warn', lost: 'bad' } as const

@@ -39,6 +39,7 @@ export default definePlugin({
   provides: [scheduler],
   contributes: [healthCheck, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
+  configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
   migrations: changeSets,
   entities,

@@ -1,40 +1,31 @@
 import { database as databaseService } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
+import { namedPermissions } from '@plinth/http/testing'
 import i18nPlugin from '@plinth/i18n'
-import { type AuditEntry, auditTrail, BusinessError, definePlugin } from '@plinth/kernel'
+import { type AuditEntry, auditTrail, definePlugin } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import { scheduler } from '@plinth/scheduler'
 import t from 'tap'
 import { Probe, probePlugin, secret } from './fixtures/probe-task.ts'
-import { startScheduler, until } from './fixtures/products.ts'
+import { startScheduler } from './fixtures/products.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'
 const url = `${root}/probe.task`
 
 const trail: AuditEntry[] = []
 
-/** Grants the permissions that a request names, and keeps the audit. */
-const grants = definePlugin({
-  id: 'grants',
+/** Keeps the audit. */
+const keeper = definePlugin({
+  id: 'keeper',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { http },
   contributes: [auditTrail],
-  setup({ services, contribute }) {
-    contribute(auditTrail, 'grants', {
+  setup({ contribute }) {
+    contribute(auditTrail, 'keeper', {
       async record(entry) {
         if (entry.traceId === 'no-trail') throw new Error('the trail is full')
         trail.push(entry)
-      },
-    })
-    services.http.guard({
-      name: 'grants',
-      stage: 'access',
-      forRoute: ({ access }) => {
-        if (typeof access === 'string') return undefined
-        return ({ headers }) => {
-          if (headers['x-grants'] !== access.permission) throw new BusinessError('403', `needs ${access.permission}`)
-        }
       },
     })
   },
@@ -43,7 +34,7 @@ const grants = definePlugin({
 onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db) => {
   const probe = new Probe()
   const { running, clock } = await startScheduler(t, db, {
-    plugins: [httpPlugin, i18nPlugin, grants, probePlugin(probe)],
+    plugins: [httpPlugin, i18nPlugin, namedPermissions, keeper, probePlugin(probe)],
     config: {
       'platform.http.port': 0,
       'platform.http.response-check': true,

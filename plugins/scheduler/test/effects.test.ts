@@ -1,9 +1,9 @@
 /** What keys of the scheduler do that no other test is about. */
 import { createDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
-import { startScheduler, until } from './fixtures/products.ts'
+import { startScheduler } from './fixtures/products.ts'
 
 t.test('effect of platform.scheduler.poll-interval: how often a worker looks', async (t) => {
   const db = await createDatabase('sqlite')

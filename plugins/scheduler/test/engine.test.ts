@@ -7,13 +7,14 @@ import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, type JsonValue, type Plugin, type Role } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
+import { livesTo, steps } from '../../coordination/test/fixtures/instances.ts'
 import { markerTask } from './fixtures/marker-task.ts'
 import { autoKey, delayKey, Probe, probePlugin, secret } from './fixtures/probe-task.ts'
-import { startScheduler, steps, until } from './fixtures/products.ts'
+import { startScheduler } from './fixtures/products.ts'
 import { offerRun, ownRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
@@ -273,12 +274,7 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
     ])
     return Number(row?.beat)
   }
-  let looks = 0
-  const lives = async () => {
-    if (++looks % 20 === 0) await one.clock.advance(1000)
-    return (await beats()) >= 12
-  }
-  await until(lives, 'signs of life')
+  await livesTo(one.clock, beats, 12)
   t.equal(probe.signals[0]?.aborted, false, 'signs of life keep the lease')
 
   await one.db.execute('update scheduler_task set fence = fence + 1, holder = ? where name = ?', ['thief:1', task])
@@ -338,12 +334,7 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()
-  let looks = 0
-  const lives = async () => {
-    if (++looks % 20 === 0) await one.clock.advance(1000)
-    return (await beats()) >= before + 6 || probe.signals[0]?.aborted
-  }
-  await until(lives, 'signs of life, or the end of the lease')
+  await livesTo(one.clock, beats, before + 6)
   t.equal(probe.signals[0]?.aborted, false, 'the lease is kept')
   end.resolve()
   await Promise.all([common, ...holders.map((held) => held())])

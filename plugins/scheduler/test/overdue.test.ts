@@ -5,14 +5,14 @@ import { createDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import { healthCheck } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { Probe, probePlugin } from './fixtures/probe-task.ts'
-import { startScheduler, until } from './fixtures/products.ts'
+import { startScheduler } from './fixtures/products.ts'
 import { bullmq } from './fixtures/redis.ts'
 
 async function sqlite(t: Test) {
@@ -47,7 +47,7 @@ t.test('whoever asks for a run wakes the workers, however long they pause', { sk
   t.teardown(() => space.drop())
   const db = await sqlite(t)
   const probe = new Probe()
-  const config = { ...space.config, 'platform.cache.command-timeout': '30s' }
+  const { config } = space
   const { clock } = await startScheduler(t, db, { plugins: [probePlugin(probe)], config })
   const web = await startScheduler(t, db, { plugins: [probePlugin(probe)], config, roles: ['web'] })
   await until(async () => (await web.scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')

@@ -2,7 +2,7 @@
 import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
 import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
-import { until } from './fixtures/products.ts'
+import { untilOthers } from '../../coordination/test/fixtures/instances.ts'
 import { bullmq, ownRedisKeys } from './fixtures/redis.ts'
 import { observe } from './fixtures/workers.ts'
 
@@ -14,7 +14,7 @@ t.test('A11 Redis frozen, killed and empty again', { skip: skipOwnRedis }, async
     const second = await start()
     const more = async (failure: string) => {
       const { length } = await runs()
-      await until(async () => (await runs()).length > length + 12, failure)
+      await untilOthers(async () => (await runs()).length > length + 12, failure)
     }
     await more('tasks run')
     redis.freeze()
@@ -42,7 +42,7 @@ t.test(
       const { first, end, runs, overlaps } = await observe(t, db, { ...ownRedisKeys(t), ...silent })
       const more = async (failure: string) => {
         const { length } = await runs()
-        await until(async () => (await runs()).length > length + 8, failure)
+        await untilOthers(async () => (await runs()).length > length + 8, failure)
       }
       await more('tasks run')
       for (const round of [1, 2]) {
@@ -52,7 +52,7 @@ t.test(
         await more(`tasks run in silence ${round}`)
         t.comment(`tasks went on ${Math.round(performance.now() - silentSince)} ms after the silence began`)
         // The queue, its worker and the worker's second connection.
-        await until(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
+        await untilOthers(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
         if (round === 1) {
           proxy.recover()
           await more('tasks run again through Redis')

@@ -1,11 +1,15 @@
 import { join, resolve } from 'node:path'
-import { http } from '@plinth/http'
+import { adminPages, attention, http } from '@plinth/http'
 import { definePlugin, healthCheck, optional, reasonOf } from '@plinth/kernel'
+import { needsAttention, pages } from './admin-pages.ts'
+import { adminRoutes } from './admin-routes.ts'
 import { keys } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
 import { DirectoryDisk } from './directory-disk.ts'
+import { DiskReports } from './disk-reports.ts'
 import { storageError } from './errors.ts'
 import { messages } from './failures.ts'
+import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { StorageService } from './storage-service.ts'
@@ -24,8 +28,10 @@ export default definePlugin({
   requires,
   provides: [storage],
   extensionPoints: [storageDisk],
-  contributes: [healthCheck],
+  contributes: [healthCheck, optional(adminPages), optional(attention)],
   config: keys,
+  configGroups: { storage: { en: 'Storage', 'zh-CN': '存储' } },
+  permissions,
   messages,
   scheduledTasks: [sweepTask],
   setup(context) {
@@ -68,7 +74,10 @@ export default definePlugin({
     context.contribute(healthCheck, 'storage', async (signal) => {
       for (const { name, enabled } of service.disks()) if (enabled) await disks.get(name)?.verify(signal)
     })
+    for (const page of pages) context.contribute(adminPages, page.id, page)
+    for (const one of needsAttention) context.contribute(attention, one.id, one)
     if (services.http !== undefined) {
+      services.http.addRoutes(adminRoutes, { reports: new DiskReports({ storage: service, disks, clock }) })
       const publicMaxAgeMs = () => config.get('platform.storage.disks.public.max-age')
       services.http.addRoutes(routes, { storage: service, signer, publicMaxAgeMs })
     }

@@ -3,7 +3,8 @@ import { isBusinessError } from '@plinth/kernel'
 import { longestName, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
-const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
+/** Name of a disk, as a parameter. */
+export const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
 const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
 const signedQuery = Type.Object({
   expires: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Seconds since the epoch.' }),

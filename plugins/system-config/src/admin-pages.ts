@@ -1,7 +1,5 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
-
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
+import { bilingual as text } from '@plinth/kernel'
 
 const change = text('Before and after', '变更前后')
 const tones = { save: 'info', import: 'warn', rollback: 'warn', state: 'quiet' } as const

@@ -14,6 +14,7 @@ import { neededFaults } from './changes/needed-keys.ts'
 import { Owners } from './changes/owners.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
+  Actor,
   ChangeOrigin,
   ConfigCentre,
   ConfigChange,
@@ -37,8 +38,8 @@ import type { InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './key-search.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
 import { rotateSecrets } from './secrets/rotation.ts'
-import { shown } from './secrets/sealed-value.ts'
-import { ConfigStore, type StoredConfig } from './storage/config-store.ts'
+import { sameSecret, shown } from './secrets/sealed-value.ts'
+import { ConfigStore, type StoredConfig, verificationEntry } from './storage/config-store.ts'
 import { History } from './storage/history.ts'
 
 export interface ConfigCentreOptions {
@@ -183,6 +184,17 @@ export class StoredConfigCentre implements ConfigCentre {
   async verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification> {
     if (!this.#declarations.has(key)) throw refusal('key-unknown', { params: { key } })
     return this.#owners.verify(key, value, signal)
+  }
+
+  async isStoredSecret(key: string, value: JsonValue, actor: Actor): Promise<boolean | undefined> {
+    await this.refresh()
+    const declaration = this.#declarations.get(key)
+    if (declaration === undefined) throw refusal('key-unknown', { params: { key } })
+    const stored = this.#stored.values.get(key)?.value
+    if (!declaration.sensitive || !declaration.editable || stored === undefined) return undefined
+    const isSame = sameSecret(stored, value)
+    await reachingStorage(this.#options.log, () => this.#options.audit(verificationEntry(key, isSame, actor)))
+    return isSame
   }
 
   history(filter: HistoryFilter, window: HistoryWindow) {

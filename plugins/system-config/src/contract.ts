@@ -219,6 +219,13 @@ export interface ConfigCentre {
   /** Asks the owner of the key to prove a value without storing it. Throws `404` for an unknown key. */
   verify(key: string, value: JsonValue, signal?: AbortSignal): Promise<Verification>
 
+  /**
+   * Whether this is the secret that is stored under the key. It is only for whoever may replace that secret: each question
+   * is in the audit trail. `undefined` for a key that is no secret or cannot be changed here, and when nothing is stored that
+   * can be decrypted. Throws `404` for an unknown key.
+   */
+  isStoredSecret(key: string, value: JsonValue, actor: Actor): Promise<boolean | undefined>
+
   /** Changes, newest first. */
   history(filter: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>>
 

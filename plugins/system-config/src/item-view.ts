@@ -10,7 +10,16 @@ type ItemView = Static<typeof item>
 export function orderedGroups(items: readonly ConfigItem[], locale: string) {
   return [...Map.groupBy(items, groupOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, members]) => ({ group, items: members.map((member) => itemView(member, locale)) }))
+    .map(([group, members]) => ({
+      group,
+      displayTitle: titleOf(members, locale) ?? group,
+      items: members.map((member) => itemView(member, locale)),
+    }))
+}
+
+function titleOf([first]: readonly ConfigItem[], locale: string): string | undefined {
+  const title = first?.declaration?.groupTitle
+  return title === undefined ? undefined : localize(title, locale)
 }
 
 /** One key as the API answers it, texts in the language of the request. */

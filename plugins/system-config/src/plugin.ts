@@ -28,6 +28,7 @@ export default definePlugin({
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
   config,
+  configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
   migrations: changeSets,
   commands,

@@ -82,11 +82,17 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/verifications`,
-    summary: 'Let the plugin that owns a key prove a value without storing it',
+    summary: 'Let the plugin that owns a key prove a value without storing it, and compare it with the stored secret',
     access: maySave,
+    // Somebody who guesses gets nowhere.
+    annotations: [bulkLimited],
     request: { body: schema.verifyBody },
     response: schema.verification,
-    handler: ({ body }, { centre }) => centre.verify(body.key, body.value as JsonValue),
+    handler: async (request, { centre }) => {
+      const { key, value } = request.body as { key: string; value: JsonValue }
+      const verification = await centre.verify(key, value)
+      return { ...verification, ...given({ isStored: await centre.isStoredSecret(key, value, actorOf(request)) }) }
+    },
   }),
   route({
     method: 'GET',

@@ -1,8 +1,8 @@
-import { instant, listPage, listQuery, Type, text } from '@plinth/http'
+import { instant, listPage, listQuery, reason, Type, text } from '@plinth/http'
 import { longestKey, mostChanges } from './changes/change-check.ts'
 
 const keyName = Type.String({ minLength: 1, maxLength: longestKey, examples: ['platform.rate-limit.default-window'] })
-const reason = Type.Optional(Type.String({ maxLength: 200, description: 'Why; goes into the history.' }))
+const why = Type.Optional(reason('Why; goes into the history.'))
 const dryRun = Type.Optional(
   Type.Boolean({ default: false, description: 'Answers what would happen; changes nothing.' }),
 )
@@ -78,7 +78,7 @@ export const item = Type.Object({
 export const list = Type.Object({
   version,
   total: Type.Integer({ minimum: 0 }),
-  groups: Type.Array(Type.Object({ group: text, items: Type.Array(item) })),
+  groups: Type.Array(Type.Object({ group: text, displayTitle: text, items: Type.Array(item) })),
 })
 
 const change = Type.Object({
@@ -91,7 +91,7 @@ const change = Type.Object({
 })
 export const changesBody = Type.Object({
   changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }),
-  reason,
+  reason: why,
   verify,
 })
 export const previewBody = Type.Object({ changes: Type.Array(change, { minItems: 1, maxItems: mostChanges }) })
@@ -119,6 +119,9 @@ export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown() })
 export const verification = Type.Object({
   outcome: Type.Enum(['verified', 'unverified', 'refused']),
   reason: Type.Optional(text),
+  isStored: Type.Optional(
+    Type.Boolean({ description: 'Of a secret: whether it is the stored one. Absent when none is stored.' }),
+  ),
 })
 
 export const historyQuery = Type.Object({
@@ -150,7 +153,7 @@ export const historyParams = Type.Object({
 export const rollbackBody = Type.Object({
   toVersion: version,
   keys: Type.Optional(Type.Array(keyName, { minItems: 1, maxItems: mostChanges })),
-  reason,
+  reason: why,
   verify,
   dryRun,
 })
@@ -172,7 +175,7 @@ export const importBody = Type.Object({
   expectedVersion: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Version of a dry run; another one is a conflict.' }),
   ),
-  reason,
+  reason: why,
   verify,
   dryRun,
 })

@@ -130,7 +130,7 @@ t.test('R-106 what looks at or changes many keys has a lower quota than the defa
     .service(httpRef)
     .routes.filter(({ annotations }) => annotations.some(({ id }) => id === 'rate-limit.limited'))
     .map(({ method, path }) => `${method} ${path.replace('/api/v1/admin/system-config/', '')}`)
-  t.same(limited.sort(), ['GET export', 'POST changes/preview', 'POST import', 'POST rollback'])
+  t.same(limited.sort(), ['GET export', 'POST changes/preview', 'POST import', 'POST rollback', 'POST verifications'])
 })
 
 t.test('C-026 every route is an admin route with a permission of its own', async (t) => {
@@ -168,7 +168,7 @@ t.test('C-018 C-019 K-009 keys by group, in the language of the request, secrets
   const { call } = await start(t)
   await call('POST', 'changes', { changes: [{ key: secret, action: 'set', value: 'planted-secret' }] })
   const { data } = await call('GET', 'keys?query=%40group%3Asample', undefined, { 'accept-language': 'zh-CN' })
-  t.match(data, { version: 1, total: 9, groups: [{ group: 'sample' }] })
+  t.match(data, { version: 1, total: 9, groups: [{ group: 'sample', displayTitle: '样例' }] })
   const items = new Map(data.groups[0].items.map((item: { key: string }) => [item.key, item]))
   t.match(items.get(limit), {
     displayTitle: '请求上限',
@@ -265,7 +265,8 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     const refused = { code: '400', data: { errors: [{ field: state.key, rule: 'not-editable' }] } }
     t.match(await call('POST', path, body), refused, `I-007 state is not written by ${path}`)
   }
-  t.match(await call('POST', 'changes', { changes: [change], reason: 'x'.repeat(201) }), { code: '400' })
+  for (const reason of ['x'.repeat(201), '', '  '])
+    t.match(await call('POST', 'changes', { changes: [change], reason }), { code: '400' }, reason)
   const [latest] = (await call('GET', `history?key=${limit}`)).data.items
   t.same((await call('GET', `history/${latest.id}`)).data, latest, 'one change by its id')
   t.match((await call('GET', `history?version=${latest.version}`)).data.items, [{ version: latest.version }])
@@ -331,6 +332,11 @@ t.test('verify, export, import with its difference, and no secret in any answer'
   ]
   await keep('POST', 'changes/preview', { changes })
   await keep('POST', 'changes', { changes })
+  for (const [value, isStored] of [
+    ['planted-secret', true],
+    ['planted-secres', false],
+  ] as const)
+    t.same((await keep('POST', 'verifications', { key: secret, value })).data, { outcome: 'verified', isStored })
   await keep('POST', 'changes', { changes: [{ ...changes[0], value: 'wrong-planted-secret' }] })
   const { data: document } = await keep('GET', 'export')
   t.match(document, { format: 'plinth-config/1', values: { [limit]: 20 }, omittedSecrets: [secret] })
@@ -424,6 +430,15 @@ t.test('C-021 with the identity plugin: a token, a permission, and the name of t
       { actor: `user:${me.id}`, summary: { set: [limit], reset: [] } },
     ])
     t.notMatch(JSON.stringify(audits), /a-secret-to-keep/)
+    const verify = '/api/v1/admin/system-config/verifications'
+    for (const value of ['a-secret-to-guess', 'a-secret-to-keep'])
+      await inject({ method: 'POST', url: verify, headers, payload: { key: secret, value } })
+    const { items: asked } = await get('/api/v1/admin/iam/audits?action=configuration.verify')
+    t.match(asked, [
+      { actor: `user:${me.id}`, targetName: secret, summary: { isSame: true }, clientIp: '127.0.0.1' },
+      { actor: `user:${me.id}`, targetName: secret, summary: { isSame: false } },
+    ])
+    t.notMatch(JSON.stringify(asked), /a-secret-to/)
     const history = await get(`/api/v1/admin/system-config/history?actorUserId=${me.id}`)
     t.same(
       history.items.map(({ actor, actorUserId }: Record<string, unknown>) => [actor, actorUserId]),

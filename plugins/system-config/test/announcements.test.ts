@@ -4,9 +4,9 @@ import { rename } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { setTimeout as pause } from 'node:timers/promises'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type Clock, definePlugin, type JsonValue, systemClock } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import sharedStorePlugin, { type SharedStore, sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import type { ConfigChange } from '@plinth/system-config'
@@ -29,14 +29,6 @@ const withoutPoll: Clock = {
   },
 }
 
-async function until(met: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 120_000
-  while (!(await met())) {
-    if (performance.now() > end) throw new Error('This did not happen within a minute.')
-    await pause(5)
-  }
-}
-
 const plugins = [samplePlugin, sharedStorePlugin]
 const config = { 'platform.system-config.poll-interval': '1m', 'platform.shared-store.database.poll-interval': '10ms' }
 
@@ -44,8 +36,9 @@ const config = { 'platform.system-config.poll-interval': '1m', 'platform.shared-
 async function instanceOn(t: Test, db: TestDatabase, driver: Readonly<Record<string, JsonValue>>) {
   const instance = await startWithClock(t, db, withoutPoll, { plugins, config: { ...config, ...driver } })
   const { limits } = instance.running.service(sample)
-  await until(async () =>
-    (await instance.centre.instances()).some(({ pid, version }) => pid === process.pid && version >= 0),
+  await until(
+    async () => (await instance.centre.instances()).some(({ pid, version }) => pid === process.pid && version >= 0),
+    'it has read the stored values',
   )
   return { ...instance, limits }
 }
@@ -53,24 +46,24 @@ async function instanceOn(t: Test, db: TestDatabase, driver: Readonly<Record<str
 async function everyWayOfChange(t: Test, db: TestDatabase, driver: Readonly<Record<string, JsonValue>>) {
   const a = await instanceOn(t, db, driver)
   const b = await instanceOn(t, db, driver)
-  await until(async () => (await a.centre.instances()).length === 2)
+  await until(async () => (await a.centre.instances()).length === 2, 'both are known')
 
   await a.centre.save([set(limit, 20)], by)
-  await until(() => b.limits.at(-1) === 20)
-  await until(async () => (await a.centre.instances()).every(({ version }) => version === 1))
+  await until(() => b.limits.at(-1) === 20, 'the save is in force')
+  await until(async () => (await a.centre.instances()).every(({ version }) => version === 1), 'all say so')
   t.pass('a save is in force on the other instance, and that instance says so')
   await b.centre.save([{ key: limit, action: 'reset' }], by)
-  await until(() => a.limits.at(-1) === 10)
+  await until(() => a.limits.at(-1) === 10, 'the reset is in force')
   t.pass('a reset, in the other direction')
   await a.centre.rollback(1, by)
-  await until(() => b.limits.at(-1) === 20)
+  await until(() => b.limits.at(-1) === 20, 'the rollback is in force')
   t.pass('a rollback')
   const document = { format: 'plinth-config/1', values: { [limit]: 30 } } as const
   await a.centre.import(document, { ...by, mode: 'merge' })
-  await until(() => b.limits.at(-1) === 30)
+  await until(() => b.limits.at(-1) === 30, 'the import is in force')
   t.pass('an import')
   await a.centre.saveState('test.sample', [set('platform.sample.state', 1)], by)
-  await until(() => b.centre.version === a.centre.version)
+  await until(() => b.centre.version === a.centre.version, 'both have the same version')
   t.pass('state of a plugin')
 }
 
@@ -104,7 +97,7 @@ t.test('K-008 a command in another process is heard of over Redis', { skip: skip
   const child = spawn(process.execPath, [program, 'config', 'set', limit, '77'], { cwd: directory })
   const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   t.equal(code, 0, err)
-  await until(() => server.limits.at(-1) === 77)
+  await until(() => server.limits.at(-1) === 77, 'the value of the command is in force')
 })
 
 t.test('secrets that are encrypted anew are read again, though no value changed', async (t) => {
@@ -121,7 +114,7 @@ t.test('secrets that are encrypted anew are read again, though no value changed'
   await b.centre.refresh()
   t.match(await b.centre.list('@problem'), [{ key: secret }], 'nothing says that the key is back')
   await a.centre.rotateSecrets()
-  await until(async () => (await b.centre.list('@problem')).length === 0)
+  await until(async () => (await b.centre.list('@problem')).length === 0, 'the secret is read again')
   t.equal(b.centre.version, 1)
 })
 

@@ -1,6 +1,7 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type PlinthError, StartRefusedError } from '@plinth/kernel'
+import { until } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
 import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
@@ -168,10 +169,11 @@ onEachDatabase(
         },
       ])
     }
-    for (const { clock, centre } of [a, b]) {
-      await clock.advance(3_000)
-      while (!(await centre.instances()).some(({ version }) => version === 2)) await clock.advance(3_000)
-    }
+    // Together: an instance that has not been seen for minutes is not listed.
+    await until(async () => {
+      for (const { clock } of [a, b]) await clock.advance(3_000)
+      return (await a.centre.instances()).every(({ version }) => version === 2)
+    }, 'both have read what is stored')
     const instances = await a.centre.instances()
     t.equal(instances.length, 2)
     t.ok(instances.some(({ version, refused: list }) => version === 2 && list[0]?.key === 'platform.sample.limit'))

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
-import { BusinessError, definePlugin, key, longestValue, redact } from '@plinth/kernel'
+import { BusinessError, definePlugin, type JsonValue, key, longestValue, redact } from '@plinth/kernel'
 import { manualClock, startForTest } from '@plinth/kernel/testing'
 import { type ConfigChange, configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
@@ -96,6 +96,28 @@ onSqlite(t, 'a secret is proven by its plugin before it is stored', async (t, db
   await centre.save([put('wrong-secret')], { ...by, verify: false })
   t.equal(await inForce(running), 'wrong-secret')
   t.match(await refusal(centre.verify('platform.nothing', 'x')), { code: '404' })
+})
+
+onEachDatabase(t, 'whoever may replace a secret may ask whether a value is the stored one', async (t, db) => {
+  const { centre } = await startOn(t, db)
+  const token = 'platform.sample.token'
+  const ask = (key: string, value: JsonValue) => centre.isStoredSecret(key, value, operator)
+  t.equal(await ask(secretKey, 'first'), undefined, 'none is stored')
+  await centre.save([put('first')], by)
+  t.equal(await ask(secretKey, 'first'), true)
+  for (const guess of ['firs', 'first ', 'First', '', '******', 7]) t.equal(await ask(secretKey, guess), false)
+  await centre.save([put('second')], by)
+  t.equal(await ask(secretKey, 'first'), false, 'it was replaced')
+  t.equal(await ask(secretKey, 'second'), true)
+  t.equal(await ask(token, 'second'), undefined, 'each key has its own')
+  await centre.save([{ key: 'platform.sample.limit', action: 'set', value: 7 }], by)
+  t.equal(await ask('platform.sample.limit', 7), undefined, 'what is no secret is shown anyway')
+  await centre.rotateSecrets()
+  t.equal(await ask(secretKey, 'second'), true)
+  rmSync(keyFileOf(db))
+  const lost = await startOn(t, db)
+  t.equal(await lost.centre.isStoredSecret(secretKey, 'second', operator), undefined, 'it cannot be decrypted')
+  t.match(await refusal(ask('platform.nothing', 'x')), { code: '404' })
 })
 
 onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps only the newest key', async (t, db) => {

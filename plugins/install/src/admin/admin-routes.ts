@@ -67,6 +67,28 @@ const stateBody = Type.Object({
   confirmation: Type.Optional(Type.String({ maxLength: 256 })),
   reason: Type.Optional(Type.String({ maxLength: 10_000, description: 'The first 200 characters are kept.' })),
 })
+const resetBody = Type.Object({
+  ...stateBody.properties,
+  dryRun: Type.Optional(
+    Type.Boolean({ default: false, description: 'Answers what would happen, without the phrase; changes nothing.' }),
+  ),
+})
+const resetView = Type.Object({
+  reset: Type.Boolean(),
+  alreadyUninstalled: Type.Boolean(),
+  message: Type.String(),
+  entry: Type.Optional(
+    Type.Object(
+      {
+        installAllowed: Type.Boolean({ description: 'False: the settings close the installation to everybody.' }),
+        tokenRequired: Type.Boolean(),
+        networks: Type.Array(Type.String(), { description: 'From where it is open; from everywhere when empty.' }),
+        productClosed: Type.Boolean({ description: 'Nothing but the installation answers until it is done.' }),
+      },
+      { description: 'What holds while the product counts as not installed; absent when a reset is refused.' },
+    ),
+  ),
+})
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
 /** A JSON file with secrets masked by value, whatever it holds. */
@@ -197,9 +219,10 @@ const changeRoutes = [
     ...act,
     path: `${root}/state/reset`,
     summary: 'Open the installation again',
-    request: { body: stateBody },
-    response: Type.Object({ reset: Type.Boolean(), alreadyUninstalled: Type.Boolean(), message: Type.String() }),
-    handler: (request, { admin }) => admin.reset(stateRequestOf(request), callerOf(request)),
+    request: { body: resetBody },
+    response: resetView,
+    handler: (request, { admin }) =>
+      admin.reset({ ...stateRequestOf(request), dryRun: request.body.dryRun }, callerOf(request)),
   }),
   route({
     ...act,

@@ -1,3 +1,4 @@
+import { longestReason } from '@plinth/http'
 import { columnText } from '@plinth/kernel'
 import type { Caller } from '../entry/caller.ts'
 import { hasPassed } from '../form/form-checks.ts'
@@ -12,6 +13,7 @@ type AdminServiceParts = Pick<
   | 'kernel'
   | 'config'
   | 'state'
+  | 'entry'
   | 'status'
   | 'stepOverview'
   | 'preflight'
@@ -26,13 +28,16 @@ type AdminServiceParts = Pick<
 /** What an operator has to type. */
 export const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const
 
-/** Code points of a reason that are kept. */
-const longestReason = 200
 const recentSessions = 20
 
 export interface StateRequest {
   readonly confirmation?: string | undefined
   readonly reason?: string | undefined
+}
+
+export interface ResetRequest extends StateRequest {
+  /** Only says what would happen. */
+  readonly dryRun?: boolean | undefined
 }
 
 /** Operations on the installation for operators who are logged in. */
@@ -60,21 +65,36 @@ export class AdminService {
   }
 
   /** Opens the installation again. Audited in every case. */
-  async reset(request: StateRequest, caller: Caller) {
+  async reset(request: ResetRequest, caller: Caller) {
     const finding = await this.#tryReset(request, caller)
     const alreadyUninstalled = finding === 'already-uninstalled'
     const reset = finding === 'reset' || alreadyUninstalled
-    const message = await this.#conclude(auditActions.reset, reset, finding, request, caller)
-    return { reset, alreadyUninstalled, message }
+    const isDone = reset || finding === 'would-reset'
+    const message = await this.#conclude(auditActions.reset, isDone, finding, request, caller)
+    return { reset, alreadyUninstalled, message, ...(isDone ? { entry: this.#entryOnceOpen() } : {}) }
   }
 
-  /** Order of the conditions: phrase, state, leave to install again (decision B56). */
-  async #tryReset(request: StateRequest, caller: Caller) {
-    if (!sameText(request.confirmation, confirmations.reset)) return 'not-confirmed'
+  /** Who could install while the product counts as not installed, and what else is closed then. */
+  #entryOnceOpen() {
+    const { config, entry } = this.#parts
+    const isNetworkChecked = config.get('platform.install.cidr-check-enabled')
+    return {
+      installAllowed: entry.closedToAll({ name: 'not-installed', version: 0 }) === undefined,
+      tokenRequired: entry.isTokenConfigured,
+      networks: isNetworkChecked ? [...config.get('platform.install.allowed-cidrs')] : [],
+      productClosed: config.get('platform.install.access-protection-enabled'),
+    }
+  }
+
+  /** Order of the conditions: phrase, state, leave to install again (decision B56). A dry run needs no phrase. */
+  async #tryReset(request: ResetRequest, caller: Caller) {
+    const isDry = request.dryRun === true
+    if (!isDry && !sameText(request.confirmation, confirmations.reset)) return 'not-confirmed'
     const seen = await this.#parts.state.read()
     if (seen.name === 'not-installed') return 'already-uninstalled'
     if (seen.name === 'unknown') return 'state-unknown'
     if (!this.#parts.config.get('platform.install.allow-reinstall')) return 'reinstall-forbidden'
+    if (isDry) return 'would-reset'
     return (await this.#change(false, seen, request, caller)) ? 'reset' : 'changed-meanwhile'
   }
 

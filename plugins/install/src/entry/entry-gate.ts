@@ -1,5 +1,5 @@
 import type { HttpReply, HttpRequest } from '@plinth/http'
-import { BusinessError, isBusinessError } from '@plinth/kernel'
+import { BusinessError } from '@plinth/kernel'
 import { type EntryReason, tokenHeader } from '../contract.ts'
 import type { Parts } from '../parts.ts'
 import { auditActions } from '../records/audit-trail.ts'
@@ -34,7 +34,7 @@ export class EntryGate {
     return this.check(request, reply, typeof given === 'string' ? given : undefined)
   }
 
-  /** @throws BusinessError "429" with the header `Retry-After` */
+  /** @throws BusinessError "429" with the seconds to wait in `data.retryAfter` */
   async check(
     request: Pick<HttpRequest, 'headers'> & Parameters<typeof callerOf>[0],
     reply: HttpReply,
@@ -42,16 +42,10 @@ export class EntryGate {
   ): Promise<Entered> {
     reply.header('cache-control', 'no-store')
     const caller = callerOf(request)
-    try {
-      const verdict = await this.#parts.entry.check(caller, token)
-      if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
-      const isProven = caller.isProven || verdict.reason === 'install.token.valid'
-      return { caller: { ...caller, isProven }, verdict }
-    } catch (error) {
-      const seconds = isBusinessError(error) ? error.data?.['retryAfterSeconds'] : undefined
-      if (typeof seconds === 'number') reply.header('retry-after', seconds)
-      throw error
-    }
+    const verdict = await this.#parts.entry.check(caller, token)
+    if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
+    const isProven = caller.isProven || verdict.reason === 'install.token.valid'
+    return { caller: { ...caller, isProven }, verdict }
   }
 
   async #auditRefusal(caller: Caller, { reason, closed }: Verdict): Promise<void> {

@@ -107,5 +107,5 @@ export class EntryPolicy {
 function tooManyFailures(waitMs: number): BusinessError {
   const seconds = Math.ceil(waitMs / 1000)
   const text = 'entry.too-many-failures'
-  return refusal('token.too-many-failures', { text, params: { seconds }, data: { retryAfterSeconds: seconds } })
+  return refusal('token.too-many-failures', { text, params: { seconds }, data: { retryAfter: seconds } })
 }

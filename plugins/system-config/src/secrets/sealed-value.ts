@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { type JsonValue, maskedValue } from '@plinth/kernel'
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
@@ -34,6 +35,12 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
     const what = key === undefined ? 'is no JSON' : `was altered: master key ${masterKeyId} does not decrypt it`
     return { problem: `The stored value ${what}. Set it anew.` }
   }
+}
+
+/** The time that it takes tells nothing of how much of the secret was guessed. */
+export function sameSecret(a: JsonValue, b: JsonValue): boolean {
+  const digest = (value: JsonValue) => createHash('sha256').update(JSON.stringify(value)).digest()
+  return timingSafeEqual(digest(a), digest(b))
 }
 
 /** A value as people may see it: the mask has one length, and an empty text is no secret (decision D24). */

@@ -1,6 +1,6 @@
 import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, columnText, type JsonValue } from '@plinth/kernel'
-import type { ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
+import type { Actor, ChangeOrigin, ConfigChange, SaveOptions } from '../contract.ts'
 import { ConfigRow, HistoryRow, VersionRow } from '../entities.ts'
 import { type Conflict, conflict } from '../failures.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
@@ -149,11 +149,10 @@ function auditEntry(
   changes: readonly ConfigChange[],
   { actor, reason }: SaveOptions,
 ): AuditEntry {
-  const { userId, name, clientIp, traceId } = actor
   const keysOf = (action: ConfigChange['action']) =>
     changes.filter((change) => change.action === action).map(({ key }) => key)
   return {
-    actor: userId === undefined ? { name } : { userId },
+    ...whoOf(actor),
     action: `configuration.${origin}`,
     subject: version,
     summary: {
@@ -161,10 +160,22 @@ function auditEntry(
       reset: keysOf('reset'),
       ...(reason === undefined ? {} : { reason: columnText(reason, 200) }),
     },
-    ...(clientIp === undefined ? {} : { clientIp }),
-    ...(traceId === undefined ? {} : { traceId }),
   }
 }
+
+/** Somebody compared a value with a stored secret. */
+export const verificationEntry = (key: string, isSame: boolean, actor: Actor): AuditEntry => ({
+  ...whoOf(actor),
+  action: 'configuration.verify',
+  subject: key,
+  summary: { isSame },
+})
+
+const whoOf = ({ userId, name, clientIp, traceId }: Actor) => ({
+  actor: userId === undefined ? { name } : { userId },
+  ...(clientIp === undefined ? {} : { clientIp }),
+  ...(traceId === undefined ? {} : { traceId }),
+})
 
 export const sidesOf = (row: HistoryRow): readonly [SealedValue | undefined, SealedValue | undefined] => [
   row.oldValue == null ? undefined : { text: row.oldValue, masterKeyId: row.oldMasterKeyId ?? null },

@@ -1,0 +1,70 @@
+import type { StoreContext } from '@plinth/kernel'
+import { manualClock } from '@plinth/kernel/testing'
+import t from 'tap'
+import { Deadlines } from '../src/deadlines.ts'
+import { allow, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
+
+t.test('a store that ends its calls by itself gets one deadline for all calls of a millisecond', async (t) => {
+  const contexts = new Set<StoreContext | undefined>()
+  const clock = manualClock()
+  const store = storePlugin(
+    'ending',
+    (request, context) => {
+      contexts.add(context)
+      if (request.key.endsWith('quick')) return Promise.resolve(allow(request))
+      return new Promise((_, reject) => context?.onEnd?.(reject))
+    },
+    { peek: allow, traits: { shared: true, algorithm: 'fixed-window', endsCalls: true } },
+  )
+  const set = { 'default-store': 'ending', 'failure-policy': 'closed' }
+  const { limiter } = await startLimiter(t, [store.plugin], set, clock)
+  const ended: string[] = []
+  const ask = (name: string) => {
+    void limiter.consume({ key: name }).catch(({ reason }) => ended.push(`${name} ${reason}`))
+  }
+  t.match(await limiter.consume({ key: 'quick' }), { allowed: true })
+  t.equal(clock.sleepers, 0, 'no timer while nobody waits')
+  for (let call = 0; call < 500; call++) ask(`early ${call}`)
+  await clock.advance(100)
+  for (let call = 0; call < 500; call++) ask(`late ${call}`)
+  t.equal(contexts.size, 2)
+  t.equal(clock.sleepers, 1)
+  await clock.advance(149)
+  t.equal(ended.length, 0)
+  await clock.advance(1)
+  t.same(
+    ended.toSorted(),
+    Array.from({ length: 500 }, (_, call) => `early ${call} rate-limit.store-unavailable`).toSorted(),
+  )
+  const [early, late] = [...contexts]
+  t.same([early?.isOver?.(), late?.isOver?.()], [true, false])
+  t.equal(early?.signal.aborted, true)
+  const told: string[] = []
+  early?.onEnd?.(({ message }) => told.push(message))
+  t.match(told, [/did not answer within 250 ms/], 'who comes too late is told at once')
+  await clock.advance(100)
+  t.equal(ended.length, 1000)
+  t.equal(clock.sleepers, 0)
+})
+
+t.test('a call that joins its moment again ends with it, though others that began later have ended', async (t) => {
+  const clock = manualClock()
+  const deadlines = new Deadlines(clock, 250)
+  t.teardown(() => deadlines.stop())
+  const ended: string[] = []
+  const note = (name: string) => () => void ended.push(name)
+  const early = deadlines.moment()
+  const leave = early.onEnd?.(note('answered'))
+  await clock.advance(100)
+  const late = deadlines.moment()
+  leave?.()
+  late.onEnd?.(note('late'))
+  await clock.advance(149)
+  early.onEnd?.(note('early'))
+  await clock.advance(1)
+  await turn()
+  t.same(ended, ['early'])
+  await clock.advance(100)
+  await turn()
+  t.same(ended, ['early', 'late'])
+})

@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { namedPermissions } from '@plinth/http/testing'
+import t from 'tap'
+import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
+import { ownDirectory, startStorage } from './fixtures/product.ts'
+
+const path = '/api/v1/admin/storage/disks'
+
+async function startDisks(t: Parameters<typeof startStorage>[0], settings: Parameters<typeof startStorage>[1] = {}) {
+  const started = await startStorage(t, { ...settings, plugins: [namedPermissions, ...(settings.plugins ?? [])] })
+  const call = async (url: string, permission = 'storage:disk:view') =>
+    (await started.server.inject({ url, headers: { 'x-grants': permission, 'accept-language': 'en' } })).json()
+  return { ...started, call }
+}
+
+t.test('A15 operators see each disk, whether it can be written to and what it holds', async (t) => {
+  const full = {
+    ...memoryDisk('private'),
+    verify: () => Promise.reject(Object.assign(new Error('/secret/place is full'), { code: 'ENOSPC' })),
+  }
+  const { storage, call } = await startDisks(t, {
+    plugins: [diskPlugin('acme', full)],
+    config: { 'platform.storage.disks.public.enabled': false },
+  })
+  t.match(await call(path, 'storage:disk:other'), { code: '403' })
+  await storage.put('local', 'exports/a.csv', 'abc')
+  await storage.put('local', 'exports/b.csv', 'defgh')
+
+  const { data } = await call(path)
+  t.same(data, [
+    { name: 'public', visibility: 'public', enabled: false, state: 'disabled', fault: null },
+    { name: 'local', visibility: 'private', enabled: true, state: 'ready', fault: null },
+    { name: 'acme', visibility: 'private', enabled: true, state: 'failing', fault: 'ENOSPC' },
+  ])
+  t.notMatch(JSON.stringify(data), /secret/, 'the place of the disk stays inside')
+
+  const local = (await call(`${path}/local`)).data
+  t.match(local, { state: 'ready', files: 2, bytes: 8, complete: true })
+  t.type(local.newestAt, 'string')
+  t.match((await call(`${path}/public`)).data, { state: 'disabled', files: 0, newestAt: null, complete: false })
+  t.match((await call(`${path}/acme`)).data, { state: 'failing', files: 0, complete: false })
+  t.match(await call(`${path}/none`), { code: '404', data: { reason: 'storage.disk-unknown' } })
+})
+
+t.test('a look at a disk of many files ends, and says that it has not counted all', async (t) => {
+  let listed = 0
+  const endless = {
+    ...memoryDisk('private'),
+    async *list() {
+      for (;;) yield { path: `${listed++}`, size: 2, modifiedAt: new Date(0) }
+    },
+  }
+  const { call } = await startDisks(t, { plugins: [diskPlugin('acme', endless)] })
+  t.match((await call(`${path}/acme`)).data, { files: 10_000, bytes: 20_000, complete: false })
+  t.equal(listed, 10_001)
+})
+
+t.test('a disk that never answers is failing at the end of its time', async (t) => {
+  const asked = Promise.withResolvers<void>()
+  const silent = {
+    ...memoryDisk('private'),
+    verify() {
+      asked.resolve()
+      return new Promise<void>(() => {})
+    },
+  }
+  const { call, clock } = await startDisks(t, { plugins: [diskPlugin('acme', silent)] })
+  const answer = call(`${path}/acme`)
+  await asked.promise
+  await clock.advance(5_000)
+  t.match((await answer).data, { state: 'failing', fault: 'ETIMEDOUT' })
+})
+
+t.test('a directory that is a file cannot be written to', async (t) => {
+  const root = ownDirectory(t)
+  await writeFile(join(root, 'local'), 'in the way')
+  const { call } = await startDisks(t, { root })
+  t.match((await call(`${path}/local`)).data, { state: 'failing', fault: 'EEXIST' })
+})
