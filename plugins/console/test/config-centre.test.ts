@@ -1,3 +1,4 @@
+import { until } from '@plinth/kernel/testing'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import systemConfigAdmin from '@plinth/system-config/admin'
 import type { Page } from 'playwright-core'
@@ -70,7 +71,7 @@ async function save(page: Page): Promise<void> {
   await page.getByText('Applied on').waitFor()
 }
 
-t.test('K-008 two keys are changed in one draft, with difference and reason', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 two keys are changed in one draft, with difference and reason', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints, elsewhere } = await opened(t.teardown, '?group=demo')
   await row(page, 'limit').getByRole('textbox', { name: 'Request limit' }).fill('25')
   await row(page, 'window').getByRole('textbox', { name: 'Window' }).fill('90s')
@@ -103,7 +104,7 @@ t.test('K-008 two keys are changed in one draft, with difference and reason', { 
   t.strictSame(elsewhere, [])
 })
 
-t.test('K-008 what is locked says why and where its value comes from', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 what is locked says why and where its value comes from', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const port = await row(page, 'port').innerText()
   t.match(port, /8443/)
@@ -121,7 +122,7 @@ t.test('K-008 what is locked says why and where its value comes from', { skip, t
   t.strictSame(complaints, [])
 })
 
-t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 }, async (t) => {
   const secret = 'open-sesame-4711'
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const answers: string[] = []
@@ -141,6 +142,18 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 300_000 
   await dialogOf(page).getByRole('button', { name: 'Close' }).last().click()
   await row(page, 'secret').getByPlaceholder(/^Set/).waitFor()
   t.equal(await field.inputValue(), '')
+  // Whether it is the one that somebody has in mind is told, and what it is is not.
+  for (const [typed, told] of [
+    ['close-sesame-4711', 'Another one is stored. Its plugin says that it works.'],
+    [secret, 'It is the stored one. Its plugin says that it works.'],
+  ] as const) {
+    await field.fill(typed)
+    await row(page, 'secret').getByRole('button', { name: 'Verify' }).click()
+    await row(page, 'secret').getByText(told).waitFor()
+  }
+  t.strictSame(await barriers(page), [])
+  await row(page, 'secret').getByRole('button', { name: 'Undo the change of' }).click()
+  await row(page, 'secret').getByPlaceholder(/^Set/).waitFor()
   await row(page, 'secret')
     .getByRole('button', { name: /Details of/ })
     .click()
@@ -163,7 +176,7 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 300_000 
   t.strictSame(complaints, [])
 })
 
-t.test('K-008 a key that needs a restart says that it waits for one', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 a key that needs a restart says that it waits for one', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '?q=@restart+@plugin:demo')
   await shows(page, ['mode', 'port', 'safety'])
   await row(page, 'mode').getByRole('combobox', { name: 'Mode' }).selectOption('fast')
@@ -182,7 +195,7 @@ t.test('K-008 a key that needs a restart says that it waits for one', { skip, ti
 
 t.test(
   'E-15 two administrators change the same key: was, theirs, yours, and saved again',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?group=demo')
     const other = await opened(t.teardown, '?group=demo', { username: 'second' })
@@ -214,7 +227,7 @@ t.test(
   },
 )
 
-t.test('K-008 what is wrong, and what an owner refuses, stands at its field', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 what is wrong, and what an owner refuses, stands at its field', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const limit = row(page, 'limit').getByRole('textbox', { name: 'Request limit' })
   await limit.fill('2000')
@@ -244,7 +257,7 @@ t.test('K-008 what is wrong, and what an owner refuses, stands at its field', { 
 
 t.test(
   'K-008 lists, structures, switches and time zones have editors of their own',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?group=demo')
     const mirror = row(page, 'mirror')
@@ -283,7 +296,7 @@ t.test(
   },
 )
 
-t.test('K-008 search, filters, groups, keyboard and palette', { skip, timeout: 300_000 }, async (t) => {
+t.test('K-008 search, filters, groups, keyboard and palette', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown)
   await page.keyboard.press('/')
   await page.keyboard.type('request limit @plugin:demo')
@@ -310,17 +323,27 @@ t.test('K-008 search, filters, groups, keyboard and palette', { skip, timeout: 3
   await page.getByText('There is no filter @nonsense').waitFor()
   await search.fill('')
   await page.getByRole('button', { name: /^Modified/ }).click()
-  t.equal(await search.inputValue(), '@modified')
+  await until(async () => (await search.inputValue()) === '@modified', 'the filter stands in the search field')
   await search.fill('no such key anywhere')
   await page.getByText('Nothing fits these filters.').waitFor()
   await page.getByRole('button', { name: 'Clear filters' }).click()
-  await page.getByRole('navigation', { name: 'Groups' }).getByRole('button', { name: /^demo/ }).click()
+  const groups = page.getByRole('navigation', { name: 'Groups' })
+  await groups.getByRole('button', { name: /^Set, but owned by nobody/ }).waitFor()
+  const named = `[...document.querySelectorAll('main nav button > :first-child')].map((one) => one.firstChild.textContent)`
+  const names = (await page.evaluate(named)) as string[]
+  const titles = names.slice(1, -1)
+  t.strictSame(titles, titles.toSorted(new Intl.Collator('en').compare), 'by their titles')
+  t.match(names.at(-1), 'Set, but owned by nobody')
+  await groups.getByRole('button', { name: /^Show of controls\s*demo/ }).click()
   await page.waitForURL(/group=demo/)
   await showsOnly(page, 'platform.demo.')
+  t.match(await page.locator('main section[aria-labelledby^=group-] > h2').allInnerTexts(), [
+    /^Show of controls\s*demo$/,
+  ])
   await page.keyboard.press('Control+K')
-  await page.getByPlaceholder('Go to a page, or to a setting by its name').fill('demo.mirror')
+  await page.getByPlaceholder('Find a page, a setting or a record').fill('demo.mirror')
   await dialogOf(page)
-    .getByRole('button', { name: /platform\.demo\.mirror/ })
+    .getByRole('option', { name: /platform\.demo\.mirror/ })
     .waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL(/key=platform\.demo\.mirror/)
@@ -330,7 +353,7 @@ t.test('K-008 search, filters, groups, keyboard and palette', { skip, timeout: 3
 
 t.test(
   'K-008 a value that nobody owns has a section of its own and can be removed',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?q=@orphaned')
     await page.getByRole('heading', { name: 'Set, but owned by nobody' }).waitFor()
@@ -345,7 +368,7 @@ t.test(
 
 t.test(
   'K-008 values are exported without secrets, and an import begins as a dry run',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, '?group=demo')
     const [download] = await Promise.all([
@@ -382,12 +405,13 @@ t.test(
   },
 )
 
-t.test('a session that ends keeps the draft, also its secrets', { skip, timeout: 300_000 }, async (t) => {
+t.test('a session that ends keeps the draft, also its secrets', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   await row(page, 'limit').getByRole('textbox', { name: 'Request limit' }).fill('31')
   await row(page, 'secret').locator('input').fill('right-one')
   await page.context().clearCookies()
-  await review(page)
+  // What is asked in the background may be refused before, and then the question already lies over the button.
+  await page.getByRole('button', { name: 'Review and save' }).dispatchEvent('click')
   await page.getByText('Your session has ended', { exact: false }).waitFor()
   await page.locator('input[autocomplete=current-password]').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -398,7 +422,7 @@ t.test('a session that ends keeps the draft, also its secrets', { skip, timeout:
   t.strictSame(complaints, [])
 })
 
-t.test('who may only look is told which permission is needed', { skip, timeout: 300_000 }, async (t) => {
+t.test('who may only look is told which permission is needed', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '?group=demo', { username: await viewer() })
   await page.getByText('You may look, not change').waitFor()
   t.match(await page.locator('main').innerText(), /system-config:save/)
@@ -423,7 +447,12 @@ async function viewer(): Promise<string> {
   return 'viewer'
 }
 
-t.test('the page in both languages and colours, on a telephone too', { skip, timeout: 300_000 }, async (t) => {
+/** Controls of which a part lies outside of the row of their key. */
+const beyondTheirRow = `[...document.querySelectorAll('li[data-key] :is(input, button, select, textarea)')]
+  .filter((one) => one.getBoundingClientRect().right > one.closest('li').getBoundingClientRect().right)
+  .map(({ outerHTML }) => outerHTML.slice(0, 160))`
+
+t.test('the page in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'light'],
     ['en', 'dark'],
@@ -439,34 +468,71 @@ t.test('the page in both languages and colours, on a telephone too', { skip, tim
     await picture(page, `centre-${locale}-${colorScheme}`)
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await overhang(page), 0)
+    t.strictSame(await page.evaluate(beyondTheirRow), [], 'what a row cuts off cannot be pressed')
     t.strictSame(await barriers(page), [], `${locale} ${colorScheme} narrow`)
     await picture(page, `centre-${locale}-${colorScheme}-phone`)
     t.strictSame(complaints, [])
   }
 })
 
-t.test('2,000 keys: what typing in the search costs', { skip, timeout: 300_000 }, async (t) => {
+/** Milliseconds of processor time of the page that a person does not notice; five times what most of them take. */
+const mostTime = 100
+
+t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeout: 600_000 }, async (t) => {
   const many = await startBackOffice(`${directory}/many`, (work) => t.teardown(work), {
     plugins: [systemConfig, systemConfigAdmin, manyKeys(2000)],
   })
   const { page, complaints } = await openSignedIn(t.teardown, `${many.url}system-config.centre`)
   await page.locator('li[data-key]').first().waitFor()
-  // From each letter to the frame in which its result stands.
-  await page.evaluate(`{
-    globalThis.costs = []
-    new PerformanceObserver((list) => {
-      for (const { name, duration } of list.getEntries()) if (name === 'keydown') costs.push(duration)
-    }).observe({ type: 'event', durationThreshold: 16 })
-  }`)
+  const costs = await costsOf(page)
   await page.keyboard.press('/')
-  await page.keyboard.type('setting-19 @restart', { delay: 120 })
+  for (const letter of 'setting-19 @restart') await costs.of('a letter', () => page.keyboard.press(letter))
   await page.waitForURL(/q=setting-19/)
   t.match(await page.getByRole('status').first().innerText(), /of 2\d\d\d keys/)
   await showsOnly(page, 'setting-19')
-  const costs = ((await page.evaluate('costs')) as number[]).toSorted((a, b) => a - b)
-  const at = (part: number) => costs[Math.min(costs.length - 1, Math.floor(costs.length * part))] ?? 0
-  t.comment(
-    `a letter in the search over 2,000 keys: median ${at(0.5)} ms, slowest ${at(1)} ms of ${costs.length} above 16 ms`,
-  )
+  for (let letters = 'setting-19 @restart'.length; letters > 0; letters--)
+    await costs.of('a letter less', () => page.keyboard.press('Backspace'))
+  await page.waitForURL(/centre$/)
+  // What the test itself looks for in the page would count too: it knows where things are before.
+  const filter = await page.locator('button[title="@restart"]').elementHandle()
+  for (let times = 0; times < 6; times++) await costs.of('a filter', async () => filter?.evaluate(press))
+  for (const place of [0, 3, 6, 3]) {
+    const details = await page.locator('li[data-key] button[aria-label^="Details"]').nth(place).elementHandle()
+    await costs.of('a key opened', async () => details?.evaluate(press))
+  }
+  for (const [what, all] of costs.taken) {
+    const sorted = all.toSorted((a, b) => a - b)
+    const median = sorted[sorted.length >> 1] ?? Number.NaN
+    t.comment(`${what}: median ${median.toFixed(1)} ms, most ${sorted.at(-1)?.toFixed(1)} ms of ${all.length}`)
+    // A single one may meet a collection of garbage, or a slow processor.
+    t.ok(median < mostTime, `${what} takes ${median} ms of processor time`)
+  }
   t.strictSame(complaints, [])
 })
+
+const press = (element: unknown) => (element as { click(): void }).click()
+
+/** Processor time of the page for what somebody does: no other process of a busy machine counts. */
+async function costsOf(page: Page) {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const spent = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1000
+  }
+  const drawn = () =>
+    page.evaluate(
+      'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(done))))',
+    )
+  const taken = new Map<string, number[]>()
+  return {
+    taken,
+    async of(what: string, act: () => Promise<void>) {
+      await drawn()
+      const before = await spent()
+      await act()
+      await drawn()
+      taken.set(what, [...(taken.get(what) ?? []), (await spent()) - before])
+    },
+  }
+}

@@ -16,7 +16,7 @@ PLATFORM_DATABASE_PASSWORD=word
 
 t.test(
   'a fresh product whose database server does not answer shows that at the field, and installs on another one',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const directory = t.testdir()
     await writeFile(join(directory, '.env'), closed)
@@ -37,7 +37,7 @@ t.test(
     await wizard.fill(leastForm)
     await wizard.next.click()
     await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
-    await wizard.heading('The product is installed').waitFor({ timeout: 180_000 })
+    await wizard.heading('The product is installed').waitFor({ timeout: 300_000 })
     t.equal(await signsIn(product.url, administrator), '200')
     await wizard.signedIn.waitFor()
     t.match(await leftovers(page), onlySession)

@@ -3,7 +3,7 @@ import { barriers, openPage, overhang, picture, skip } from './fixtures/browser.
 import { signsIn, startProduct } from './fixtures/product.ts'
 import { administrator, leastForm, Wizard } from './fixtures/wizard.ts'
 
-const timeout = 300_000
+const timeout = 600_000
 
 t.test(
   'I-199 P05 P06 by keyboard alone, on a telephone, in Chinese, below a context path',
@@ -18,6 +18,7 @@ t.test(
     const { keyboard } = page
     /** Goes on with the key for that until something has the focus. */
     const tabTo = async (selector: string) => {
+      await page.locator(selector).first().waitFor({ state: 'attached' })
       for (let count = 0; count < 60; count++) {
         if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
         await keyboard.press('Tab')
@@ -54,6 +55,7 @@ t.test(
     await keyboard.press('Space')
     await wizard.dialog.waitFor()
     await fits('plan')
+    await page.locator('dialog footer button:last-child:enabled').waitFor()
     for (let count = 0; count < 30; count++) {
       t.ok(
         await page.evaluate(

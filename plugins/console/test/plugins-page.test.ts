@@ -109,7 +109,7 @@ const row = (page: Page, id: string) => page.locator(`li[data-plugin="${id}"]`)
 
 t.test(
   'a plugin is found, opened, and leads to what it needs and to its keys',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints, elsewhere } = await opened(t.teardown)
     t.equal(await page.locator('li[data-plugin]').count(), running.service(kernel).plugins.length)
@@ -117,6 +117,7 @@ t.test(
     await page.getByText(/^1 of \d+ plugins$/).waitFor()
     await row(page, 'iam').getByRole('button').first().click()
     await page.waitForURL(/plugin=iam/)
+    await row(page, 'iam').getByText('Configuration keys').waitFor()
     const text = (await row(page, 'iam').innerText()).replace(/\s+/g, ' ')
     t.match(text, /iam\.identity console\.admin/, 'who asks for it')
     t.match(text, /PUT \/api\/v1\/admin\/iam\/roles\/:id .*iam:role:save/)
@@ -138,11 +139,12 @@ t.test(
   },
 )
 
-t.test('the boot timeline has a bar and the milliseconds of each plugin', { skip, timeout: 300_000 }, async (t) => {
+t.test('the boot timeline has a bar and the milliseconds of each plugin', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown)
   await page.getByText('Boot timeline').click()
   await page.waitForURL(/view=boot/)
   const plugins = running.service(kernel).plugins.length
+  await page.locator('tbody tr').first().waitFor()
   t.equal(await page.locator('tbody tr').count(), plugins)
   t.ok((await page.locator('tbody rect').count()) >= plugins)
   t.match(await page.locator('tbody tr').first().innerText(), /[\d.,]+ ms/)
@@ -155,7 +157,7 @@ t.test('the boot timeline has a bar and the milliseconds of each plugin', { skip
   t.strictSame(complaints, [])
 })
 
-t.test('plugins in both languages and colours, on a telephone too', { skip, timeout: 300_000 }, async (t) => {
+t.test('plugins in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, colorScheme] of [
     ['en', 'dark'],
     ['zh-CN', 'light'],

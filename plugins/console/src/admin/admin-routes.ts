@@ -1,7 +1,11 @@
+import type { Database } from '@plinth/database'
 import {
+  type AmountUnit,
   type BrowserPage,
   type HttpServer,
+  htmlText,
   instant,
+  line,
   nullable,
   pageNonce,
   type Route,
@@ -10,27 +14,45 @@ import {
   sendPage,
   sendPageAsset,
   Type,
+  text,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import type { Kernel } from '@plinth/kernel'
+import { type Kernel, localize } from '@plinth/kernel'
 import { chartPoints } from './chart-views.ts'
+import { databaseFacts, databaseFactsView, viewDatabase } from './database-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
-import { type MetricHistory, spans } from './metric-history.ts'
+import { type JoinedHistory, summed } from './joined-history.ts'
+import { spans } from './metric-history.ts'
 import type { PageBook } from './page-book.ts'
 import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 
 export interface AdminRouteParts {
+  readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageBook
-  readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
+  readonly history: Pick<JoinedHistory, 'instance' | 'steps'>
   readonly streams: HintStreams
   readonly page: BrowserPage
   readonly site: Site
   readonly kernel: Kernel
   readonly http: Pick<HttpServer, 'routes'>
+  readonly db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>
 }
 
 /** May be asked for what the product counts. */
 export const viewMetrics = 'console:metrics:view'
+
+const momentOf = (ms: number) => new Date(ms).toISOString()
+
+/** Units of amounts in the language of a reader, whoever brings them. */
+const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
+  Object.fromEntries(
+    [...sources.values()].flatMap((bring) =>
+      [...bring()].map(([code, { displayName, scale, symbol }]) => [
+        code,
+        { displayName: localize(displayName, locale), scale, ...(symbol === undefined ? {} : { symbol }) },
+      ]),
+    ),
+  )
 
 /** Where the back office is. */
 export const adminPath = '/admin/'
@@ -50,6 +72,15 @@ const apiRoutes = [
       siteName: Type.String(),
       siteTitle: Type.String(),
       timeZone: Type.String({ description: 'IANA name; moments are shown in it.' }),
+      units: Type.Record(
+        Type.String(),
+        Type.Object({
+          displayName: Type.String(),
+          scale: Type.Integer({ minimum: 0, maximum: 18 }),
+          symbol: Type.Optional(Type.String({ description: 'Of a currency its ISO 4217 code.' })),
+        }),
+        { description: 'What amounts are written in, by the asset or currency that rows name.' },
+      ),
       groups: Type.Array(
         Type.Object({
           id: Type.String(),
@@ -60,9 +91,11 @@ const apiRoutes = [
         }),
       ),
     }),
-    async handler(request, { book, site }) {
-      const groups = await book.groups(requirePrincipal(request), request.locale)
-      return { siteName: site.name, siteTitle: site.title, timeZone: site.timeZone, groups: [...groups] as never }
+    async handler(request, { book, site, units }) {
+      const { locale } = request
+      const groups = await book.groups(requirePrincipal(request), locale)
+      const { name: siteName, title: siteTitle, timeZone } = site
+      return { siteName, siteTitle, timeZone, units: unitsIn(units, locale), groups: [...groups] as never }
     },
   }),
   route({
@@ -77,6 +110,21 @@ const apiRoutes = [
     }),
     handler: ({ params, locale, ...request }, { book }) =>
       book.page(params.id, requirePrincipal(request as never), locale) as Promise<Record<string, unknown>>,
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/lookups',
+    operationId: 'getConsoleLookups',
+    summary: 'Lists in which rows can be found by what somebody types, of those that the caller may see',
+    access: 'user',
+    response: Type.Object({
+      items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+        description: 'The page, its operation, the parameters that take what is typed, and what is shown of a row.',
+      }),
+    }),
+    async handler(request, { book }) {
+      return { items: [...(await book.lookups(requirePrincipal(request), request.locale))] }
+    },
   }),
   route({
     method: 'GET',
@@ -115,15 +163,26 @@ const apiRoutes = [
     operationId: chartPoints,
     summary: 'What the counters of a chart counted, step by step, the oldest step first',
     description:
-      'Counted by the process that answers, since it started; other instances of the product have counts of their own. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
+      'The sum of what the instances of the product counted since each started, or what one of them did. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
     access: { permission: viewMetrics },
     request: {
       params: Type.Object({ id: word }),
-      query: Type.Object({ span: Type.Optional(Type.Enum(['hour', 'day'], { default: 'hour' })) }),
+      query: Type.Object({
+        span: Type.Optional(Type.Enum(['hour', 'day'], { default: 'hour' })),
+        instance: Type.Optional(line(128, { description: 'Of this instance alone; absent: the sum of all.' })),
+      }),
     },
     response: Type.Object({
-      instance: Type.String({ description: 'The process that counted.' }),
-      since: nullable(instant, { description: 'When it began to count; null before it did.' }),
+      instance: Type.String({ description: 'The instance that answers.' }),
+      since: nullable(instant, { description: 'When the first of them began to count; null before it did.' }),
+      instances: Type.Array(
+        Type.Object({
+          instance: text,
+          since: nullable(instant),
+          answered: Type.Boolean({ description: 'False for one that was there a moment ago and did not answer.' }),
+        }),
+        { description: 'Who was asked, the one that answers first.' },
+      ),
       stepSeconds: Type.Integer(),
       items: Type.Array(
         Type.Object({
@@ -133,13 +192,21 @@ const apiRoutes = [
         }),
       ),
     }),
-    handler({ params, query: { span = 'hour' } }, { book, history }) {
-      const chart = book.measuredChart(params.id)
-      const { instance, since } = history
+    async handler({ params, query: { span = 'hour', instance } }, { book, history }) {
+      const { answers, silent } = await history.steps(book.measuredChart(params.id), span)
+      const wanted = answers.filter((one) => instance === undefined || one.instance === instance)
+      const began = wanted.flatMap(({ since }) => (since === null ? [] : [since]))
       return {
-        ...{ instance, since: since === undefined ? null : new Date(since).toISOString() },
+        ...{ instance: history.instance, since: began.length === 0 ? null : momentOf(Math.min(...began)) },
+        instances: [
+          ...answers.map((one) => ({
+            ...{ instance: one.instance, answered: true },
+            since: one.since === null ? null : momentOf(one.since),
+          })),
+          ...silent.map((name) => ({ instance: name, since: null, answered: false })),
+        ],
         stepSeconds: spans[span].stepMs / 1000,
-        items: history.steps(chart, span).map(({ at, ...step }) => ({ ...step, at: new Date(at).toISOString() })),
+        items: summed(wanted, span).map(({ at, ...step }) => ({ ...step, at: momentOf(at) })),
       }
     },
   }),
@@ -187,6 +254,14 @@ const apiRoutes = [
     response: pluginFactsView,
     handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
   }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/database',
+    summary: 'The database, and which change sets are applied and pending',
+    access: { permission: viewDatabase },
+    response: databaseFactsView,
+    handler: (_, { db }) => databaseFacts(db),
+  }),
 ]
 
 const get = { method: 'GET', access: 'public', hidden: true, produces: ['text/html; charset=utf-8'] } as const
@@ -203,19 +278,25 @@ const pageRoutes = [
     ...get,
     path: '/admin/*',
     summary: 'Back office, with its files',
-    async handler(request, { page, site }, reply) {
+    async handler(request, { page, site, book }, reply) {
       const path = String((request.params as unknown as Readonly<Record<string, string>>)['*'])
       if (path.startsWith('assets/')) return sendPageAsset(request as never, page, reply)
       const { locale, contextPath } = request
       const html = await page.html({ nonce: pageNonce(reply), locale, siteTitle: site.isNamed ? site.title : '' })
-      // The page answers for every address below it, so its files are named from its root.
-      return html === undefined ? reply.callNotFound() : sendPage(reply, based(html, `${contextPath}${adminPath}`))
+      if (html === undefined) return reply.callNotFound()
+      return sendPage(reply, withHead(html, { base: `${contextPath}${adminPath}`, ways: await book.signInWays() }))
     },
   }),
 ]
 
-const based = (html: string, base: string) =>
-  html.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">`)
+/**
+ * The page answers for every address below it, so its files are named from its root. It is told how somebody can sign in, so
+ * that it need not ask before it shows that.
+ */
+function withHead(html: string, { base, ways }: { readonly base: string; readonly ways: readonly object[] }): string {
+  const told = ways.length === 0 ? '' : `<meta name="sign-in-ways" content="${htmlText(JSON.stringify(ways))}">`
+  return html.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">${told}`)
+}
 
 /** The back office and what it asks the server for its pages. */
 export const adminRoutes: readonly Route<AdminRouteParts>[] = [...apiRoutes, ...pageRoutes]

@@ -1,5 +1,5 @@
-import type { AttentionDeclaration, PageDeclaration } from '@plinth/http'
-import { itemOf, type Json, memberAt, type Operation, withoutNull } from './operations.ts'
+import type { AttentionDeclaration, PageDeclaration, Schema } from '@plinth/http'
+import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
@@ -30,7 +30,7 @@ function countFaults({ count, where = {}, filled }: AttentionDeclaration, source
   const counted = count === undefined ? undefined : withoutNull(memberAt(source.data, count))
   if (counted !== undefined && counted['type'] !== 'array')
     return counted['type'] === 'integer' || counted['type'] === 'number' ? [] : [`"${count}" is no number and no list`]
-  const item = count === undefined ? itemOf(source) : (counted?.['items'] as Json | undefined)
+  const item = count === undefined ? itemOf(source) : (counted?.['items'] as Schema | undefined)
   if (item === undefined) return [count === undefined ? `${source.id} answers no list` : `"${count}" is no member`]
   return [...Object.keys(where), ...(filled === undefined ? [] : [filled])].flatMap((name) =>
     memberAt(item, name) === undefined ? [`"${name}" is no member of what is counted`] : [],
@@ -38,11 +38,11 @@ function countFaults({ count, where = {}, filled }: AttentionDeclaration, source
 }
 
 function targetFaults(
-  { page }: AttentionDeclaration,
+  { page, place }: AttentionDeclaration,
   operations: Operations,
   pages: ReadonlyMap<string, PageDeclaration>,
 ): readonly string[] {
-  if (page === undefined) return []
+  if (page === undefined) return place === 'navigation' ? ['it stands beside no page'] : []
   if (page.filter === undefined && ownPages.some(({ id }) => id === page.id)) return []
   const target = pages.get(page.id)
   if (target === undefined) return [`there is no page "${page.id}"`]

@@ -58,13 +58,18 @@ export class ChangeFeed {
     })
   }
 
-  /** Follows these tables. */
-  async start(tables: Iterable<string>): Promise<void> {
+  /**
+   * Follows these tables.
+   *
+   * @param hears whether this process lives on and needs to know what others write and who looks; a command tells what it writes
+   */
+  async start(tables: Iterable<string>, hears = true): Promise<void> {
     const { db, store, clock } = this.#parts
     // Who looks already says so again within this time.
     this.#wantedUntil = clock.monotonic() + wantedMs
     this.#tables = new Set(tables)
     this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
+    if (!hears) return
     try {
       const stop = await store?.subscribe(
         channel,

@@ -4,8 +4,9 @@ import {
   mostChartLines,
   type OperationChart,
   type PageDeclaration,
+  type Schema,
 } from '@plinth/http'
-import { itemOf, type Json, memberAt, type Operation, withoutNull } from './operations.ts'
+import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 
 interface ChartSurroundings {
   readonly operations: ReadonlyMap<string, Operation>
@@ -46,7 +47,7 @@ function operationFaults(
   if (operation === undefined) return [`it asks the operation "${source}", which no plugin brings`]
   const item = itemOf(operation)
   if (item === undefined) return [`${source} answers no list`]
-  const member = (name: string): Json => withoutNull(memberAt(item, name)) ?? {}
+  const member = (name: string): Schema => withoutNull(memberAt(item, name)) ?? {}
   const numbers = lines.filter(({ field }) => !['integer', 'number'].includes(String(member(field)['type'])))
   const nameless = lines.filter(({ field, title }) => title === undefined && member(field)['x-title'] === undefined)
   return [

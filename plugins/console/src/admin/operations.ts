@@ -1,6 +1,4 @@
-import type { HttpServer, RouteInfo } from '@plinth/http'
-
-export type Json = Readonly<Record<string, unknown>>
+import { type HttpServer, payloadOf, type RouteInfo, type Schema } from '@plinth/http'
 
 /** One operation, as the API description has it. */
 export interface Operation {
@@ -9,40 +7,24 @@ export interface Operation {
   /** With parameters in braces. */
   readonly path: string
   readonly access: RouteInfo['access']
-  readonly params: Readonly<Record<string, Json>>
-  readonly query: Readonly<Record<string, Json>>
+  readonly params: Readonly<Record<string, Schema>>
+  readonly query: Readonly<Record<string, Schema>>
   readonly takesReason: boolean
   /** Schema of the body; absent for operations without. */
-  readonly body: Json | undefined
+  readonly body: Schema | undefined
   /** Schema of the payload. */
-  readonly data: Json | undefined
-}
-
-interface Described {
-  readonly operationId: string
-  readonly parameters?: readonly {
-    readonly name: string
-    readonly in: string
-    readonly schema: Json
-    readonly description?: string
-  }[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Json }>> }
-  readonly responses: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Json }>> }>
-  >
+  readonly data: Schema | undefined
 }
 
 /** All operations of the product by id. Ends the registration of routes. */
 export async function operationsOf(
   http: Pick<HttpServer, 'openapi' | 'routes'>,
 ): Promise<ReadonlyMap<string, Operation>> {
-  const { paths } = (await http.openapi()) as {
-    readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
-  }
+  const { paths } = await http.openapi()
   const access = new Map(http.routes.map((route) => [route.operationId, route.access]))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]): readonly [string, Operation] => {
-      const { operationId: id, parameters = [], requestBody, responses } = described
+      const { operationId: id, parameters = [], requestBody } = described
       const named = (place: string) =>
         Object.fromEntries(
           parameters
@@ -58,7 +40,7 @@ export async function operationsOf(
           ...{ id, path, method: method.toUpperCase(), access: access.get(id) ?? 'user' },
           ...{ params: named('path'), query: named('query'), takesReason: 'X-Reason' in named('header') },
           body: Object.values(requestBody?.content ?? {})[0]?.schema,
-          data: dataOf(responses),
+          data: payloadOf(described),
         },
       ]
     }),
@@ -66,21 +48,15 @@ export async function operationsOf(
   return new Map(operations)
 }
 
-function dataOf(responses: Described['responses']): Json | undefined {
-  const schema = responses['200']?.content?.['application/json']?.schema
-  const success = (schema?.['anyOf'] as readonly Json[] | undefined)?.[0]
-  return membersOf(success)['data']
-}
-
 /** Members of an object's schema, also where null stands beside the object. */
-export function membersOf(schema: Json | undefined): Readonly<Record<string, Json>> {
+export function membersOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const object = withoutNull(schema)
-  return (object?.['properties'] ?? {}) as Readonly<Record<string, Json>>
+  return (object?.['properties'] ?? {}) as Readonly<Record<string, Schema>>
 }
 
 /** What a schema allows besides null. */
-export function withoutNull(schema: Json | undefined): Json | undefined {
-  const choices = schema?.['anyOf'] as readonly Json[] | undefined
+export function withoutNull(schema: Schema | undefined): Schema | undefined {
+  const choices = schema?.['anyOf'] as readonly Schema[] | undefined
   const others = choices?.filter(({ type }) => type !== 'null')
   if (schema === undefined || others?.length !== 1) return schema
   const { anyOf: _, ...rest } = schema
@@ -88,13 +64,13 @@ export function withoutNull(schema: Json | undefined): Json | undefined {
 }
 
 /** Schema of the rows of a list, or of the thing itself. */
-export function itemOf({ data }: Pick<Operation, 'data'>): Json | undefined {
+export function itemOf({ data }: Pick<Operation, 'data'>): Schema | undefined {
   const items = membersOf(data)['items'] ?? data
-  return items?.['type'] === 'array' ? (items['items'] as Json | undefined) : undefined
+  return items?.['type'] === 'array' ? (items['items'] as Schema | undefined) : undefined
 }
 
 /** Schema of the member that a dotted name leads to. */
-export function memberAt(schema: Json | undefined, name: string): Json | undefined {
+export function memberAt(schema: Schema | undefined, name: string): Schema | undefined {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]
   return rest.length === 0 ? member : memberAt(member, rest.join('.'))

@@ -10,6 +10,8 @@ export interface OwnPage {
   readonly place: PagePlace
   /** Id of the operation that it cannot do without: whoever may call it sees the page. A product without it has no such page. */
   readonly source: string
+  /** Parameters of its address that take an id, for columns that refer to what it shows. */
+  readonly opens?: readonly string[]
   /** Tables that its operations read, by the ids of those that are asked again when one of them was written to. */
   readonly live?: Readonly<Record<string, readonly string[]>>
   /** Ids of the others that it calls; the page is told which of them its reader may call. */
@@ -24,6 +26,7 @@ export const ownPages: readonly OwnPage[] = [
     title: { en: 'Config centre', 'zh-CN': '配置中心' },
     place: { group: 'configuration', order: 10 },
     source: 'getAdminSystemConfigKeys',
+    opens: ['q', 'key'],
     live: {
       getAdminSystemConfigKeys: ['sys_config', 'sys_config_version'],
       getAdminSystemConfigInstances: ['sys_config_instance'],

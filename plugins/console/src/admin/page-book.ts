@@ -7,6 +7,7 @@ import {
   type MeasuredChart,
   type PageDeclaration,
   pageGroups,
+  type SignInDeclaration,
 } from '@plinth/http'
 import { type Principal, requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
@@ -18,7 +19,8 @@ import { groupTitles } from './group-titles.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { type OwnPage, ownPageFaults, ownPages } from './own-pages.ts'
 import { pageFaults } from './page-faults.ts'
-import { pageView } from './page-views.ts'
+import { lookupView, pageView, type Reader } from './page-views.ts'
+import { signInFaults, signInViews } from './sign-in-ways.ts'
 
 /** A page as the navigation names it. */
 export interface PageEntry {
@@ -43,6 +45,7 @@ interface PageBookParts {
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
   readonly charts: ReadonlyMap<string, ChartDeclaration>
   readonly labels: ReadonlyMap<string, LabelSource>
+  readonly signInWays: ReadonlyMap<string, SignInDeclaration>
   /** Whether the product has a metric of this name. */
   readonly hasMetric: (name: string) => boolean
 }
@@ -85,8 +88,25 @@ export class PageBook {
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw refusal('page-unknown', { params: { id } })
     assertMayCall(principal, source)
-    const view = pageView(declared, operations, { locale, can: (operation) => mayCall(principal, operation) })
+    const view = pageView(declared, operations, readerOf(principal, locale, operations))
     return { ...view, charts: await this.charts(principal, locale, id) }
+  }
+
+  /** Lists in which the palette finds rows, of those that the reader may call, in the order of the navigation. */
+  async lookups(principal: Principal, locale: string) {
+    const operations = await this.#known()
+    const reader = readerOf(principal, locale, operations)
+    const canName = (kind: string) => {
+      const source = this.#parts.labels.get(kind)
+      return source !== undefined && (source.permission === undefined || principal.can(source.permission))
+    }
+    return [...this.#parts.pages.values()]
+      .sort((a, b) => rankOf(a) - rankOf(b) || orderOf(a) - orderOf(b))
+      .flatMap((page) => {
+        const operation = operations.get(page.source)
+        if (page.kind !== 'list' || operation === undefined || !reader.can(operation)) return []
+        return lookupView(page, operation, reader, canName) ?? []
+      })
   }
 
   /** Charts of a page, or of the overview, whose numbers the reader may ask for. */
@@ -116,7 +136,7 @@ export class PageBook {
     const hinted = new Set([...this.readers.values()].flatMap((ids) => [...ids]))
     return [...attention.values()]
       .sort((a, b) => Number(a.tone === 'warn') - Number(b.tone === 'warn'))
-      .flatMap(({ title, source, query = {}, page, ...rest }) => {
+      .flatMap(({ title, source, query = {}, page, live: _, ...rest }) => {
         const operation = operations.get(source)
         if (operation === undefined || !mayCall(principal, operation)) return []
         const { method, path } = operation
@@ -144,12 +164,18 @@ export class PageBook {
     return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, mostIds), request)
   }
 
+  /** Ways to sign in besides name and password, with what they call. For everybody: nobody is signed in yet. */
+  async signInWays() {
+    return signInViews(this.#parts.signInWays.values(), await this.#known())
+  }
+
   /** Operations that read a table, by its name, as the pages say. */
   get readers(): ReadonlyMap<string, ReadonlySet<string>> {
     const lives = [...this.#parts.pages.values()].map(({ source, live }) => [source, live] as const)
+    const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
     const own = ownPages.flatMap(({ live = {} }) => Object.entries(live))
     const readers = new Map<string, Set<string>>()
-    for (const [operation, tables] of [...lives, ...own]) {
+    for (const [operation, tables] of [...lives, ...counted, ...own]) {
       if (typeof tables !== 'object') continue
       for (const table of tables) readers.set(table, (readers.get(table) ?? new Set()).add(operation))
     }
@@ -164,13 +190,14 @@ export class PageBook {
 
   /** What is wrong with the pages, a sentence each. */
   async faults(): Promise<readonly string[]> {
-    const { pages, attention, charts, labels, hasMetric } = this.#parts
+    const { pages, attention, charts, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
       ...pageFaults(pages.values(), operations, labels),
       ...attentionFaults(attention.values(), operations, pages),
       ...chartFaults(charts.values(), { operations, pages, hasMetric }),
       ...ownPageFaults(operations, pages),
+      ...signInFaults(signInWays.values(), operations),
     ]
   }
 
@@ -185,7 +212,16 @@ export class PageBook {
   }
 }
 
+/** By the order of the groups; what the navigation does not show comes last. */
+const rankOf = ({ place }: AnyPage) => (place === undefined ? pageGroups.length : pageGroups.indexOf(place.group))
+
 const orderOf = ({ place }: AnyPage) => place?.order ?? 0
+
+const readerOf = (principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): Reader => ({
+  locale,
+  can: (operation) => mayCall(principal, operation),
+  sees: ({ source }) => mayCall(principal, operations.get(source)),
+})
 
 function mayCall(principal: Principal, operation: Operation | undefined): boolean {
   if (operation === undefined) return false

@@ -1,13 +1,26 @@
-import type { PageAction, PageBulk, PageColumn, PageDeclaration, PageForm, PagePreview, PageValue } from '@plinth/http'
-import { itemOf, type Json, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import type {
+  PageAction,
+  PageBulk,
+  PageColumn,
+  PageDeclaration,
+  PageForm,
+  PageLivePreview,
+  PagePreview,
+  PageValue,
+  Schema,
+} from '@plinth/http'
+import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import { ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
 /** Members whose values no page shows. */
 const secretName = /password|secret$|token$|privateKey/i
 
+const opensAnId = (page: string) => ownPages.some(({ id, opens }) => id === page && opens !== undefined)
+
 /** What the renderers can show: the types of values that each takes. */
-const shows: Readonly<Record<PageColumn['as'], (schema: Json) => boolean>> = {
+const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
   text: ({ type }) => type !== 'object' && type !== 'array',
   time: ({ format }) => format === 'date-time',
   count: ({ type }) => type === 'integer' || type === 'number',
@@ -19,6 +32,7 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Json) => boolean>> = {
   json: () => true,
   difference: () => true,
   rows: ({ type }) => type === 'array',
+  html: ({ type }) => type === 'string',
 }
 
 /**
@@ -72,6 +86,11 @@ class PageLook {
       if (!(name in source.query)) this.faults.push(`"${name}" is no parameter of ${source.id}`)
     }
     for (const { options } of page.filters ?? []) this.#kind(options?.labels)
+    const taken = [page.search, ...(page.filters ?? []).map(({ name }) => name)]
+    for (const name of page.find ?? []) {
+      if (!taken.includes(name)) this.faults.push(`"${name}" is found by, and is neither its search nor a filter`)
+      if (Object.keys(source.params).length > 0) this.faults.push(`${source.id} cannot be asked without more`)
+    }
     const sorts = (source.query['sort']?.['x-sort'] ?? []) as readonly string[]
     if (page.sort !== undefined && !sorts.includes(page.sort.replace(/^-/, ''))) {
       this.faults.push(`${source.id} cannot be sorted by "${page.sort}"`)
@@ -105,21 +124,23 @@ class PageLook {
     }
   }
 
-  #columns(columns: readonly PageColumn[], item: Json | undefined): void {
-    for (const { field, as, of, before, columns: inner } of columns) {
+  #columns(columns: readonly PageColumn[], item: Schema | undefined): void {
+    for (const { field, as, of, before, opens, columns: inner } of columns) {
       const schema = withoutNull(memberAt(item, field))
       if (schema === undefined) this.faults.push(`"${field}" is no member of what is answered`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
       if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(`"${field}" has no title`)
       if (secretName.test(field)) this.faults.push(`"${field}" may hold a secret`)
       if (before !== undefined && memberAt(item, before) === undefined) this.faults.push(`"${before}" is no member`)
-      if (inner !== undefined) this.#columns(inner, schema?.['items'] as Json | undefined)
+      if (opens !== undefined && memberAt(item, opens.base) === undefined)
+        this.faults.push(`"${opens.base}" is no member`)
+      if (inner !== undefined) this.#columns(inner, schema?.['items'] as Schema | undefined)
       this.#kind(of?.labels)
-      if (of?.page !== undefined) this.#detailOf(of.page)
+      if (of?.page !== undefined && !opensAnId(of.page)) this.#detailOf(of.page)
     }
   }
 
-  #action(action: PageAction, item: Json | undefined): void {
+  #action(action: PageAction, item: Schema | undefined): void {
     const operation = this.#operation(action.operation)
     if (operation === undefined) return
     const { params, query = {}, body = {}, ask = [], when = {}, type, options = {} } = action
@@ -155,14 +176,17 @@ class PageLook {
   #shown(
     { preview, answer = [] }: PageForm | PageAction | PageBulk,
     operation: Operation,
-    item: Json | undefined,
+    item: Schema | undefined,
   ): void {
     this.#columns(answer, itemOf(operation) ?? operation.data)
     if (typeof preview === 'string') this.#exist(operation, [preview])
     else if (preview !== undefined) this.#preview(preview, item)
   }
 
-  #preview({ operation: id, params = {}, body = {}, takes = [], columns }: PagePreview, item: Json | undefined): void {
+  #preview(
+    { operation: id, params = {}, body = {}, takes = [], columns }: PagePreview,
+    item: Schema | undefined,
+  ): void {
     const operation = this.#operation(id)
     if (operation === undefined) return
     this.#path(operation, params)
@@ -171,7 +195,7 @@ class PageLook {
     for (const values of [params, body]) this.#given(values, item)
   }
 
-  #form(form: PageForm, item: Json | undefined): void {
+  #form(form: PageForm, item: Schema | undefined): void {
     const { operation: id, fields, params = {}, body = {}, version, options = {} } = form
     const operation = this.#operation(id)
     if (operation === undefined) return
@@ -180,10 +204,22 @@ class PageLook {
     this.#shown(form, operation, item)
     for (const values of [params, body]) this.#given(values, item)
     for (const choice of Object.values(options)) this.#kind(choice.labels)
+    if (form.livePreview !== undefined) this.#livePreview(form.livePreview, form, item)
     const sends = version !== undefined || 'version' in body
     if (item !== undefined && 'version' in membersOf(operation.body) && !sends) {
       this.faults.push(`${id} is not sent the version that was read`)
     }
+  }
+
+  #livePreview(preview: PageLivePreview, { fields }: PageForm, item: Schema | undefined): void {
+    this.#preview(preview, item)
+    const { operation: id, takes, samples } = preview
+    for (const name of takes) if (!fields.includes(name)) this.faults.push(`"${name}" is no field of the form`)
+    const operation = this.#operations.get(id)
+    if (samples === undefined || operation === undefined) return
+    this.#exist(operation, [samples.into])
+    if (memberAt(operation.data, samples.of)?.['type'] !== 'array')
+      this.faults.push(`"${samples.of}" is no list in the answer of ${id}`)
   }
 
   #operation(id: string): Operation | undefined {
@@ -213,7 +249,7 @@ class PageLook {
       if (memberAt(body, name) === undefined) this.faults.push(`"${name}" is no member of the body of ${id}`)
   }
 
-  #given(values: Readonly<Record<string, PageValue>>, item: Json | undefined): void {
+  #given(values: Readonly<Record<string, PageValue>>, item: Schema | undefined): void {
     for (const value of Object.values(values)) {
       for (const name of 'field' in value ? [value.field] : 'list' in value ? value.list : [])
         if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member of what is answered`)

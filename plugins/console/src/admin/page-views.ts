@@ -9,10 +9,11 @@ import type {
   PageForm,
   PageLife,
   PagePreview,
+  Schema,
 } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
-import { itemOf, type Json, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
-import type { OwnPage } from './own-pages.ts'
+import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
+import { type OwnPage, ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
@@ -20,6 +21,8 @@ type Operations = ReadonlyMap<string, Operation>
 export interface Reader {
   readonly locale: string
   can(operation: Operation): boolean
+  /** Whether a page by hand is in this product, and this reader may open it. */
+  sees(page: OwnPage): boolean
 }
 
 const say = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
@@ -30,7 +33,7 @@ const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) 
   value === undefined ? {} : { [name]: view(value) }
 
 /** What a reader of one language calls a member. */
-export function titleOf(schema: Json | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
+export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
   const titles = schema?.['x-title'] as Readonly<Record<string, string>> | undefined
   return titles?.[locale] ?? (schema?.['title'] as string | undefined) ?? name
 }
@@ -38,29 +41,44 @@ export function titleOf(schema: Json | undefined, name: string, { locale }: Pick
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
   Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text, reader)]))
 
+/** Texts for the values of members, by the names of the members. */
+type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
+
+/** What a page calls the values that it shows; what is chosen or asked for there is called the same. */
+const labelsIn = (columns: readonly PageColumn[]): Labels =>
+  new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
+
 function columnView(
-  { title, labels, columns, ...column }: PageColumn,
-  item: Json | undefined,
+  { title, labels, columns, of, ...column }: PageColumn,
+  item: Schema | undefined,
   reader: Reader,
 ): Readonly<Record<string, unknown>> {
   const schema = memberAt(item, column.field)
   return {
     ...column,
+    ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
     // A plain hint, in which nothing is marked as code.
     ...given(schema?.['description'] as string | undefined, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
-    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.['items'] as Json, reader)),
+    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.['items'] as Schema, reader)),
   }
 }
 
-const columnViews = (columns: readonly PageColumn[], item: Json | undefined, reader: Reader) =>
+/** A page by hand takes the id in its address; where there is none, or not for this reader, nothing leads there. */
+function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: Reader) {
+  const own = ownPages.find(({ id }) => id === page)
+  if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
+  return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }
+}
+
+const columnViews = (columns: readonly PageColumn[], item: Schema | undefined, reader: Reader) =>
   columns.map((column) => columnView(column, item, reader))
 
 /** A member that somebody fills in. */
-function fieldView(name: string, schema: Json | undefined, isRequired: boolean, reader: Reader) {
+function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, reader: Reader) {
   const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
-  const choices = schema?.['anyOf'] as readonly Json[] | undefined
+  const choices = schema?.['anyOf'] as readonly Schema[] | undefined
   return {
     ...{ name, title: titleOf(schema, name, reader), required: isRequired, schema: rules },
     nullable: choices?.some(({ type }) => type === 'null') ?? false,
@@ -78,17 +96,19 @@ function bodyFields(
   names: readonly string[],
   { body }: Operation,
   reader: Reader,
+  known: Labels,
   choices: Readonly<Record<string, PageChoice>> = {},
 ) {
   return names.map((name) => ({
     ...fieldView(name, memberAt(body, name), isRequired(body, name), reader),
+    ...given(known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
     ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
     ...choiceView(choices[name], reader),
   }))
 }
 
 /** A member of a member is named with what it belongs to. */
-function titleWithin(schema: Json | undefined, name: string, reader: Reader): string {
+function titleWithin(schema: Schema | undefined, name: string, reader: Reader): string {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]
   const title = titleOf(member, first, reader)
@@ -96,7 +116,7 @@ function titleWithin(schema: Json | undefined, name: string, reader: Reader): st
 }
 
 /** Of a member of a member: when both are needed. */
-function isRequired(schema: Json | undefined, name: string): boolean {
+function isRequired(schema: Schema | undefined, name: string): boolean {
   const [first = '', ...rest] = name.split('.')
   const own = ((withoutNull(schema)?.['required'] ?? []) as readonly string[]).includes(first)
   return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
@@ -145,18 +165,28 @@ function writeView(
   }
 }
 
-function actionView({ label, confirm, ask, options, ...action }: PageAction, operations: Operations, reader: Reader) {
+function actionView(
+  { label, confirm, ask, options, ...action }: PageAction,
+  operations: Operations,
+  reader: Reader,
+  known: Labels,
+) {
   const operation = operationOf(action.operation, operations)
   return {
     ...action,
     ...writeView(action, operation, operations, reader),
     label: say(label, reader),
     ...given(confirm, 'confirm', (text) => say(text, reader)),
-    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, options)),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known, options)),
   }
 }
 
-function formView({ title, lead, submit, fields, options, ...form }: PageForm, operations: Operations, reader: Reader) {
+function formView(
+  { title, lead, submit, fields, options, livePreview, ...form }: PageForm,
+  operations: Operations,
+  reader: Reader,
+  known: Labels,
+) {
   const operation = operationOf(form.operation, operations)
   return {
     ...form,
@@ -164,16 +194,17 @@ function formView({ title, lead, submit, fields, options, ...form }: PageForm, o
     title: say(title, reader),
     ...given(lead, 'lead', (text) => say(text, reader)),
     ...given(submit, 'submit', (text) => say(text, reader)),
-    fields: bodyFields(fields, operation, reader, options),
+    fields: bodyFields(fields, operation, reader, known, options),
+    ...given(livePreview, 'livePreview', (preview) => previewView(preview, operations, reader)),
   }
 }
 
-function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operations, reader: Reader) {
+function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operations, reader: Reader, known: Labels) {
   const operation = operationOf(bulk.operation, operations)
   return {
     ...bulk,
     ...writeView(bulk, operation, operations, reader),
-    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader)),
+    ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known)),
     label: say(label, reader),
     max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
     ...given(confirm, 'confirm', (text) => say(text, reader)),
@@ -192,10 +223,12 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     create,
     forms = [],
     search,
+    find: _,
     live,
     ...rest
   } = page
   const item = itemOf(operation)
+  const known = labelsIn(columns)
   return {
     ...rest,
     ...callOf(operation, reader),
@@ -210,12 +243,46 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     filters: filters.map(({ name, labels, options }) => ({
       ...fieldView(name, operation.query[name], false, reader),
       ...choiceView(options, reader),
-      ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
+      ...given(labels ?? known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
     })),
-    actions: actions.map((action) => actionView(action, operations, reader)),
-    bulk: bulk.map((one) => bulkView(one, operations, reader)),
-    ...given(create, 'create', (form) => formView(form, operations, reader)),
-    forms: forms.map((form) => formView(form, operations, reader)),
+    actions: actions.map((action) => actionView(action, operations, reader, known)),
+    bulk: bulk.map((one) => bulkView(one, operations, reader, known)),
+    ...given(create, 'create', (form) => formView(form, operations, reader, known)),
+    forms: forms.map((form) => formView(form, operations, reader, known)),
+  }
+}
+
+/** How many members of a row are shown beside its name. */
+const mostFacts = 2
+
+/**
+ * How the palette finds rows of a list: the operation, the parameters that take what somebody types, and what is shown of a
+ * row. `undefined` for a list in which nothing is looked up.
+ *
+ * @param canName whether the reader may ask for the names of a kind of things
+ */
+export function lookupView(
+  page: ListPageDeclaration,
+  operation: Operation,
+  reader: Reader,
+  canName: (kind: string) => boolean,
+) {
+  const { id, title, key, detail, search, find = search === undefined ? [] : [search], filters = [], columns } = page
+  const ways = find.flatMap((parameter) => {
+    const labels = filters.find(({ name }) => name === parameter)?.options?.labels
+    if (labels !== undefined && !canName(labels)) return []
+    const { schema } = fieldView(parameter, operation.query[parameter], false, reader)
+    return [{ parameter, schema, isSearch: parameter === search, ...given(labels, 'labels', (kind) => kind) }]
+  })
+  if (ways.length === 0 || Object.keys(operation.params).length > 0) return undefined
+  const shown = columns.filter(({ hidden }) => !hidden)
+  const name = (shown.find(({ link }) => link) ?? shown.find(({ as }) => as === 'text'))?.field ?? key
+  const facts = shown.filter(({ field, as }) => field !== name && ['text', 'status', 'time'].includes(as))
+  return {
+    ...callOf(operation, reader),
+    ...{ id, title: say(title, reader), key, name, ways, isPaged: 'size' in operation.query },
+    ...given(detail, 'detail', (page) => page),
+    facts: columnViews(facts.slice(0, mostFacts), itemOf(operation), reader),
   }
 }
 
@@ -224,6 +291,7 @@ const sortsOf = ({ query }: Operation) => (query['sort']?.['x-sort'] ?? []) as r
 function detailView(page: DetailPageDeclaration, operations: Operations, reader: Reader) {
   const operation = operationOf(page.source, operations)
   const { sections, related = [], form, actions = [], live, ...rest } = page
+  const known = labelsIn(sections.flatMap(({ columns }) => columns))
   return {
     ...rest,
     ...callOf(operation, reader),
@@ -234,8 +302,8 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
       columns: columnViews(columns, operation.data, reader),
     })),
     related: related.map(({ title, ...list }) => ({ ...list, title: say(title, reader) })),
-    ...given(form, 'form', (one) => formView(one, operations, reader)),
-    actions: actions.map((action) => actionView(action, operations, reader)),
+    ...given(form, 'form', (one) => formView(one, operations, reader, known)),
+    actions: actions.map((action) => actionView(action, operations, reader, known)),
   }
 }
 

@@ -1,4 +1,13 @@
-import { type HttpServer, nullable, type RateLimited, type RouteInfo, rateLimitedAnnotation, Type } from '@plinth/http'
+import {
+  type HttpServer,
+  type LabelSource,
+  listedLabels,
+  nullable,
+  type RateLimited,
+  type RouteInfo,
+  rateLimitedAnnotation,
+  Type,
+} from '@plinth/http'
 import {
   auditTrail,
   configAdmin,
@@ -151,3 +160,13 @@ function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, say: (text:
     })),
   ]
 }
+
+/** Titles of all configuration keys by their names. */
+export const keyLabels = ({ plugins }: Pick<Kernel, 'plugins'>): LabelSource =>
+  listedLabels(
+    (locale) =>
+      plugins.flatMap(({ config = {} }) =>
+        Object.entries(config).map(([id, { title }]) => ({ id, name: localize(title, locale) })),
+      ),
+    viewPlugins,
+  )

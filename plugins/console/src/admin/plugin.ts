@@ -1,31 +1,43 @@
 import { database } from '@plinth/database'
-import { adminPages, attention, charts, http, labelSources, metrics, site } from '@plinth/http'
+import { adminPages, amountUnits, attention, charts, http, labelSources, metrics, signInWays, site } from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
+import { needsAttention, pages } from '../admin-pages.ts'
 import { builtPages } from '../contract.ts'
 import { messages } from '../failures.ts'
 import { adminRoutes, viewMetrics } from './admin-routes.ts'
 import { ChangeFeed } from './change-feed.ts'
+import { viewDatabase } from './database-facts.ts'
 import { HintStreams } from './hint-streams.ts'
+import { JoinedHistory } from './joined-history.ts'
 import { MetricHistory } from './metric-history.ts'
 import { PageBook } from './page-book.ts'
-import { viewPlugins } from './plugin-facts.ts'
+import { keyLabels, viewPlugins } from './plugin-facts.ts'
 
 /** The back office in the browser: pages that plugins declare, for those who may see them. */
 export default definePlugin({
   id: 'console.admin',
+  title: { en: 'Back office', 'zh-CN': '管理后台' },
   version: '1.0.0',
   kernel: '^1.0.0',
   requires: { kernel, http, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
-  extensionPoints: [adminPages, attention, charts, labelSources],
+  extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays],
+  contributes: [adminPages, attention, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
     { code: viewMetrics, displayName: { en: 'View what the product counts', 'zh-CN': '查看产品的统计图表' } },
+    {
+      code: viewDatabase,
+      displayName: { en: 'View the database and its change sets', 'zh-CN': '查看数据库及其变更集' },
+    },
   ],
   messages,
-  setup({ services, contributions, roles, clock, log, onReady, onDrain, onStop }) {
+  setup({ services, contribute, contributions, roles, clock, log, onReady, onDrain, onStop }) {
     const { kernel, http, metrics: registry, site, identity, builtPages, database: db, sharedStore: store } = services
+    for (const page of pages) contribute(adminPages, page.id, page)
+    for (const one of needsAttention) contribute(attention, one.id, one)
+    contribute(labelSources, 'console.config-key', keyLabels(kernel))
     const declared = contributions(charts)
     const history = new MetricHistory({ registry, charts: declared, clock, log })
     const stopped = new AbortController()
@@ -36,20 +48,38 @@ export default definePlugin({
       attention: contributions(attention),
       charts: declared,
       labels: contributions(labelSources),
+      signInWays: contributions(signInWays),
       hasMetric: (name) => registry.getSingleMetric(name) !== undefined,
     })
+    const measured = (id: string) => {
+      const chart = declared.get(id)
+      return chart?.kind === 'measured' ? chart : undefined
+    }
+    const joined = new JoinedHistory({ history, store, chartOf: measured, clock, log })
     const feed = new ChangeFeed({ db, store, tell: (tables) => void streams.tell(tables), clock, log })
     const streams = new HintStreams({ book, identity, wanted: () => feed.wanted(), clock, log })
-    http.addRoutes(adminRoutes, { book, history, streams, site, kernel, http, page: builtPages.page('admin') })
+    http.addRoutes(adminRoutes, {
+      units: contributions(amountUnits),
+      book,
+      history: joined,
+      streams,
+      site,
+      kernel,
+      http,
+      db,
+      page: builtPages.page('admin'),
+    })
     onReady(async () => {
-      await feed.start(book.readers.keys())
+      await feed.start(book.readers.keys(), roles.has('web') || roles.has('worker'))
       if (!roles.has('web')) return
       void history.run(stopped.signal)
+      await joined.start()
       for (const fault of await book.faults()) log.warn(fault)
     })
     onDrain(() => streams.stop())
     onStop(async () => {
       streams.stop()
+      await joined.stop()
       await feed.stop()
     })
   },

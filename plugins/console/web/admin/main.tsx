@@ -1,11 +1,12 @@
 import './styles.css'
 import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
-import { App } from '../app/app.tsx'
-import { LanguageChoice } from '../text/language-choice.ts'
+import { App, styleNonce } from '../app/app.tsx'
 import { addTexts } from '../text/texts.ts'
 import { Api } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
+import { base } from './shell/base.ts'
+import { keptColours, keptLanguages } from './shell/kept-look.ts'
 import { SessionState } from './shell/session-state.ts'
 import { Shell } from './shell/shell.tsx'
 import en from './text/en.json' with { type: 'json' }
@@ -13,14 +14,14 @@ import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
 // Dialogs keep the page behind them from scrolling by a style of their own.
-setNonce(document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '')
+setNonce(styleNonce())
 
-const languages = new LanguageChoice(navigator.languages)
+const languages = keptLanguages(base)
 const session = new SessionState()
 const api = new Api(languages.current, () => session.end())
 
 createRoot(document.getElementById('page') as HTMLElement).render(
-  <App languages={languages}>
+  <App languages={languages} colours={keptColours(base)}>
     <ApiProvider api={api}>
       <Shell session={session} />
     </ApiProvider>

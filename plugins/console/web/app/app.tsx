@@ -1,4 +1,4 @@
-import { MantineProvider } from '@mantine/core'
+import { type MantineColorSchemeManager, MantineProvider } from '@mantine/core'
 import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from 'react'
 import type { Language } from '../text/language.ts'
 import type { LanguageChoice } from '../text/language-choice.ts'
@@ -20,9 +20,9 @@ export function useSpeech(): Speech {
   return speech
 }
 
-/** Colours and language live in the memory of the page: it leaves nothing in the browser. */
-const inMemory = {
-  get: (preset: 'light' | 'dark' | 'auto') => preset,
+/** Colours that live in the memory of the page, which leaves nothing in the browser. */
+const inMemory: MantineColorSchemeManager = {
+  get: (preset) => preset,
   set: () => {},
   subscribe: () => {},
   unsubscribe: () => {},
@@ -30,9 +30,16 @@ const inMemory = {
 }
 
 /** Browsers hide the nonce from style sheets, not from scripts. */
-const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+export const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
 
-export function App({ languages, children }: { readonly languages: LanguageChoice; readonly children: ReactNode }) {
+interface AppProps {
+  readonly languages: LanguageChoice
+  /** Where the choice of colours is kept; absent: in the memory of the page. */
+  readonly colours?: MantineColorSchemeManager
+  readonly children: ReactNode
+}
+
+export function App({ languages, colours = inMemory, children }: AppProps) {
   const language = useSyncExternalStore(languages.subscribe, languages.current)
   useEffect(() => {
     document.documentElement.lang = language
@@ -43,7 +50,7 @@ export function App({ languages, children }: { readonly languages: LanguageChoic
       theme={theme}
       cssVariablesResolver={cssVariablesResolver}
       defaultColorScheme="auto"
-      colorSchemeManager={inMemory}
+      colorSchemeManager={colours}
       getStyleNonce={styleNonce}
       // All of them at run time: as a style sheet they would be a third of what the page loads.
       deduplicateCssVariables={false}

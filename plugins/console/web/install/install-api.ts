@@ -155,7 +155,7 @@ export class InstallApi {
 }
 
 const retryAfterOf = (data: unknown) =>
-  typeof data === 'object' && data !== null && 'retryAfterSeconds' in data ? Number(data.retryAfterSeconds) : 0
+  typeof data === 'object' && data !== null && 'retryAfter' in data ? Number(data.retryAfter) : 0
 
 const isUnauthorized = (data: unknown) =>
   typeof data === 'object' && data !== null && 'authorized' in data && data.authorized === false

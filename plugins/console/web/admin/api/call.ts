@@ -112,7 +112,8 @@ export class Api {
   ): Promise<Response> {
     const headers: Record<string, string> = { accept: 'application/json', 'accept-language': this.#language() }
     if (body !== undefined) headers['content-type'] = 'application/json'
-    if (reason !== undefined && reason !== '') headers['x-reason'] = encodeURIComponent(reason)
+    const why = reason?.trim() ?? ''
+    if (why !== '') headers['x-reason'] = encodeURIComponent(why)
     const timeout = AbortSignal.timeout(deadlineMs)
     try {
       return await fetch(this.addressOf({ method, path }, { params, query }), {

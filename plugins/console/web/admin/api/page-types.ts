@@ -21,13 +21,15 @@ export interface Column {
   readonly title: string
   readonly description?: string
   readonly link?: boolean
+  readonly opens?: { readonly base: string; readonly path: string }
   readonly mono?: boolean
   readonly hidden?: boolean
   readonly unit?: 'bytes' | 'ms' | 'percent'
   readonly tones?: Readonly<Record<string, Tone>>
   readonly labels?: Readonly<Record<string, string>>
   readonly member?: string
-  readonly of?: { readonly labels: string; readonly page?: string }
+  /** `opens`: parameters of the address of that page which take the id; absent: the id is part of its path. */
+  readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
   readonly before?: string
   readonly currency?: string
   readonly columns?: readonly Column[]
@@ -58,6 +60,21 @@ export interface Preview extends Operation {
   readonly columns: readonly Column[]
 }
 
+/** What stands beside a form while somebody types. */
+export interface LivePreview extends Preview {
+  readonly takes: readonly string[]
+  readonly samples?: { readonly into: string; readonly of: string }
+}
+
+/** A variable that values can be tried out for. */
+export interface SampleUse {
+  readonly name: string
+  /** Fields that use it. */
+  readonly usedIn: readonly string[]
+  readonly needed: boolean
+  readonly given: boolean
+}
+
 /** What actions and forms have in common. */
 export interface Write extends Operation {
   readonly body?: Sources
@@ -80,6 +97,14 @@ export interface Action extends Write {
   readonly type?: string
 }
 
+/** What an amount is written in. */
+export interface Unit {
+  readonly displayName: string
+  /** Decimal places of the minor unit. */
+  readonly scale: number
+  readonly symbol?: string
+}
+
 export interface Form extends Write {
   readonly title: string
   readonly lead?: string
@@ -89,6 +114,9 @@ export interface Form extends Write {
   readonly params?: Sources
   readonly secret?: readonly string[]
   readonly long?: readonly string[]
+  /** Members that are sent in minor units and typed in the unit itself. */
+  readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
+  readonly livePreview?: LivePreview
   readonly version?: string
   readonly once?: string
 }
@@ -175,6 +203,8 @@ export interface Navigation {
   readonly siteName: string
   readonly siteTitle: string
   readonly timeZone: string
+  /** What amounts are written in, by asset. */
+  readonly units: Readonly<Record<string, Unit>>
   readonly groups: readonly {
     readonly id: string
     readonly title: string
@@ -194,6 +224,7 @@ export interface Attention extends Callable {
   readonly where?: Readonly<Record<string, Value>>
   readonly filled?: string
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
+  readonly place?: 'overview' | 'navigation'
 }
 
 /** How often it is there, by the answer of its operation. */

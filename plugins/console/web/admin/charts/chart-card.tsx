@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@mantine/core'
+import { NativeSelect, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useId, useMemo, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
@@ -15,10 +15,10 @@ import { dashOf, Plot } from './plot.tsx'
 /** Asked again so often while somebody looks. */
 const everyMs = 30_000
 
-/** What the process that counted says of itself. */
+/** Who counted. */
 interface Counted {
-  readonly instance?: string
   readonly since?: string | null
+  readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
 }
 
 /** One chart: a plot for those who see it, and the same numbers as a table. */
@@ -29,7 +29,8 @@ export function ChartCard({ chart }: { readonly chart: Chart }) {
   const heading = useId()
   const [chosen, setChosen] = useState(chart.ranges[0]?.id)
   const range = chart.ranges.find(({ id }) => id === chosen) ?? chart.ranges[0]
-  const query = range?.query ?? {}
+  const [of, setOf] = useState('')
+  const query = of === '' ? (range?.query ?? {}) : { ...range?.query, instance: of }
   const answer = useQuery({
     queryKey: [chart.path, query],
     queryFn: ({ signal }) => api.call<(Rows & Counted) | readonly Row[]>(chart, { query, signal }),
@@ -37,7 +38,7 @@ export function ChartCard({ chart }: { readonly chart: Chart }) {
     placeholderData: (last) => last,
   })
   const data = useMemo(() => answer.data && chartData(chart, answer.data), [chart, answer.data])
-  const { instance, since } = (answer.data ?? {}) as Counted
+  const { since, instances = [] } = (answer.data ?? {}) as Counted
   return (
     <section className={classes.card} aria-labelledby={heading} aria-busy={answer.isPending}>
       <header className={classes.head}>
@@ -59,10 +60,51 @@ export function ChartCard({ chart }: { readonly chart: Chart }) {
       {data === undefined && answer.error === null && <Waiting lines={1} height={180} />}
       {data !== undefined && data.lines.length === 0 && <p className={classes.empty}>{say('admin.chart.nothing')}</p>}
       {data !== undefined && data.lines.length > 0 && <Shown chart={chart} data={data} />}
-      {instance !== undefined && typeof since === 'string' && (
-        <p className={classes.source}>{say('admin.chart.source', { instance, time: formats.time(since) })}</p>
+      <Source instances={instances} of={of} time={typeof since === 'string' ? formats.time(since) : undefined} />
+      {instances.length > 1 && (
+        <NativeSelect
+          size="xs"
+          aria-label={say('admin.chart.instance', { title: chart.title })}
+          value={of}
+          onChange={(event) => setOf(event.currentTarget.value)}
+          data={[
+            { value: '', label: say('admin.chart.all-instances', { count: instances.length }) },
+            ...instances.map(({ instance }) => ({ value: instance, label: instance })),
+          ]}
+        />
       )}
     </section>
+  )
+}
+
+interface SourceProps extends Required<Pick<Counted, 'instances'>> {
+  /** The one that is shown; empty for all. */
+  readonly of: string
+  /** Since when. */
+  readonly time: string | undefined
+}
+
+/** Who counted what is shown, and who did not answer. */
+function Source({ instances, of, time }: SourceProps) {
+  const { say, language } = useSpeech()
+  const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
+  const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => instance)
+  const [only] = shown
+  return (
+    <>
+      {only !== undefined && time !== undefined && (
+        <p className={classes.source}>
+          {shown.length === 1
+            ? say('admin.chart.source', { instance: only.instance, time })
+            : say('admin.chart.joined', { count: shown.length, time })}
+        </p>
+      )}
+      {silent.length > 0 && (
+        <p className={classes.silent} role="status">
+          {say('admin.chart.silent', { instances: new Intl.ListFormat(language).format(silent) })}
+        </p>
+      )}
+    </>
   )
 }
 

@@ -26,5 +26,5 @@ export function OwnPage({ id }: { readonly id: string }) {
   }, [title])
   const View = ownPages[id]?.view
   if (View !== undefined && page.data !== undefined) return <View page={page.data} />
-  return page.error === null ? null : <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+  return page.error === null ? null : <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
 }

@@ -1,11 +1,19 @@
+import { IconExternalLink } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { nameOf } from '../api/labels.ts'
 import { type Column, type Row, valueAt } from '../api/page-types.ts'
+import { useSite } from '../shell/site-context.ts'
+import { unitOf } from './amounts.ts'
 import classes from './cell.module.css'
-import { plainText, useFormats } from './shown-value.ts'
+import { addressElsewhere, plainText, useFormats } from './shown-value.ts'
+import { Waiting } from './waiting.tsx'
+
+/** Loaded where there is a document to show. */
+const HtmlFrame = lazy(() => import('./html-frame.tsx'))
 
 interface CellProps {
   readonly column: Column
@@ -46,11 +54,7 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
         </span>
       )
     case 'amount':
-      return (
-        <span className={classes.count}>
-          {String(value)} {column.currency === undefined ? '' : plainText(valueAt(row, column.currency))}
-        </span>
-      )
+      return <Amount value={String(value)} code={column.currency && valueAt(row, column.currency)} />
     case 'flag': {
       const word = column.labels?.[String(value)] ?? say(value === true ? 'admin.yes' : 'admin.no')
       return (
@@ -77,11 +81,32 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
       )
     case 'json':
       return <Structure value={value} isWide={isWide} />
+    case 'html':
+      if (!isWide) break
+      return (
+        <Suspense fallback={<Waiting lines={1} height={384} />}>
+          <HtmlFrame html={String(value)} title={column.title} />
+        </Suspense>
+      )
     case 'rows':
       return <Rows items={Array.isArray(value) ? value : [value]} columns={column.columns ?? []} isWide={isWide} />
-    default:
-      return <PlainCell text={isWide ? String(value) : plainText(value)} column={column} href={href} isWide={isWide} />
   }
+  const text = isWide ? String(value) : plainText(value)
+  const elsewhere = addressElsewhere(column, row)
+  return <PlainCell text={text} column={column} href={href} elsewhere={elsewhere} isWide={isWide} />
+}
+
+function Amount({ value, code }: { readonly value: string; readonly code: unknown }) {
+  const { say } = useSpeech()
+  const formats = useFormats()
+  const unit = unitOf(useSite().units, code)
+  const isRaw = unit === undefined && typeof code === 'string'
+  return (
+    <span className={classes.count} title={isRaw ? say('admin.amount.smallest', { code }) : undefined}>
+      {formats.amount(value, unit)}
+      {isRaw && ` ${plainText(code)}`}
+    </span>
+  )
 }
 
 /** Ids are names, not quantities. */
@@ -91,19 +116,32 @@ function PlainCell({
   text,
   column,
   href,
+  elsewhere,
   isWide,
 }: {
   readonly text: string
   readonly column: Column
   readonly href: string | undefined
+  /** Address of a page that is not ours. */
+  readonly elsewhere: string | undefined
   readonly isWide: boolean
 }) {
+  const { say } = useSpeech()
   const className = `${column.mono ? classes.mono : ''} ${isWide ? classes.whole : classes.line}`
   if (column.link && href !== undefined) {
     return (
       <Link href={href} className={`${classes.link} ${className}`} title={text}>
         {text}
       </Link>
+    )
+  }
+  if (elsewhere !== undefined) {
+    return (
+      <a href={elsewhere} target="_blank" rel="noopener noreferrer" className={classes.elsewhere} title={elsewhere}>
+        <span className={className}>{text}</span>
+        <IconExternalLink size={14} aria-hidden className={classes.out} />
+        <span className="visually-hidden">{say('admin.opens-elsewhere')}</span>
+      </a>
     )
   }
   return (
@@ -171,11 +209,16 @@ function Reference({ id, of }: { readonly id: string; readonly of: Column['of'] 
   return of?.page === undefined ? (
     shown
   ) : (
-    <Link href={`/${of.page}/${encodeURIComponent(id)}`} className={classes.link}>
+    <Link href={pageOf(of.page, of.opens, id)} className={classes.link}>
       {shown}
     </Link>
   )
 }
+
+const pageOf = (page: string, opens: readonly string[] | undefined, id: string) =>
+  opens === undefined
+    ? `/${page}/${encodeURIComponent(id)}`
+    : `/${page}?${new URLSearchParams(opens.map((name) => [name, id]))}`
 
 function References({
   ids,

@@ -29,7 +29,7 @@ export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
     return page.error === null ? (
       <Skeleton height={28} width="14rem" />
     ) : (
-      <LoadFailure error={page.error} onRetry={() => void page.refetch()} />
+      <LoadFailure error={page.error} isPage onRetry={() => void page.refetch()} />
     )
   }
   return page.data.kind === 'list' ? (

@@ -44,7 +44,7 @@ export function DetailView({ page, id }: { readonly page: DetailPage; readonly i
     return thing.error === null ? (
       <Skeleton height={28} width="14rem" />
     ) : (
-      <LoadFailure error={thing.error} onRetry={() => void thing.refetch()} />
+      <LoadFailure error={thing.error} isPage onRetry={() => void thing.refetch()} />
     )
   }
   return (
@@ -106,7 +106,7 @@ export function DetailView({ page, id }: { readonly page: DetailPage; readonly i
   )
 }
 
-/** A list below the thing that it belongs to; its order and pages are not in the address. */
+/** A list below the thing that it belongs to; its order, columns and pages are not in the address. */
 function RelatedList({
   page: pageId,
   filter,
@@ -121,10 +121,11 @@ function RelatedList({
     queryFn: ({ signal }) => api.call<ListPage>(onePage, { params: { id: pageId }, signal }),
     staleTime: 5 * 60_000,
   })
-  const [state, setState] = useState<Pick<ListState, 'filters' | 'search' | 'sort' | 'trail'>>({
+  const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
     filters: {},
     search: '',
     sort: undefined,
+    columns: undefined,
     trail: [],
   })
   if (page.data === undefined)
@@ -138,7 +139,7 @@ function RelatedList({
       state={{
         ...state,
         sort: state.sort ?? page.data.sort,
-        set: (change) => setState((last) => ({ ...last, ...change, trail: [] })),
+        set: (change) => setState((last) => ({ ...last, ...change, trail: 'columns' in change ? last.trail : [] })),
         next: (cursor) => setState((last) => ({ ...last, trail: [...trail, cursor] })),
         back: () => setState((last) => ({ ...last, trail: trail.slice(0, -1) })),
       }}

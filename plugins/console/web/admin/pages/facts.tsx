@@ -3,7 +3,7 @@ import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 
 /** These take the width of the page. */
-const broad = new Set(['rows', 'json', 'difference'])
+const broad = new Set(['rows', 'json', 'difference', 'html'])
 
 interface FactsProps {
   readonly columns: readonly Column[]
@@ -14,11 +14,12 @@ interface FactsProps {
 
 /** Members of one thing with their titles. */
 export function Facts({ columns, row, isHeaded = false }: FactsProps) {
-  const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as))
+  // A list that stands alone under a heading is what the heading says: sentences need the room.
+  const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as) || as === 'chips')
   return (
     <dl className={classes.facts}>
       {columns.map((column) => (
-        <div key={column.field} className={`${classes.fact} ${broad.has(column.as) ? classes.broad : ''}`}>
+        <div key={column.field} className={`${classes.fact} ${isAlone || broad.has(column.as) ? classes.broad : ''}`}>
           <dt title={column.description} className={isAlone ? 'visually-hidden' : undefined}>
             {column.title}
           </dt>

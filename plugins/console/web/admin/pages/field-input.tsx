@@ -1,6 +1,6 @@
 import { NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
 import { useSpeech } from '../../app/app.tsx'
-import type { Field, Json } from '../api/page-types.ts'
+import type { Field, Json, Unit } from '../api/page-types.ts'
 import { codeSpans } from './code-spans.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
@@ -61,14 +61,24 @@ interface FieldInputProps {
   readonly isLong: boolean
   /** Kind of things that it chooses among. */
   readonly kind: string | undefined
+  /** What an amount is typed in. */
+  readonly unit: Unit | undefined
   onChange(value: Typed): void
 }
 
 /** A control for one member, by its schema. */
-export function FieldInput({ id, field, value, error, isSecret, isLong, kind, onChange }: FieldInputProps) {
+export function FieldInput({ id, field, value, error, isSecret, isLong, kind, unit, onChange }: FieldInputProps) {
   const { say } = useSpeech()
   const { title, required, schema, nullable, labels } = field
-  const description = field.description === undefined ? undefined : codeSpans(field.description)
+  const said = field.description === undefined ? undefined : codeSpans(field.description)
+  const description =
+    unit === undefined ? (
+      said
+    ) : (
+      <>
+        {said} {say('admin.amount.unit', { unit: unit.symbol ?? unit.displayName })}
+      </>
+    )
   if (typeof value === 'boolean') {
     return (
       <Switch
@@ -144,7 +154,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, on
   return (
     <TextInput
       {...shared}
-      inputMode={numeric.has(String(schema['type'])) ? 'numeric' : undefined}
+      inputMode={unit !== undefined ? 'decimal' : numeric.has(String(schema['type'])) ? 'numeric' : undefined}
       placeholder={isMoment ? '2026-01-31T12:00:00Z' : undefined}
       autoComplete="off"
       autoCapitalize="none"

@@ -4,15 +4,27 @@ import { Notice } from '../../app/notice.tsx'
 import type { Field, Form, Write } from '../api/page-types.ts'
 import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
-import { type FormState, memberMeant } from './form-state.ts'
+import { type FormState, memberMeant, type UnitOf } from './form-state.ts'
 
 interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
   readonly state: FormState
+  /** The unit that an amount is typed in. */
+  readonly unitOf?: UnitOf
+  /** What is found wrong while somebody types. */
+  readonly notes?: Readonly<Record<string, string>>
 }
 
 /** The fields of a form, above them what belongs to none of them. */
-export function FormFields({ fields, state, secret = [], long = [], titles = {} }: FormFieldsProps) {
+export function FormFields({
+  fields,
+  state,
+  unitOf,
+  notes = {},
+  secret = [],
+  long = [],
+  titles = {},
+}: FormFieldsProps) {
   const { say } = useSpeech()
   const id = useId()
   const { failure, sought } = state
@@ -42,10 +54,11 @@ export function FormFields({ fields, state, secret = [], long = [], titles = {} 
           id={`${id}-${field.name}`}
           field={field}
           value={state.values[field.name] ?? ''}
-          error={state.errors[field.name]}
+          error={state.errors[field.name] ?? notes[field.name]}
           isSecret={secret.includes(field.name) || /password|secret|token/i.test(field.name)}
           isLong={long.includes(field.name)}
           kind={field.options?.labels}
+          unit={unitOf?.(field.name, state.values)}
           onChange={(value) => state.change(field.name, value)}
         />
       ))}

@@ -1,7 +1,8 @@
 import { useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { CallFailure } from '../api/call.ts'
-import type { Field } from '../api/page-types.ts'
+import type { Field, Unit } from '../api/page-types.ts'
+import { decimalOf, minorOf } from './amounts.ts'
 import { sentOf, type Typed, typedOf } from './field-input.tsx'
 
 /** Values of a form with what is wrong with them. */
@@ -38,11 +39,25 @@ export function nested(members: Readonly<Record<string, unknown>>): Record<strin
   return made
 }
 
-export function useFormState(fields: readonly Field[], initial: (name: string) => unknown): FormState {
+/** The unit in which a member is typed, as long as the others have these values; `undefined` for what is typed as it is sent. */
+export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => Unit | undefined
+
+export function useFormState(
+  fields: readonly Field[],
+  initial: (name: string) => unknown,
+  unitOf: UnitOf = () => undefined,
+): FormState {
   const { say } = useSpeech()
-  const [first] = useState(() =>
-    Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)])),
-  )
+  const [first] = useState(() => {
+    const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
+    const inUnits = fields.flatMap(({ name }) => {
+      const unit = unitOf(name, typed)
+      return unit === undefined
+        ? []
+        : [[name, decimalOf(String(typed[name]), unit.scale) ?? String(typed[name])] as const]
+    })
+    return { ...typed, ...Object.fromEntries(inUnits) }
+  })
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>(first)
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<CallFailure>()
@@ -70,9 +85,17 @@ export function useFormState(fields: readonly Field[], initial: (name: string) =
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
         // What nobody filled in is left to the server.
         if (!onlyChanged && !required && values[name] === '' && isSame(name)) continue
+        const unit = unitOf(name, values)
+        const typed = values[name] ?? ''
+        const minor = unit === undefined || typed === '' ? typed : minorOf(String(typed), unit.scale)
+        if (minor === undefined) {
+          found[name] = say('admin.amount.invalid', { count: unit?.scale ?? 0 })
+          continue
+        }
         try {
-          const sent = sentOf(values[name] ?? '', field)
-          if (required && (sent === undefined || sent === '')) found[name] = say('admin.required')
+          const sent = sentOf(minor, field)
+          if (required && (sent === undefined || (typeof sent === 'string' && sent.trim() === '')))
+            found[name] = say('admin.required')
           else if (sent !== undefined) body[name] = sent
         } catch {
           found[name] = say('admin.no-structure')

@@ -1,10 +1,11 @@
 import { Button, Checkbox, Menu, Table, TextInput } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconColumns, IconPlus, IconRefresh, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, type MouseEvent, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
+import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import {
@@ -18,6 +19,7 @@ import {
   valueAt,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { pressed } from '../shell/shortcuts.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { Cell } from './cell.tsx'
@@ -27,6 +29,7 @@ import { type ListState, useListState } from './list-state.ts'
 import classes from './list-view.module.css'
 import { LoadFailure } from './load-failure.tsx'
 import { RowActions } from './row-actions.tsx'
+import { SavedViews } from './saved-views.tsx'
 import { Waiting } from './waiting.tsx'
 
 const pageSize = 25
@@ -63,7 +66,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
         </div>
       </div>
       <LazyCharts charts={page.charts} />
-      <Rowset page={page} state={state} />
+      <Rowset page={page} state={state} tools={<SavedViews page={page} />} />
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
     </>
   )
@@ -74,15 +77,15 @@ interface RowsetProps {
   readonly state: ListState
   /** Filters that whoever shows the list has set. */
   readonly fixed?: Readonly<Record<string, string>>
+  /** Beside those of every list. */
+  readonly tools?: ReactNode
 }
 
 /** The rows of a list, with everything around them but the heading. */
-export function Rowset({ page, state, fixed = {} }: RowsetProps) {
+export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
   const { say } = useSpeech()
   const api = useApi()
-  const [shown, setShown] = useState<ReadonlySet<string>>(
-    () => new Set(page.columns.filter(({ hidden }) => !hidden).map(({ field }) => field)),
-  )
+  const shown = new Set(state.columns ?? presetColumns(page))
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   // Here, so that what somebody types outlives its row.
   const [chosen, setChosen] = useState<Chosen>()
@@ -107,6 +110,9 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
   const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
   const { data } = rows
+  const clear = () => state.set({ filters: {}, search: '' })
+  // An address can say what the server does not take: what nobody sees here nobody can mend.
+  const isRefused = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isFiltered = state.search !== '' || Object.keys(state.filters).length > 0
   return (
     <section aria-busy={rows.isFetching} className={classes.rowset}>
@@ -114,7 +120,12 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
         {page.search !== undefined && <SearchField title={page.search.title} state={state} />}
         <FilterBar filters={page.filters.filter(({ name }) => !(name in fixed))} state={state} />
         <div className={classes.toolsEnd}>
-          <ColumnMenu columns={page.columns} shown={shown} onChange={setShown} />
+          {tools}
+          <ColumnMenu
+            columns={page.columns}
+            shown={shown}
+            onChange={(next) => state.set({ columns: columnsOf(page, next) })}
+          />
           <Button
             variant="default"
             size="sm"
@@ -127,12 +138,17 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
         </div>
       </div>
       {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
+      {isRefused && (
+        <Button variant="default" size="sm" className={classes.clear} onClick={clear}>
+          {say('admin.empty.clear')}
+        </Button>
+      )}
       {data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
       {data !== undefined && data.items.length === 0 && (
         <div className={classes.empty}>
           <p>{isFiltered ? say('admin.empty.filtered') : (page.empty ?? say('admin.empty.nothing'))}</p>
           {isFiltered && (
-            <Button variant="default" size="sm" onClick={() => state.set({ filters: {}, search: '' })}>
+            <Button variant="default" size="sm" onClick={clear}>
               {say('admin.empty.clear')}
             </Button>
           )}
@@ -142,11 +158,12 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
       {data !== undefined && data.items.length > 0 && (
         <>
           <div className={classes.scroll}>
-            <Table verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
-              <Table.Thead>
-                <Table.Tr>
+            {/* The roles are those of a table also where its rows are cards. */}
+            <Table role="table" verticalSpacing="xs" horizontalSpacing="md" highlightOnHover>
+              <Table.Thead role="rowgroup">
+                <Table.Tr role="row">
                   {pickable && (
-                    <Table.Th className={classes.pick}>
+                    <Table.Th role="columnheader" className={classes.pick}>
                       <PickAll rows={data.items} page={page} picked={picked} onChange={setPicked} />
                     </Table.Th>
                   )}
@@ -154,13 +171,13 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
                     <HeadCell key={column.field} column={column} page={page} state={state} />
                   ))}
                   {page.actions.length > 0 && (
-                    <Table.Th className={classes.actions}>
+                    <Table.Th role="columnheader" className={classes.actions}>
                       <span className="visually-hidden">{say('admin.actions')}</span>
                     </Table.Th>
                   )}
                 </Table.Tr>
               </Table.Thead>
-              <Table.Tbody>
+              <Table.Tbody role="rowgroup">
                 {data.items.map((row) => (
                   <RowLine
                     key={String(valueAt(row, page.key))}
@@ -178,6 +195,14 @@ export function Rowset({ page, state, fixed = {} }: RowsetProps) {
       {chosen !== undefined && <ActionDialog {...chosen} onClose={() => setChosen(undefined)} />}
     </section>
   )
+}
+
+const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
+
+/** Those that are shown; `undefined` when they are those of the page. */
+function columnsOf(page: ListPage, shown: ReadonlySet<string>): readonly string[] | undefined {
+  const preset = presetColumns(page)
+  return preset.length === shown.size && preset.every((field) => shown.has(field)) ? undefined : [...shown]
 }
 
 interface Chosen {
@@ -205,10 +230,14 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
   const line = useRef<HTMLTableRowElement>(null)
   const onKey = (event: KeyboardEvent) => {
     if (event.target !== line.current) return
-    const other = { j: line.current?.nextElementSibling, k: line.current?.previousElementSibling }[event.key]
+    const shortcut = pressed('lists', event)
+    const other =
+      shortcut === 'next'
+        ? line.current?.nextElementSibling
+        : shortcut === 'previous' && line.current?.previousElementSibling
     if (other instanceof HTMLElement) other.focus()
-    if (event.key === 'Enter' && href !== undefined) go(href)
-    if (event.key === 'x' && pickable) onPick(toggled(picked, key))
+    if (shortcut === 'open' && href !== undefined) go(href)
+    if (shortcut === 'pick' && pickable) onPick(toggled(picked, key))
   }
   const onClick = ({ target }: MouseEvent) => {
     // Menus and dialogs of the row lie elsewhere in the document; what can be pressed by itself does its own work.
@@ -219,6 +248,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
   return (
     <Table.Tr
       ref={line}
+      role="row"
       tabIndex={-1}
       onKeyDown={onKey}
       onClick={onClick}
@@ -226,7 +256,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
       data-picked={picked.has(key) || undefined}
     >
       {pickable && (
-        <Table.Td className={classes.pick}>
+        <Table.Td role="cell" className={classes.pick}>
           <Checkbox
             size="sm"
             aria-label={say('admin.pick', { name: key })}
@@ -236,12 +266,12 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
         </Table.Td>
       )}
       {columns.map((column) => (
-        <Table.Td key={column.field}>
+        <Table.Td key={column.field} role="cell" data-title={column.title}>
           <Cell column={column} row={row} href={href} />
         </Table.Td>
       ))}
       {page.actions.length > 0 && (
-        <Table.Td className={classes.actions}>
+        <Table.Td role="cell" className={classes.actions}>
           <RowActions actions={page.actions} row={row} onChoose={(action) => onChoose({ action, row })} />
         </Table.Td>
       )}
@@ -289,10 +319,15 @@ function HeadCell({
   const { field, title, description } = column
   const isSortable = page.sorts.includes(field)
   const direction = state.sort === field ? 'ascending' : state.sort === `-${field}` ? 'descending' : undefined
-  if (!isSortable) return <Table.Th title={description}>{title}</Table.Th>
+  if (!isSortable)
+    return (
+      <Table.Th role="columnheader" title={description}>
+        {title}
+      </Table.Th>
+    )
   const Arrow = direction === 'descending' ? IconArrowDown : IconArrowUp
   return (
-    <Table.Th aria-sort={direction ?? 'none'}>
+    <Table.Th role="columnheader" aria-sort={direction ?? 'none'}>
       <button
         type="button"
         className={classes.sort}
@@ -342,7 +377,7 @@ interface ColumnMenuProps {
 function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
   const { say } = useSpeech()
   return (
-    <Menu closeOnItemClick={false} position="bottom-end">
+    <Menu closeOnItemClick={false} position="bottom-end" withinPortal={false}>
       <Menu.Target>
         <Button variant="default" size="sm" aria-label={say('admin.columns')} title={say('admin.columns')}>
           <IconColumns size={16} aria-hidden />
@@ -350,15 +385,15 @@ function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
       </Menu.Target>
       <Menu.Dropdown>
         {columns.map(({ field, title }) => (
-          <Menu.Item
+          <Menu.CheckboxItem
             key={field}
-            role="menuitemcheckbox"
-            aria-checked={shown.has(field)}
-            onClick={() => onChange(toggled(shown, field))}
+            checked={shown.has(field)}
+            // A list of nothing helps nobody.
+            disabled={shown.size === 1 && shown.has(field)}
+            onChange={() => onChange(toggled(shown, field))}
           >
-            {shown.has(field) ? '✓ ' : '  '}
             {title}
-          </Menu.Item>
+          </Menu.CheckboxItem>
         ))}
       </Menu.Dropdown>
     </Menu>

@@ -1,6 +1,7 @@
 import { useSpeech } from '../../app/app.tsx'
-import type { Column } from '../api/page-types.ts'
+import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
 import { useSite } from '../shell/site-context.ts'
+import { amountText } from './amounts.ts'
 
 /** The one place that writes numbers and moments. */
 export interface Formats {
@@ -15,6 +16,8 @@ export interface Formats {
   /** @param isDay true for a day that is written as midnight UTC */
   day(moment: Date, isDay?: boolean): string
   count(value: number, unit?: Column['unit']): string
+  /** @param minor minor units as text; of no unit they are shown as they are */
+  amount(minor: string, unit: Unit | undefined): string
 }
 
 const known = new Map<string, Formats>()
@@ -49,6 +52,7 @@ export function formatsOf(language: string, timeZone: string): Formats {
       if (unit === 'ms') return duration(value, language)
       return unit === 'percent' ? `${numbers.format(value)} %` : numbers.format(value)
     },
+    amount: (minor, unit) => amountText(minor, unit, language),
   }
   known.set(name, made)
   return made
@@ -92,4 +96,11 @@ export function plainText(value: unknown): string {
   if (value === null || value === undefined) return ''
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
+}
+
+/** Where a page elsewhere shows a value; `undefined` where the row names none that is reached over https. */
+export function addressElsewhere({ opens, field }: Column, row: Row): string | undefined {
+  const base = opens === undefined ? undefined : valueAt(row, opens.base)
+  if (opens === undefined || typeof base !== 'string' || !/^https:\/\/[^/\\]/i.test(base)) return undefined
+  return `${base}/${opens.path}/${encodeURIComponent(String(valueAt(row, field)))}`
 }

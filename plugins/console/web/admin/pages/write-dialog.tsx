@@ -1,18 +1,26 @@
 import { Button, Modal, TextInput } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { useApi } from '../api/context.tsx'
 import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from '../api/page-types.ts'
+import { useSite } from '../shell/site-context.ts'
+import { unitTyped } from './amounts.ts'
 import classes from './dialog.module.css'
 import { Answer } from './facts.tsx'
 import { FormFields } from './form-fields.tsx'
-import { nested, useFormState } from './form-state.ts'
+import { nested, type UnitOf, useFormState } from './form-state.ts'
 import { OnceShown } from './once-shown.tsx'
+import { Waiting } from './waiting.tsx'
+
+/** Loaded with the first form that has one. */
+const LivePreview = lazy(() => import('./live-preview.tsx'))
 
 interface WriteDialogProps {
   readonly write: Write &
-    Pick<Form, 'params' | 'secret' | 'long' | 'version' | 'once'> & { readonly query?: Form['params'] }
+    Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'livePreview' | 'version' | 'once'> & {
+      readonly query?: Form['params']
+    }
   /** What it is done with; empty for something new. */
   readonly row: Row
   readonly title: string
@@ -40,7 +48,11 @@ export function WriteDialog(props: WriteDialogProps) {
   const { say } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
-  const state = useFormState(fields, initial)
+  const { units } = useSite()
+  const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
+  const state = useFormState(fields, initial, unitOf)
+  const live = write.livePreview?.allowed ? write.livePreview : undefined
+  const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
   const [reason, setReason] = useState('')
   const [typed, setTyped] = useState('')
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
@@ -96,7 +108,7 @@ export function WriteDialog(props: WriteDialogProps) {
       opened
       onClose={leave}
       title={title}
-      size={fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
+      size={live !== undefined ? '84rem' : fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
       closeButtonProps={{ 'aria-label': say('admin.close') }}
     >
       {typeof once === 'string' ? (
@@ -111,7 +123,16 @@ export function WriteDialog(props: WriteDialogProps) {
       ) : (
         <form onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
-          <FormFields fields={fields} state={state} {...write} />
+          {live === undefined ? (
+            <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
+          ) : (
+            <div className={classes.beside}>
+              <FormFields fields={fields} state={state} unitOf={unitOf} notes={notes} {...write} />
+              <Suspense fallback={<Waiting lines={1} height={320} />}>
+                <LivePreview preview={live} fields={fields} row={row} values={state.values} onFaults={setNotes} />
+              </Suspense>
+            </div>
+          )}
           {write.takesReason && (
             <TextInput
               label={say('admin.reason')}

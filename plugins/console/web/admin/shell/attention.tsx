@@ -1,44 +1,20 @@
 import { Button } from '@mantine/core'
 import { IconArrowRight, IconCircleCheck } from '@tabler/icons-react'
-import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
-import { useApi } from '../api/context.tsx'
-import { usePolling } from '../api/live.tsx'
-import { type Attention, countOf } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-failure.tsx'
 import { useFormats } from '../pages/shown-value.ts'
 import classes from './attention.module.css'
-import { attention } from './session-calls.ts'
-
-/** Asked again so often while somebody looks. */
-const everyMs = 15_000
+import { useAttention } from './use-attention.ts'
 
 /** What needs an operator now, the worst first, each with the way to the page that mends it. */
 export function AttentionList() {
   const { say } = useSpeech()
-  const api = useApi()
   const formats = useFormats()
-  const polling = usePolling()
-  const declared = useQuery({
-    queryKey: [attention.path],
-    queryFn: ({ signal }) => api.call<{ items: readonly Attention[] }>(attention, { signal }),
-  })
-  const items = declared.data?.items ?? []
-  const answers = useQueries({
-    queries: items.map((item) => ({
-      queryKey: [item.operation, {}, item.query, 'attention'],
-      queryFn: ({ signal }: { signal: AbortSignal }) => api.call<unknown>(item, { query: item.query, signal }),
-      refetchInterval: polling(item.live, everyMs),
-    })),
-  })
+  const { declared, items, answers, counted } = useAttention('overview')
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
   if (declared.data !== undefined && items.length === 0) return null
-  const found = items.flatMap((item, index) => {
-    const { data, error } = answers[index] ?? {}
-    const count = data === undefined ? 0 : countOf(item, data)
-    return error || count > 0 ? [{ item, count, isUnknown: Boolean(error) && data === undefined }] : []
-  })
+  const found = counted.filter(({ count, error }) => error || count > 0)
   const isAsking = declared.data === undefined || answers.some(({ isPending }) => isPending)
   const checkedAt = Math.max(0, ...answers.map(({ dataUpdatedAt }) => dataUpdatedAt))
   return (

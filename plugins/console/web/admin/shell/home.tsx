@@ -1,39 +1,81 @@
+import { Button } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { siteName } from '../../app/site-name.ts'
+import type { Navigation } from '../api/page-types.ts'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
 import { OverviewCharts } from './overview-charts.tsx'
+import type { Account } from './session-calls.ts'
+import type { SessionState } from './session-state.ts'
+import { SignOut } from './sign-out.tsx'
 import { useSite } from './site-context.ts'
 
+interface HomeProps {
+  readonly account: Account | undefined
+  readonly session: SessionState
+}
+
 /** The first page: everything that this person may see, by its groups. */
-export function Home() {
+export function Home({ account, session }: HomeProps) {
   const { say } = useSpeech()
   const { siteTitle, groups } = useSite()
   useEffect(() => {
     document.title = siteName
   }, [])
+  if (account !== undefined && (account.permissions.length === 0 || groups.length === 0))
+    return <NothingGranted {...{ account, session, groups }} />
   return (
     <>
       <h1 className={classes.title}>{siteTitle}</h1>
-      <p className={classes.lead}>{groups.length === 0 ? say('admin.home.nothing') : say('admin.home.lead')}</p>
+      <p className={classes.lead}>{say('admin.home.lead')}</p>
       <AttentionList />
       <OverviewCharts />
-      <div className={classes.groups}>
-        {groups.map(({ id, title, pages }) => (
-          <section key={id} className={classes.group}>
-            <h2>{title}</h2>
-            <ul>
-              {pages.map((page) => (
-                <li key={page.id}>
-                  <Link href={`/${page.id}`}>{page.title}</Link>
-                </li>
-              ))}
-            </ul>
-          </section>
-        ))}
-      </div>
+      <Groups groups={groups} />
     </>
   )
 }
+
+/** For somebody whom no role lets do anything, such as whoever signs in with a wallet for the first time. */
+function NothingGranted({
+  account: { username },
+  session,
+  groups,
+}: {
+  readonly account: Account
+  readonly session: SessionState
+  readonly groups: Navigation['groups']
+}) {
+  const { say } = useSpeech()
+  const client = useQueryClient()
+  return (
+    <>
+      <h1 className={classes.title}>{say('admin.home.none.title')}</h1>
+      <p className={classes.lead}>{say('admin.home.none.lead', { username })}</p>
+      <div className={classes.ways}>
+        <Button onClick={() => void client.invalidateQueries()}>{say('admin.reload')}</Button>
+        <SignOut session={session} variant="default" />
+      </div>
+      <Groups groups={groups} />
+    </>
+  )
+}
+
+const Groups = ({ groups }: Pick<Navigation, 'groups'>) => (
+  <div className={classes.groups}>
+    {groups.map(({ id, title, pages }) => (
+      <section key={id} className={classes.group}>
+        <h2>{title}</h2>
+        <ul>
+          {pages.map((page) => (
+            <li key={page.id}>
+              <Link href={`/${page.id}`}>{page.title}</Link>
+            </li>
+          ))}
+        </ul>
+      </section>
+    ))}
+  </div>
+)

@@ -1,93 +1,203 @@
-import { Button } from '@mantine/core'
-import { IconLogout, IconSearch } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
+import { ActionIcon, Button } from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import { IconChevronDown, IconChevronRight, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
+import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { Brand } from '../../app/brand.tsx'
 import { Switches } from '../../app/switches.tsx'
-import { useApi } from '../api/context.tsx'
-import type { Navigation as NavigationView } from '../api/page-types.ts'
+import type { Attention, Navigation as NavigationView } from '../api/page-types.ts'
+import { useFormats } from '../pages/shown-value.ts'
+import { useKept } from './kept-context.ts'
 import classes from './navigation.module.css'
-import { openPalette } from './palette.tsx'
-import { logout } from './session-calls.ts'
 import type { SessionState } from './session-state.ts'
+import { SignOut } from './sign-out.tsx'
 import { useUnsaved } from './unsaved.ts'
+import { useAttention } from './use-attention.ts'
+
+/** As in the style sheets: the menu lies above the page. */
+const narrow = '(max-width: 62em)'
 
 interface NavigationProps {
   readonly navigation: NavigationView
   readonly username: string
   readonly session: SessionState
+  onSearch(): void
+  onShortcuts(): void
 }
 
-/** Brand, search, pages by their groups, the own account. */
-export function Navigation({ navigation, username, session }: NavigationProps) {
+/** Brand, search, pages by their groups, the own account; where it is narrow, behind one button. */
+export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
   const { say } = useSpeech()
-  const api = useApi()
-  const [location] = useLocation()
-  const signOut = useMutation({ mutationFn: () => api.call(logout), onSettled: () => session.leave() })
-  const unsaved = useUnsaved()
-  const current = location.split('/')[1] ?? ''
+  const [isOpen, setOpen] = useState(false)
+  const menuId = useId()
+  const button = useRef<HTMLButtonElement>(null)
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || !isOpen) return
+    setOpen(false)
+    button.current?.focus()
+  }
+  const onChosen = () => {
+    if (!isOpen) return
+    setOpen(false)
+    // What had the focus is hidden now.
+    document.getElementById('content')?.focus()
+  }
   return (
-    <aside className={classes.side} aria-label={navigation.siteTitle}>
+    <aside className={classes.side} aria-label={navigation.siteTitle} onKeyDown={onKey}>
       <a className={classes.skip} href="#content">
         {say('admin.skip')}
       </a>
-      <Link href="/" className={classes.brand}>
-        <Brand />
-      </Link>
-      <Button
-        className={classes.search}
-        variant="default"
-        size="sm"
-        justify="space-between"
-        leftSection={<IconSearch size={16} aria-hidden />}
-        rightSection={<kbd className={classes.key}>Ctrl K</kbd>}
-        onClick={openPalette}
-      >
-        {say('admin.palette.open')}
-      </Button>
-      <nav className={classes.pages} aria-label={say('admin.navigation')}>
-        {navigation.groups.map(({ id, title, pages }) => (
+      <div className={classes.bar}>
+        <Link href="/" className={classes.brand} onClick={onChosen}>
+          <Brand />
+        </Link>
+        <Button
+          className={classes.search}
+          variant="default"
+          size="sm"
+          justify="space-between"
+          leftSection={<IconSearch size={16} aria-hidden />}
+          rightSection={<kbd className={classes.key}>Ctrl K</kbd>}
+          onClick={onSearch}
+        >
+          {say('admin.palette.open')}
+        </Button>
+        <button
+          ref={button}
+          type="button"
+          className={classes.menuButton}
+          aria-expanded={isOpen}
+          aria-controls={menuId}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? <IconX size={20} aria-hidden /> : <IconMenu2 size={20} aria-hidden />}
+          {say('admin.menu')}
+        </button>
+      </div>
+      <div id={menuId} className={classes.menu} data-open={isOpen || undefined}>
+        <Pages groups={navigation.groups} onChosen={onChosen} />
+        <div className={classes.foot}>
+          <Switches />
+          <Account username={username} session={session} onShortcuts={onShortcuts} />
+        </div>
+      </div>
+    </aside>
+  )
+}
+
+/** The list is longer than most windows. */
+const showLink = (link: HTMLAnchorElement | null) => {
+  link?.scrollIntoView({ block: 'nearest' })
+}
+
+/** A group that somebody folds stays folded; where it is narrow, the group of the page alone is open at first. */
+function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']; onChosen(): void }) {
+  const { say } = useSpeech()
+  const { kept, groups: chosen } = useKept()
+  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
+  const [location] = useLocation()
+  const unsaved = useUnsaved()
+  const scope = useId()
+  const current = location.split('/')[1] ?? ''
+  const { counted } = useAttention('navigation')
+  const waiting = new Map(counted.filter(({ count }) => count > 0).map((one) => [one.item.page?.id, one]))
+  return (
+    <nav className={classes.pages} aria-label={say('admin.navigation')}>
+      {groups.length > 0 && (
+        <Link
+          href="/"
+          className={`${classes.page} ${classes.home}`}
+          aria-current={current === '' ? 'page' : undefined}
+          onClick={onChosen}
+        >
+          {say('admin.home.title')}
+        </Link>
+      )}
+      {groups.map(({ id, title, pages }) => {
+        const isCurrent = pages.some((page) => page.id === current)
+        const isOpen = chosen[id] ?? (isCurrent || !isNarrow)
+        const Chevron = isOpen ? IconChevronDown : IconChevronRight
+        const hidden = isOpen ? 0 : pages.reduce((sum, page) => sum + (unsaved.get(page.id) ?? 0), 0)
+        return (
           <div key={id}>
-            <h2 className={classes.group}>{title}</h2>
-            <ul>
+            <h2 className={classes.heading}>
+              <button
+                type="button"
+                className={classes.group}
+                aria-expanded={isOpen}
+                aria-controls={`${scope}-${id}`}
+                data-current={isCurrent || undefined}
+                onClick={() => kept.setGroup(id, !isOpen)}
+              >
+                <span>{title}</span>
+                {hidden > 0 && <Unsaved count={hidden} />}
+                <Chevron size={16} aria-hidden />
+              </button>
+            </h2>
+            <ul id={`${scope}-${id}`} hidden={!isOpen}>
               {pages.map((page) => (
                 <li key={page.id}>
                   <Link
+                    ref={page.id === current ? showLink : null}
                     href={`/${page.id}`}
                     className={classes.page}
                     aria-current={page.id === current ? 'page' : undefined}
+                    onClick={onChosen}
                   >
                     {page.title}
-                    {unsaved.has(page.id) && (
-                      <span className={classes.unsaved} title={say('admin.unsaved', { count: unsaved.get(page.id) })}>
-                        <span className="visually-hidden">{say('admin.unsaved', { count: unsaved.get(page.id) })}</span>
-                      </span>
-                    )}
+                    <Waiting of={waiting.get(page.id)} />
+                    {unsaved.has(page.id) && <Unsaved count={unsaved.get(page.id) ?? 0} />}
                   </Link>
                 </li>
               ))}
             </ul>
           </div>
-        ))}
-      </nav>
-      <div className={classes.foot}>
-        <Switches />
-        <div className={classes.account}>
-          <span className={classes.name}>{username}</span>
-          <Button
-            variant="subtle"
-            size="xs"
-            color="gray"
-            className={classes.leave}
-            leftSection={<IconLogout size={16} aria-hidden />}
-            loading={signOut.isPending}
-            onClick={() => signOut.mutate()}
-          >
-            {say('admin.sign-out')}
-          </Button>
-        </div>
-      </div>
-    </aside>
+        )
+      })}
+    </nav>
+  )
+}
+
+/** How much waits on a page: its title says of what. */
+function Waiting({ of }: { readonly of: { readonly item: Attention; readonly count: number } | undefined }) {
+  const formats = useFormats()
+  if (of === undefined) return null
+  return (
+    <span className={classes.waiting} title={of.item.title}>
+      <span className="visually-hidden">{of.item.title}</span> {formats.count(of.count)}
+    </span>
+  )
+}
+
+function Unsaved({ count }: { readonly count: number }) {
+  const { say } = useSpeech()
+  const text = say('admin.unsaved', { count })
+  return (
+    <span className={classes.unsaved} title={text}>
+      <span className="visually-hidden">{text}</span>
+    </span>
+  )
+}
+
+function Account({ username, session, onShortcuts }: Pick<NavigationProps, 'username' | 'session' | 'onShortcuts'>) {
+  const { say } = useSpeech()
+  return (
+    <div className={classes.account}>
+      <span className={classes.name} title={username}>
+        {username}
+      </span>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        className={classes.leave}
+        aria-label={say('admin.shortcuts.title')}
+        title={`${say('admin.shortcuts.title')} (?)`}
+        onClick={onShortcuts}
+      >
+        <IconKeyboard size={18} aria-hidden />
+      </ActionIcon>
+      <SignOut session={session} variant="subtle" size="xs" color="gray" className={classes.leave} />
+    </div>
   )
 }

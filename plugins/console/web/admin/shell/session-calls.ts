@@ -4,6 +4,7 @@ export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
 export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
+export const lookups = { method: 'GET', path: '/api/v1/admin/console/lookups' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
 export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as const
 export const events = { method: 'GET', path: '/api/v1/admin/console/events' } as const
@@ -12,4 +13,6 @@ export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as
 export interface Account {
   readonly id: number
   readonly username: string
+  /** Codes of all permissions that the roles grant. */
+  readonly permissions: readonly string[]
 }

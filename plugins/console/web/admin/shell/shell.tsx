@@ -4,26 +4,29 @@ import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react
 import { Route, Router, Switch } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { FailureNotice } from '../../app/failure-notice.tsx'
+import { siteName } from '../../app/site-name.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import { Live } from '../api/live.tsx'
 import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { OwnPage } from '../own/own-page.tsx'
 import { ownPages } from '../own/own-pages.ts'
+import { base } from './base.ts'
 import { Boundary } from './boundary.tsx'
 import { Home } from './home.tsx'
+import { isTyping } from './is-typing.tsx'
+import { KeptContext, useKeptOf } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
-import { Palette } from './palette.tsx'
 import { type Account, navigationPages, ownAccount } from './session-calls.ts'
 import type { SessionState } from './session-state.ts'
 import classes from './shell.module.css'
+import { pressed } from './shortcuts.ts'
 import { SignInForm, SignInPage } from './sign-in.tsx'
 import { SiteContext } from './site-context.ts'
 
+const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
+const Palette = lazy(() => import('../palette/palette.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
-
-/** Path below which the back office lies. */
-const base = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
 /** Who is there, or the page to sign in; then the frame with the page of the address. */
 export function Shell({ session }: { readonly session: SessionState }) {
@@ -31,7 +34,6 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const { say, language } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
-  const [username, setUsername] = useState('')
   const account = useQuery({
     queryKey: ['account'],
     queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
@@ -43,20 +45,36 @@ export function Shell({ session }: { readonly session: SessionState }) {
     enabled: phase === 'in',
     placeholderData: (last) => last,
   })
-  const known = account.data
+  const [isSearching, setSearching] = useState(false)
+  const [isHelped, setHelped] = useState(false)
   useEffect(() => {
-    if (known === undefined) return
-    setUsername(known.username)
-    session.begin(false)
+    if (phase !== 'in') return
+    const onKey = (event: KeyboardEvent) => {
+      const shortcut = pressed('everywhere', event)
+      if (shortcut === 'palette' && !event.shiftKey) setSearching((is) => !is)
+      // Above a dialog there is nothing to look up.
+      else if (shortcut === 'help' && !isTyping(event.target) && document.querySelector('[role=dialog]') === null)
+        setHelped(true)
+      else return
+      event.preventDefault()
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [phase])
+  const known = account.data
+  const username = known?.username ?? ''
+  const kept = useKeptOf(known?.id, base)
+  useEffect(() => {
+    if (known !== undefined) session.begin(false)
   }, [known, session])
-  const signedIn = (name: string) => {
+  const failed = useLastFailure(account.error ?? navigation.error, navigation.data !== undefined)
+  const signedIn = ({ id }: Account) => {
     // Another person sees nothing of what the last one saw.
-    if (username !== '' && name !== username) return location.reload()
+    if (known !== undefined && known.id !== id) return location.reload()
     session.begin(true)
     void client.invalidateQueries()
   }
   if (phase === 'out') return <SignInPage onSignedIn={signedIn} />
-  const failed = account.error ?? navigation.error
   if (
     failed !== null &&
     navigation.data === undefined &&
@@ -67,45 +85,76 @@ export function Shell({ session }: { readonly session: SessionState }) {
   if (navigation.data === undefined) return <div className={classes.blank} aria-busy="true" />
   return (
     <SiteContext value={navigation.data}>
-      <Live isOn={phase === 'in'}>
-        <Router base={base}>
-          <div className={classes.shell}>
-            <Navigation navigation={navigation.data} username={username} session={session} />
-            <main className={classes.main} id="content">
-              <Boundary>
-                <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
-                  <Switch>
-                    <Route path="/" component={Home} />
-                    <Route path="/:page/:id?">
-                      {({ page, id }) =>
-                        Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
-                          <OwnPage key={page} id={decodeURIComponent(page)} />
-                        ) : (
-                          <DeclaredPage key={page} page={decodeURIComponent(page)} id={id && decodeURIComponent(id)} />
-                        )
-                      }
-                    </Route>
-                  </Switch>
-                </Suspense>
-              </Boundary>
-            </main>
-          </div>
-          <Palette navigation={navigation.data} />
-          <Modal
-            opened={phase === 'ended'}
-            onClose={() => {}}
-            withCloseButton={false}
-            // Above the form in whose middle the session ended.
-            zIndex={1000}
-            title={say('admin.sign-in.ended')}
-            centered
-          >
-            <SignInForm username={username} onSignedIn={signedIn} />
-          </Modal>
-        </Router>
-      </Live>
+      <KeptContext value={kept}>
+        <Live isOn={phase === 'in'}>
+          <Router base={base}>
+            <div className={classes.shell}>
+              <Navigation
+                navigation={navigation.data}
+                username={username}
+                session={session}
+                onSearch={() => setSearching(true)}
+                onShortcuts={() => setHelped(true)}
+              />
+              <main className={classes.main} id="content" tabIndex={-1}>
+                <Boundary>
+                  <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
+                    <Switch>
+                      <Route path="/">
+                        <Home account={known} session={session} />
+                      </Route>
+                      <Route path="/:page/:id?">
+                        {({ page, id }) =>
+                          Object.hasOwn(ownPages, decodeURIComponent(page)) ? (
+                            <OwnPage key={page} id={decodeURIComponent(page)} />
+                          ) : (
+                            <DeclaredPage
+                              key={page}
+                              page={decodeURIComponent(page)}
+                              id={id && decodeURIComponent(id)}
+                            />
+                          )
+                        }
+                      </Route>
+                    </Switch>
+                  </Suspense>
+                </Boundary>
+              </main>
+            </div>
+            <Suspense fallback={null}>
+              <Palette
+                navigation={navigation.data}
+                isOpen={isSearching}
+                onClose={() => setSearching(false)}
+                onShortcuts={() => setHelped(true)}
+              />
+              {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
+            </Suspense>
+            {/* Above the form in whose middle the session ended; that one has the head of a dialog already. */}
+            <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
+              <Modal.Overlay />
+              <Modal.Content>
+                <Modal.Body className={classes.ended}>
+                  <Modal.Title>{say('admin.sign-in.ended')}</Modal.Title>
+                  <SignInForm username={username} onSignedIn={signedIn} />
+                </Modal.Body>
+              </Modal.Content>
+            </Modal.Root>
+          </Router>
+        </Live>
+      </KeptContext>
     </SiteContext>
   )
+}
+
+/** What went wrong stays until it works, also while it is asked again. */
+function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
+  const [last, setLast] = useState<Error | null>(null)
+  useEffect(() => {
+    if (isThere) setLast(null)
+    else if (failure !== null) setLast(failure)
+  }, [failure, isThere])
+  return failure ?? last
 }
 
 /** The server is away: tried again by itself. */
@@ -117,6 +166,7 @@ function Away({ failure, onRetry }: { readonly failure: Error; onRetry(): void }
   const { message, traceId } = failure instanceof CallFailure ? failure : { message: '', traceId: '' }
   return (
     <main className={classes.away}>
+      <h1>{siteName}</h1>
       <FailureNotice message={message} traceId={traceId} onRetry={onRetry} />
     </main>
   )

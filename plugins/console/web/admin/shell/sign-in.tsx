@@ -1,4 +1,5 @@
 import { Button, PasswordInput, TextInput } from '@mantine/core'
+import { IconWallet } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
@@ -7,25 +8,36 @@ import { Notice } from '../../app/notice.tsx'
 import { siteName } from '../../app/site-name.ts'
 import { Switches } from '../../app/switches.tsx'
 import { CallFailure } from '../api/call.ts'
-import { useApi } from '../api/context.tsx'
-import { login } from './session-calls.ts'
+import { type Account, login } from './session-calls.ts'
 import classes from './sign-in.module.css'
+import { signInWays, type WalletWay } from './sign-in-ways.ts'
+import { useSignIn } from './use-sign-in.ts'
 
 interface SignInFormProps {
   /** Of who was here before; empty for nobody. */
   readonly username?: string
-  onSignedIn(username: string): void
+  onSignedIn(account: Account): void
 }
 
-/** Name and password; on success the browser holds a cookie that no script can read. */
-export function SignInForm({ username: known = '', onSignedIn }: SignInFormProps) {
+/** All ways to sign in that the product has. */
+export const SignInForm = (props: SignInFormProps) => (
+  <div className={classes.form}>
+    <PasswordForm {...props} />
+    {signInWays.map((way) => (
+      <WalletEntry key={way.id} way={way} onSignedIn={props.onSignedIn} />
+    ))}
+  </div>
+)
+
+/** Name and password. */
+function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   const { say } = useSpeech()
-  const api = useApi()
+  const prove = useSignIn()
   const [username, setUsername] = useState(known)
   const [password, setPassword] = useState('')
   const signIn = useMutation({
-    mutationFn: () => api.call(login, { body: { username, password, session: 'cookie' } }),
-    onSuccess: () => onSignedIn(username),
+    mutationFn: () => prove(login, { username, password }),
+    onSuccess: onSignedIn,
     onSettled: () => setPassword(''),
   })
   const submit = (event: FormEvent) => {
@@ -66,6 +78,38 @@ export function SignInForm({ username: known = '', onSignedIn }: SignInFormProps
         {say('admin.sign-in.submit')}
       </Button>
     </form>
+  )
+}
+
+/** A button in whose place comes what talks with wallets: a script that is loaded when somebody wants it. */
+function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
+  const { say } = useSpeech()
+  const script = useMutation({ mutationFn: () => import('../wallet/wallet-sign-in.tsx') })
+  const WalletSignIn = script.data?.default
+  return (
+    <>
+      <p className={classes.or}>{say('admin.sign-in.or')}</p>
+      {WalletSignIn !== undefined ? (
+        <WalletSignIn way={way} onSignedIn={onSignedIn} />
+      ) : (
+        <>
+          {script.isError && (
+            <Notice tone="bad" title={say('admin.sign-in.failed')}>
+              {say('app.failure.unreachable')}
+            </Notice>
+          )}
+          <Button
+            variant="default"
+            fullWidth
+            leftSection={<IconWallet size={18} aria-hidden />}
+            loading={script.isPending}
+            onClick={() => script.mutate()}
+          >
+            {say('admin.sign-in.wallet')}
+          </Button>
+        </>
+      )}
+    </>
   )
 }
 

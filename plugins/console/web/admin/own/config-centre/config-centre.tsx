@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconHistory } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react'
+import { useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { useSpeech } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
@@ -16,6 +16,7 @@ import classes from './config-centre.module.css'
 import { draft, useDraft } from './config-draft.ts'
 import {
   type ConfigItem,
+  type GroupTitles,
   historyPage,
   type KeyList as KeyListView,
   operationIds,
@@ -47,7 +48,9 @@ export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
     placeholderData: (last) => last,
   })
   useEffect(() => () => draft.forgetSecrets(), [])
-  const items = useMemo(() => keys.data?.groups.flatMap((group) => group.items) ?? [], [keys.data])
+  const groups = useMemo(() => inOrder(keys.data?.groups ?? [], language), [keys.data, language])
+  const items = useMemo(() => groups.flatMap((group) => group.items), [groups])
+  const titles = useMemo(() => new Map(groups.map(({ group, displayTitle }) => [group, displayTitle])), [groups])
   const hasHistory = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === historyPage))
   return (
     <>
@@ -62,7 +65,7 @@ export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
       {keys.data === undefined ? (
         keys.error === null && <Waiting lines={5} height={64} />
       ) : (
-        <Keys page={page} items={items} hasHistory={hasHistory} />
+        <Keys page={page} items={items} titles={titles} hasHistory={hasHistory} />
       )}
     </>
   )
@@ -71,10 +74,11 @@ export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
 interface KeysProps {
   readonly page: OwnPageView
   readonly items: readonly ConfigItem[]
+  readonly titles: GroupTitles
   readonly hasHistory: boolean
 }
 
-function Tools({ page, items, hasHistory }: KeysProps) {
+function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
   const { say } = useSpeech()
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const exported = page.operations[operationIds.exported]
@@ -97,7 +101,7 @@ function Tools({ page, items, hasHistory }: KeysProps) {
   )
 }
 
-function Keys({ page, items, hasHistory }: KeysProps) {
+function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const { say } = useSpeech()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
@@ -110,10 +114,7 @@ function Keys({ page, items, hasHistory }: KeysProps) {
   const query = useMemo(() => keyQuery(wanted, (key) => drafted?.has(key) ?? false), [wanted, drafted])
   const found = useMemo(() => items.filter(query.matches), [items, query])
   const { group, key: openKey, toggle, setGroup } = address
-  const shown = useMemo(
-    () => inOrder(group === '' ? found : found.filter((item) => item.group === group)),
-    [found, group],
-  )
+  const shown = useMemo(() => (group === '' ? found : found.filter((item) => item.group === group)), [found, group])
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const save = page.operations[operationIds.save]
   const verification = page.operations[operationIds.verify]
@@ -157,7 +158,7 @@ function Keys({ page, items, hasHistory }: KeysProps) {
       </div>
       <SearchBar items={items} text={text} unknown={query.unknown} count={shown.length} onChange={setText} />
       <div className={classes.columns}>
-        <GroupChoice items={found} group={group} onChange={setGroup} />
+        <GroupChoice items={found} titles={titles} group={group} onChange={setGroup} />
         {shown.length === 0 ? (
           <div className={list.empty}>
             <p>{say('admin.empty.filtered')}</p>
@@ -175,6 +176,7 @@ function Keys({ page, items, hasHistory }: KeysProps) {
         ) : (
           <KeyList
             items={shown}
+            titles={titles}
             openKey={openKey}
             maySave={save?.allowed === true}
             verification={verification?.allowed ? verification : undefined}
@@ -196,11 +198,12 @@ function Keys({ page, items, hasHistory }: KeysProps) {
   )
 }
 
-/** What nobody declares stands at the end. */
-const inOrder = (items: readonly ConfigItem[]) => [
-  ...items.filter(({ group }) => group !== orphanedGroup),
-  ...items.filter(({ group }) => group === orphanedGroup),
-]
+/** By their titles; what nobody declares stands at the end. */
+function inOrder(groups: KeyListView['groups'], language: string): KeyListView['groups'] {
+  const { compare } = new Intl.Collator(language)
+  const isOrphaned = ({ group }: KeyListView['groups'][number]) => Number(group === orphanedGroup)
+  return groups.toSorted((a, b) => isOrphaned(a) - isOrphaned(b) || compare(a.displayTitle, b.displayTitle))
+}
 
 function StateButton({
   tone,
@@ -218,36 +221,40 @@ function StateButton({
   )
 }
 
-/** Search, group and open key lie in the address. */
+/** Search, group and open key lie in the address. What writes them stays the same: rows are not made anew for it. */
 function useAddress() {
   const [params, setParams] = useSearchParams()
   const group = params.get('group') ?? ''
   const key = params.get('key') ?? ''
   const search = params.get('q') ?? ''
-  const write = useCallback(
-    (change: Readonly<Record<string, string>>) =>
-      setParams(
+  const latest = useRef(setParams)
+  useLayoutEffect(() => {
+    latest.current = setParams
+  })
+  const [writers] = useState(() => {
+    const write = (change: (last: URLSearchParams) => Readonly<Record<string, string>>) =>
+      latest.current(
         (last) => {
           const written = new URLSearchParams(last)
-          for (const [name, value] of Object.entries(change)) {
+          for (const [name, value] of Object.entries(change(last))) {
             if (value === '') written.delete(name)
             else written.set(name, value)
           }
           return written
         },
         { replace: true },
-      ),
-    [setParams],
-  )
-  return {
-    ...{ group, key, search, write },
-    setGroup: useCallback((next: string) => write({ group: next, key: '' }), [write]),
-    toggle: useCallback((next: string) => write({ key: next === key ? '' : next }), [write, key]),
-  }
+      )
+    return {
+      setSearch: (q: string) => write(() => ({ q })),
+      setGroup: (group: string) => write(() => ({ group, key: '' })),
+      toggle: (key: string) => write((last) => ({ key: last.get('key') === key ? '' : key })),
+    }
+  })
+  return { group, key, search, ...writers }
 }
 
 /** What stands in the search: it comes from the address, and goes there a moment after the last letter. */
-function useTyped({ search, write }: ReturnType<typeof useAddress>) {
+function useTyped({ search, setSearch }: ReturnType<typeof useAddress>) {
   const [text, setText] = useState(search)
   const [written, setWritten] = useState(search)
   if (written !== search) {
@@ -259,9 +266,9 @@ function useTyped({ search, write }: ReturnType<typeof useAddress>) {
     if (text === search) return
     const timer = setTimeout(() => {
       setWritten(text)
-      write({ q: text })
+      setSearch(text)
     }, addressMs)
     return () => clearTimeout(timer)
-  }, [text, search, write])
+  }, [text, search, setSearch])
   return [text, setText] as const
 }

@@ -41,9 +41,19 @@ export interface ConfigItem {
   readonly problem?: string
 }
 
+interface KeyGroup {
+  readonly group: string
+  /** The group itself where nobody has a title for it. */
+  readonly displayTitle: string
+  readonly items: readonly ConfigItem[]
+}
+
+/** Titles of groups, by group. */
+export type GroupTitles = ReadonlyMap<string, string>
+
 export interface KeyList {
   readonly version: number
-  readonly groups: readonly { readonly group: string; readonly items: readonly ConfigItem[] }[]
+  readonly groups: readonly KeyGroup[]
 }
 
 export interface Effect {

@@ -1,18 +1,24 @@
 import { Button } from '@mantine/core'
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, memo, startTransition, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import type { Operation } from '../../api/page-types.ts'
-import { type ConfigItem, orphanedGroup } from './config-types.ts'
+import { pressed } from '../../shell/shortcuts.ts'
+import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types.ts'
+import { GroupName } from './group-choice.tsx'
 import classes from './key-list.module.css'
 import { KeyRow } from './key-row.tsx'
 
-/** Rows that are there at first, and that come with each look further down. A field costs more than a line of text. */
-const firstRows = 24
-const moreRows = 48
+/** Rows that are there at first: a screen of them. A field costs more than a line of text. */
+const firstRows = 8
+/** Rows that come with each look further down, when there is nothing more urgent to do. */
+const moreRows = 16
+/** After the last letter, milliseconds: so long the first screen is all that somebody sees who types. */
+const restMs = 250
 
 interface KeyListProps {
   /** By group, in order. */
   readonly items: readonly ConfigItem[]
+  readonly titles: GroupTitles
   readonly openKey: string
   readonly maySave: boolean
   readonly verification: Operation | undefined
@@ -21,7 +27,7 @@ interface KeyListProps {
 }
 
 /** The keys under the headings of their groups. Rows below are made when somebody comes near to them. */
-export function KeyList({ items, openKey, ...rest }: KeyListProps) {
+export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
   const { say } = useSpeech()
   const list = useRef<HTMLDivElement>(null)
   const openAt = items.findIndex(({ key }) => key === openKey)
@@ -34,11 +40,16 @@ export function KeyList({ items, openKey, ...rest }: KeyListProps) {
     const watched = end.current
     if (watched === null || isWhole) return
     const observer = new IntersectionObserver(
-      ([entry]) => entry?.isIntersecting && setMore({ of: items, rows: rows + moreRows }),
-      { rootMargin: '600px' },
+      ([entry]) => entry?.isIntersecting && startTransition(() => setMore({ of: items, rows: rows + moreRows })),
+      { rootMargin: '200px' },
     )
     observer.observe(watched)
     return () => observer.disconnect()
+  }, [items, rows, isWhole])
+  useEffect(() => {
+    if (isWhole || rows > firstRows) return
+    const timer = setTimeout(() => startTransition(() => setMore({ of: items, rows: rows + moreRows })), restMs)
+    return () => clearTimeout(timer)
   }, [items, rows, isWhole])
   useLayoutEffect(() => {
     if (openAt < 0) return
@@ -59,7 +70,7 @@ export function KeyList({ items, openKey, ...rest }: KeyListProps) {
       {sections.map(([group, members]) => (
         <section key={group} className={classes.group} aria-labelledby={`group-${group}`}>
           <h2 id={`group-${group}`} className={classes.heading}>
-            {group === orphanedGroup ? say('config.orphaned') : group}
+            <GroupName group={group} title={titles.get(group) ?? group} />
           </h2>
           {group === orphanedGroup && <p className={classes.lead}>{say('config.orphaned-lead')}</p>}
           <ul className={classes.rows}>
@@ -72,12 +83,12 @@ export function KeyList({ items, openKey, ...rest }: KeyListProps) {
       {!isWhole && <div ref={end} className={classes.end} aria-hidden />}
     </div>
   )
-}
+})
 
 /** A key that is far down is shown without all that stand before it, until somebody asks for them. */
 function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   const [known, setKnown] = useState({ of: items, first: openAt >= firstRows ? openAt - 3 : 0 })
-  const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 4)
+  const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 12)
   const first = known.of !== items || isElsewhere ? (openAt >= firstRows ? openAt - 3 : 0) : known.first
   useEffect(() => {
     setKnown((last) => (last.of === items && last.first === first ? last : { of: items, first }))
@@ -88,8 +99,9 @@ function useFirstRow(items: readonly ConfigItem[], openAt: number) {
 /** `j` and `k` lead from row to row. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   if (!(event.target instanceof HTMLElement) || event.target.dataset['key'] === undefined) return
-  const step = { j: 1, k: -1 }[event.key]
-  if (step === undefined) return
+  const shortcut = pressed('configuration', event)
+  if (shortcut !== 'next' && shortcut !== 'previous') return
+  const step = shortcut === 'next' ? 1 : -1
   const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('li[data-key]')]
   rows[rows.indexOf(event.target) + step]?.focus()
 }

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconArrowBackUp, IconChevronDown, IconChevronRight, IconDots, IconLock } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
-import { type KeyboardEvent, memo, useEffect, useRef } from 'react'
+import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { known } from '../../../app/answer.ts'
 import { useSpeech } from '../../../app/app.tsx'
@@ -11,6 +11,7 @@ import { CallFailure } from '../../api/call.ts'
 import { useApi } from '../../api/context.tsx'
 import type { Operation } from '../../api/page-types.ts'
 import { useFormats } from '../../pages/shown-value.ts'
+import { pressed } from '../../shell/shortcuts.ts'
 import { draft, schemaOf, shownValue, useDraftChange, useFault } from './config-draft.ts'
 import { type ConfigItem, historyPage } from './config-types.ts'
 import classes from './key-row.module.css'
@@ -38,8 +39,9 @@ export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification
   const isEditable = item.editable && maySave
   const onKey = (event: KeyboardEvent) => {
     if (event.target !== row.current) return
-    if (event.key === 'Enter') onToggle(key)
-    if (event.key === 'e') {
+    const shortcut = pressed('configuration', event)
+    if (shortcut === 'details') onToggle(key)
+    if (shortcut === 'edit') {
       event.preventDefault()
       document.getElementById(id)?.focus()
     }
@@ -185,12 +187,18 @@ export const faultText = (message: string, key: string) =>
 
 const verdicts = ['verified', 'unverified', 'refused'] as const
 
-/** Lets the owner try a secret before it is saved. The answer belongs to what was tried. */
+interface Verification {
+  readonly outcome: string
+  readonly reason?: string
+  readonly isStored?: boolean
+}
+
+/** Compares a secret with the stored one, and lets its owner try it. The answer belongs to what was tried. */
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { say } = useSpeech()
   const api = useApi()
   const ask = useMutation({
-    mutationFn: () => api.call<{ outcome: string; reason?: string }>(operation, { body: { key: item.key, value } }),
+    mutationFn: () => api.call<Verification>(operation, { body: { key: item.key, value } }),
     gcTime: 0,
   })
   const { reset } = ask
@@ -208,6 +216,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
         className={classes.verdict}
         data-verdict={verdict ?? (error === null ? undefined : 'refused')}
       >
+        {data?.isStored !== undefined && `${say(`config.stored-secret.${data.isStored ? 'same' : 'other'}`)} `}
         {verdict !== undefined && say(`config.verdict.${verdict}`, { reason: data?.reason ?? '' })}
         {error instanceof CallFailure && error.message}
       </span>
@@ -314,33 +323,63 @@ interface RowMenuProps {
   readonly hasHistory: boolean
 }
 
-function RowMenu({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
+/** Most rows are passed by: the menu comes into being when somebody wants it. */
+function RowMenu(props: RowMenuProps) {
+  const { say } = useSpeech()
+  const [isWanted, setWanted] = useState(false)
+  const [isOpen, setOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => {
+    if (!isWanted) return
+    // The menu takes the focus from its own button, and gives it back there.
+    button.current?.focus()
+    setOpen(true)
+  }, [isWanted])
+  const { key } = props.item
+  const target = (
+    <ActionIcon
+      ref={button}
+      variant="subtle"
+      color="gray"
+      aria-label={say('config.menu', { key })}
+      aria-haspopup="menu"
+      aria-expanded={isOpen}
+      onClick={isWanted ? undefined : () => setWanted(true)}
+    >
+      <IconDots size={18} aria-hidden />
+    </ActionIcon>
+  )
+  if (!isWanted) return target
+  return (
+    <Menu position="bottom-end" opened={isOpen} onChange={setOpen}>
+      <Menu.Target>{target}</Menu.Target>
+      <Menu.Dropdown>
+        <MenuItems {...props} />
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+function MenuItems({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
   const { say } = useSpeech()
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={say('config.menu', { key })}>
-          <IconDots size={18} aria-hidden />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item onClick={copy(key)}>{say('config.copy-key')}</Menu.Item>
-        {env !== undefined && (
-          <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>{say('config.copy-env')}</Menu.Item>
-        )}
-        {hasHistory && (
-          <Menu.Item component={Link} href={`/${historyPage}?${new URLSearchParams({ key })}`}>
-            {say('config.history-of')}
-          </Menu.Item>
-        )}
-        {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{say('config.undo')}</Menu.Item>}
-        {stored !== undefined && editable && maySave && (
-          <Menu.Item onClick={() => draft.reset(item)}>{say('config.reset')}</Menu.Item>
-        )}
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu.Item onClick={copy(key)}>{say('config.copy-key')}</Menu.Item>
+      {env !== undefined && (
+        <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>{say('config.copy-env')}</Menu.Item>
+      )}
+      {hasHistory && (
+        <Menu.Item component={Link} href={`/${historyPage}?${new URLSearchParams({ key })}`}>
+          {say('config.history-of')}
+        </Menu.Item>
+      )}
+      {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{say('config.undo')}</Menu.Item>}
+      {stored !== undefined && editable && maySave && (
+        <Menu.Item onClick={() => draft.reset(item)}>{say('config.reset')}</Menu.Item>
+      )}
+    </>
   )
 }

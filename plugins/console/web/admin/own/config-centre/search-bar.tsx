@@ -2,6 +2,8 @@ import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
+import { isTyping } from '../../shell/is-typing.tsx'
+import { pressed } from '../../shell/shortcuts.ts'
 import type { ConfigItem } from './config-types.ts'
 import { hasFilter, keyQuery, offeredFilters, toggledFilter } from './key-filter.ts'
 import classes from './search-bar.module.css'
@@ -21,7 +23,7 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     const focus = (event: globalThis.KeyboardEvent) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (pressed('configuration', event) !== 'search' || isTyping(event.target)) return
       event.preventDefault()
       input.current?.focus()
       input.current?.select()
@@ -38,7 +40,7 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
     [items],
   )
   const onKey = (event: KeyboardEvent) => {
-    if (event.key !== 'ArrowDown') return
+    if (pressed('configuration', event) !== 'first') return
     event.preventDefault()
     document.querySelector<HTMLElement>('li[data-key]')?.focus()
   }
@@ -89,7 +91,3 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
     </search>
   )
 }
-
-const isTyping = (target: EventTarget | null) =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable || target.matches('input:not([type=checkbox]):not([type=radio]), textarea, select'))

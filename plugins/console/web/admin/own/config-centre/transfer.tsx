@@ -122,7 +122,10 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
     event.preventDefault()
     const { version } = dry.data ?? {}
     run.mutate(
-      { ...{ document: file?.document, mode, expectedVersion: version }, ...(reason === '' ? {} : { reason }) },
+      {
+        ...{ document: file?.document, mode, expectedVersion: version },
+        ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
+      },
       { onSuccess: () => void client.invalidateQueries({ queryKey: [operationIds.keys] }) },
     )
   }

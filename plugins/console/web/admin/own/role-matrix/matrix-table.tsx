@@ -2,6 +2,7 @@ import { IconLock } from '@tabler/icons-react'
 import { type FocusEvent, Fragment, type KeyboardEvent, memo, useLayoutEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import { useSpeech } from '../../../app/app.tsx'
+import { pressed } from '../../shell/shortcuts.ts'
 import classes from './matrix-table.module.css'
 import { draft, type RoleChange, type RoleChanges } from './role-draft.ts'
 import { holds, type Permission, type Role, rolePage } from './role-types.ts'
@@ -14,7 +15,7 @@ interface MatrixTableProps {
   onAsk(permission: Permission): void
 }
 
-/** Permissions by plugin, roles beside each other. One check takes part in the order of the tabulator; arrows lead to the others. */
+/** Permissions under what people call their plugins, roles beside each other. One check takes part in the order of the tabulator; arrows lead to the others. */
 export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
   const { say } = useSpeech()
   const table = useRef<HTMLTableElement>(null)
@@ -24,7 +25,7 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
       if (first !== null) first.tabIndex = 0
     }
   })
-  const groups = [...Map.groupBy(permissions, ({ plugin }) => plugin)]
+  const groups = [...Map.groupBy(permissions, ({ pluginTitle }) => pluginTitle)]
   return (
     <section className={classes.scroll} aria-label={say('roles.table')}>
       <table ref={table} className={classes.table} onKeyDown={walk} onFocus={takeOver}>
@@ -44,11 +45,11 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
             ))}
           </tr>
         </thead>
-        {groups.map(([plugin, members]) => (
-          <tbody key={plugin}>
+        {groups.map(([title, members]) => (
+          <tbody key={title}>
             <tr className={classes.group}>
               <th scope="rowgroup" colSpan={roles.length + 1}>
-                <span>{plugin}</span>
+                <span>{title}</span>
               </th>
             </tr>
             {members.map((permission) => (
@@ -129,16 +130,13 @@ function takeOver({ target, currentTarget }: FocusEvent<HTMLElement>): void {
 /** Arrows lead from check to check. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   if (!(event.target instanceof HTMLInputElement)) return
-  const { role } = event.target.dataset
-  const row = event.target.closest('tr')
-  const beside = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
-  const along = { ArrowUp: -1, ArrowDown: 1 }[event.key]
-  const line =
-    beside === undefined
-      ? [...event.currentTarget.querySelectorAll<HTMLInputElement>(`input[data-role="${role}"]`)]
-      : [...(row?.querySelectorAll<HTMLInputElement>('input') ?? [])]
-  const step = beside ?? along
-  if (step === undefined) return
+  const shortcut = pressed('matrix', event)
+  if (shortcut === undefined) return
   event.preventDefault()
-  line[line.indexOf(event.target) + step]?.focus()
+  const { role } = event.target.dataset
+  const isBeside = shortcut === 'left' || shortcut === 'right'
+  const line = isBeside
+    ? [...(event.target.closest('tr')?.querySelectorAll<HTMLInputElement>('input') ?? [])]
+    : [...event.currentTarget.querySelectorAll<HTMLInputElement>(`input[data-role="${role}"]`)]
+  line[line.indexOf(event.target) + (shortcut === 'left' || shortcut === 'up' ? -1 : 1)]?.focus()
 }

@@ -20,13 +20,13 @@ interface PermissionDialogProps {
 /** What a permission opens, and who holds it. */
 export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
   const { say } = useSpeech()
-  const { code, name, description, plugin } = permission
+  const { code, name, description, pluginTitle } = permission
   const holders = roles.filter((role) => holds(role, code))
   return (
     <Modal opened onClose={onClose} title={name} size="lg" closeButtonProps={{ 'aria-label': say('admin.close') }}>
       <div className={dialog.form}>
         <p>
-          <code className={classes.code}>{code}</code> · {plugin}
+          <code className={classes.code}>{code}</code> · {pluginTitle}
         </p>
         {description !== null && <p>{description}</p>}
         <section>

@@ -19,6 +19,8 @@ export interface RolePage {
 export interface Permission {
   readonly code: string
   readonly plugin: string
+  /** What people call the plugin. */
+  readonly pluginTitle: string
   readonly name: string
   readonly description: string | null
   /** False for one of a plugin that is no longer loaded. */
@@ -43,8 +45,8 @@ export const rolePage = 'iam.role'
 export const holds = ({ builtIn, permissions }: Role, code: string): boolean => builtIn || permissions.includes(code)
 
 /** Part of a code, a name or a plugin. */
-export function fits({ code, name, plugin }: Permission, query: string): boolean {
-  const text = `${code}\n${name}\n${plugin}`.toLowerCase()
+export function fits({ code, name, plugin, pluginTitle }: Permission, query: string): boolean {
+  const text = `${code}\n${name}\n${plugin}\n${pluginTitle}`.toLowerCase()
   return query
     .toLowerCase()
     .split(/\s+/)

@@ -1,0 +1,72 @@
+import { adminAttention, adminDetail } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
+
+const tones = {
+  applied: 'good',
+  pending: 'info',
+  changed: 'bad',
+  'data-changed': 'warn',
+  unknown: 'warn',
+  orphaned: 'quiet',
+} as const
+const labels = {
+  applied: text('Applied', '已应用'),
+  pending: text('Pending', '待应用'),
+  changed: text('Changed since', '应用后被修改'),
+  'data-changed': text('Data step changed since', '数据步骤应用后被修改'),
+  unknown: text('Of another version', '来自其他版本'),
+  orphaned: text('Of a plugin that is not loaded', '所属插件未加载'),
+}
+
+const database = adminDetail('getAdminConsoleDatabase', (it) => ({
+  id: 'console.database',
+  title: text('Database', '数据库'),
+  place: { group: 'product', order: 20 },
+  sections: [
+    {
+      columns: [
+        it.text('product'),
+        it.text('version', { mono: true }),
+        it.count('waitSeconds', { title: text('Longest wait now, in seconds', '当前最长等待（秒）') }),
+        it.count('applied', { title: text('Change sets applied', '已应用变更集') }),
+        it.count('pending', { title: text('Change sets pending', '待应用变更集') }),
+        it.text('migratingHost', { title: text('Migrated now by', '正在迁移的主机'), mono: true }),
+      ],
+    },
+    {
+      title: text('Change sets', '变更集'),
+      columns: [
+        it.rows('changeSets', (set) => [
+          set.text('plugin', { mono: true }),
+          set.text('changeSet', { title: text('Change set', '变更集'), mono: true }),
+          set.status('state', tones, { labels }),
+          set.time('appliedAt', { title: text('Applied', '应用时间') }),
+          set.count('durationMs', { unit: 'ms' }),
+          set.text('breaking', { title: text('Why it may drop or retype', '破坏性变更理由') }),
+        ]),
+      ],
+    },
+  ],
+}))
+
+/** What the console declares as data, like any plugin. */
+export const pages = [database]
+
+export const needsAttention = [
+  adminAttention('getAdminConsoleDatabase', {
+    id: 'console.migrations-changed',
+    title: text('Change sets that differ from what was applied', '与已应用内容不一致的变更集'),
+    tone: 'bad',
+    count: 'changeSets',
+    where: { state: 'changed' },
+    page: { id: 'console.database' },
+  }),
+  adminAttention('getAdminConsoleDatabase', {
+    id: 'console.migrations-pending',
+    title: text('Change sets that wait for `plinth migrate`', '等待执行 plinth migrate 的变更集'),
+    tone: 'warn',
+    count: 'changeSets',
+    where: { state: 'pending' },
+    page: { id: 'console.database' },
+  }),
+]

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto'
+import type { MeasuredChart } from '@plinth/http'
+import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
+import type { SharedStore } from '@plinth/shared-store'
+import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'
+
+/** What one process counted. */
+export interface InstanceSteps {
+  readonly instance: string
+  /** When it began to count, milliseconds since the epoch; null before it did. */
+  readonly since: number | null
+  readonly steps: readonly CountedStep[]
+}
+
+/** What the processes of the product counted, this one first. */
+export interface JoinedSteps {
+  readonly answers: readonly InstanceSteps[]
+  /** Processes that were there a moment ago and did not answer in time. */
+  readonly silent: readonly string[]
+}
+
+/** Rows of a step: when, of what, and the counts in the order of `names`. */
+type SentRow = readonly [at: number, of: string | null, ...counts: number[]]
+interface SentSteps {
+  readonly names: readonly string[]
+  readonly rows: readonly SentRow[]
+}
+
+/** What processes say to each other. Who asks is heard by all and answered by each. */
+type Message = { readonly from: string } & (
+  | { readonly instance: string; readonly ask: string; readonly chart: string; readonly span: Span }
+  | {
+      readonly instance: string
+      readonly answer: string
+      readonly to: string
+      readonly since: number | null
+      readonly sent: SentSteps
+    }
+  | { readonly gone: true }
+)
+
+const channel = 'console.history'
+/** Others are not taken in beyond this many processes; one answer is at most a day of the widest chart. */
+const mostInstances = 64
+const longestAnswer = 262_144
+/** So long those are waited for who were heard lately, and others while nobody knows who is there, milliseconds. */
+const answerMs = 3_000
+const firstMs = 1_000
+/** After an answer or a question a process counts as there; after that it is forgotten, milliseconds. */
+const thereMs = 150_000
+/** The steps are no shorter: whoever asks again before gets the same, milliseconds. */
+const recentMs = 5_000
+
+interface JoinedHistoryParts {
+  readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
+  /** Absent where a product is one process. */
+  readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
+  /** Undefined for a chart that this process does not have. */
+  readonly chartOf: (id: string) => MeasuredChart | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Asked {
+  readonly answers: Map<string, InstanceSteps>
+  readonly heard: () => void
+}
+
+/**
+ * The history of all processes that keep one. Each keeps its own; who is asked asks the others over the shared store, sums what
+ * comes in time, and says who did not answer. Nothing is sent while nobody looks.
+ */
+export class JoinedHistory {
+  readonly #parts: JoinedHistoryParts
+  readonly #own = randomUUID()
+  readonly #failures: FailureLog
+  /** Names of processes with the time at which they were heard, by their ids. */
+  readonly #others = new Map<string, { readonly instance: string; readonly heardAt: number }>()
+  readonly #asked = new Map<string, Asked>()
+  readonly #recent = new Map<string, { readonly at: number; readonly joined: Promise<JoinedSteps> }>()
+  readonly #sending = new Set<Promise<void>>()
+  readonly #stopped = new AbortController()
+  #stop: (() => Promise<void>) | undefined
+  #askedAt = Number.NEGATIVE_INFINITY
+
+  constructor(parts: JoinedHistoryParts) {
+    this.#parts = parts
+    this.#failures = new FailureLog(parts.log, {
+      failing: 'charts of the back office show this instance alone; the others cannot be asked',
+      over: 'charts of the back office show all instances again',
+    })
+  }
+
+  get instance(): string {
+    return this.#parts.history.instance
+  }
+
+  /** Answers the others from now on. */
+  async start(): Promise<void> {
+    try {
+      this.#stop = await this.#parts.store?.subscribe(channel, (text) => this.#hear(text))
+    } catch (error) {
+      this.#failures.failed(error)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    if (this.#stop === undefined) return
+    this.#send({ from: this.#own, gone: true })
+    await this.#stop().catch((error: unknown) => this.#failures.failed(error))
+    await Promise.all(this.#sending)
+  }
+
+  /** What this process and the others counted. */
+  steps(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
+    const key = `${chart.id} ${span}`
+    const now = this.#parts.clock.monotonic()
+    const known = this.#recent.get(key)
+    if (known !== undefined && now - known.at < recentMs) return known.joined
+    const joined = this.#ask(chart, span)
+    this.#recent.set(key, { at: now, joined })
+    return joined
+  }
+
+  async #ask(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
+    const { clock } = this.#parts
+    const own = this.#ownSteps(chart, span)
+    if (this.#stop === undefined) return { answers: [own], silent: [] }
+    const now = clock.monotonic()
+    const isKnown = now - this.#askedAt < thereMs
+    this.#askedAt = now
+    for (const [id, { heardAt }] of this.#others) if (now - heardAt >= thereMs) this.#others.delete(id)
+    const wanted = new Map([...this.#others].map(([id, { instance }]) => [id, instance]))
+    const ask = randomUUID()
+    const answers = new Map<string, InstanceSteps>()
+    await new Promise<void>((resolve) => {
+      const heard = () => {
+        if (isKnown && [...wanted.keys()].every((id) => answers.has(id))) resolve()
+      }
+      this.#asked.set(ask, { answers, heard })
+      this.#send({ from: this.#own, instance: own.instance, ask, chart: chart.id, span })
+      void clock.sleep(isKnown ? answerMs : firstMs, this.#stopped.signal, { keepsAlive: false }).then(resolve, resolve)
+      heard()
+    })
+    this.#asked.delete(ask)
+    const silent = [...wanted]
+      .filter(([id]) => !answers.has(id) && this.#others.has(id))
+      .map(([, instance]) => instance)
+    return { answers: [own, ...answers.values()], silent }
+  }
+
+  #ownSteps(chart: MeasuredChart, span: Span): InstanceSteps {
+    const { history } = this.#parts
+    return { instance: history.instance, since: history.since ?? null, steps: history.steps(chart, span) }
+  }
+
+  #hear(text: string): void {
+    if (text.length > longestAnswer) return
+    const message = JSON.parse(text) as Message
+    const { from } = message
+    if (from === this.#own) return
+    if ('gone' in message) return void this.#others.delete(from)
+    if (!this.#others.has(from) && this.#others.size >= mostInstances) return
+    const { instance } = message
+    this.#others.set(from, { instance, heardAt: this.#parts.clock.monotonic() })
+    if ('ask' in message) this.#answer(message.ask, from, message.chart, message.span)
+    else if (message.to === this.#own) this.#take(message)
+  }
+
+  #take({ from, instance, answer, since, sent }: Extract<Message, { readonly answer: string }>): void {
+    const asked = this.#asked.get(answer)
+    asked?.answers.set(from, { instance, since, steps: stepsOf(sent) })
+    asked?.heard()
+  }
+
+  #answer(ask: string, to: string, id: string, span: Span): void {
+    const chart = this.#parts.chartOf(id)
+    if (chart === undefined || !Object.hasOwn(spans, span)) return
+    const { instance, since, steps } = this.#ownSteps(chart, span)
+    this.#send({ from: this.#own, instance, answer: ask, to, since, sent: sentSteps(chart, steps) })
+  }
+
+  #send(message: Message): void {
+    const sending = (this.#parts.store?.publish(channel, JSON.stringify(message)) ?? Promise.resolve())
+      .then(() => this.#failures.succeeded())
+      .catch((error: unknown) => this.#failures.failed(error))
+      .finally(() => this.#sending.delete(sending))
+    this.#sending.add(sending)
+  }
+}
+
+function sentSteps({ lines }: MeasuredChart, steps: readonly CountedStep[]): SentSteps {
+  const names = lines.map(({ name }) => name)
+  return { names, rows: steps.map(({ at, of, counts }) => [at, of, ...names.map((name) => counts[name] ?? 0)]) }
+}
+
+const stepsOf = ({ names, rows }: SentSteps): readonly CountedStep[] =>
+  rows.map(([at, of, ...counts]) => ({
+    ...{ at, of },
+    counts: Object.fromEntries(names.map((name, index) => [name, counts[index] ?? 0])),
+  }))
+
+/**
+ * Sums of what several processes counted. Each began its steps when it started: they are laid on one grid, as far as all have
+ * ended theirs.
+ */
+export function summed(answers: readonly InstanceSteps[], span: Span): readonly CountedStep[] {
+  const [first, ...others] = answers.filter(({ steps }) => steps.length > 0)
+  if (first === undefined || others.length === 0) return first?.steps ?? []
+  const { stepMs } = spans[span]
+  const onGrid = (at: number) => Math.round(at / stepMs) * stepMs
+  const end = Math.min(...[first, ...others].map(({ steps }) => onGrid(steps.at(-1)?.at ?? 0)))
+  const sums = new Map<string, { at: number; of: string | null; counts: Record<string, number> }>()
+  for (const { at, of, counts } of [first, ...others].flatMap(({ steps }) => steps)) {
+    const moment = onGrid(at)
+    if (moment > end) continue
+    const key = `${moment} ${of}`
+    const sum = sums.get(key) ?? { at: moment, of, counts: {} }
+    sums.set(key, sum)
+    for (const [name, count] of Object.entries(counts)) sum.counts[name] = (sum.counts[name] ?? 0) + count
+  }
+  return [...sums.values()].sort((a, b) => a.at - b.at)
+}

@@ -1,0 +1,44 @@
+import type { SignInDeclaration } from '@plinth/http'
+import { memberAt, type Operation } from './operations.ts'
+
+type Operations = ReadonlyMap<string, Operation>
+
+/** What the page sends and reads, by the member of the declaration that names the operation. */
+const wanted = {
+  challenge: {
+    sent: ['chainType', 'address', 'chainId'],
+    read: ['challengeId', 'message', 'issuedAt', 'expiresAt'],
+  },
+  login: { sent: ['challengeId', 'address', 'signature', 'session'], read: [] },
+} as const
+const names = ['challenge', 'login'] as const
+
+/** What is wrong with the declared ways to sign in, a sentence each. */
+export function signInFaults(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
+  return [...declared].flatMap((way) => {
+    const faults = names.flatMap((name) => {
+      const operation = operations.get(way[name])
+      if (operation === undefined) return [`it calls the operation "${way[name]}", which no plugin brings`]
+      const { method, access, body, data } = operation
+      const { sent, read } = wanted[name]
+      return [
+        ...(method === 'POST' && access === 'public' ? [] : [`${way[name]} is no POST that is open to everybody`]),
+        ...sent.flatMap((one) => (memberAt(body, one) ? [] : [`"${one}" is no member of the body of ${way[name]}`])),
+        ...read.flatMap((one) => (memberAt(data, one) ? [] : [`"${one}" is no member of what ${way[name]} answers`])),
+      ]
+    })
+    return faults.map((fault) => `sign-in "${way.id}": ${fault}`)
+  })
+}
+
+/** The ways as the page needs them, in order of their ids: what it calls. A way whose operations are missing is left out. */
+export function signInViews(declared: Iterable<SignInDeclaration>, operations: Operations) {
+  return [...declared]
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .flatMap(({ id, kind, ...way }) => {
+      const [challenge, login] = names.map((name) => operations.get(way[name]))
+      if (challenge === undefined || login === undefined) return []
+      const callable = ({ method, path }: Operation) => ({ method, path })
+      return [{ id, kind, challenge: callable(challenge), login: callable(login) }]
+    })
+}

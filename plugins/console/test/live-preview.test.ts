@@ -1,0 +1,223 @@
+/** What stands beside a form while somebody types, as far as it needs no browser. */
+import fc from 'fast-check'
+import t from 'tap'
+import { framedHtml } from '../web/admin/pages/framed-html.ts'
+import { LatestAsk } from '../web/admin/pages/latest-ask.ts'
+import { sampleOf, samplesOf } from '../web/admin/pages/sample-values.ts'
+
+/** Time that passes when the test says so. */
+function handTimers() {
+  const due = new Map<number, { readonly work: () => void; readonly at: number }>()
+  let now = 0
+  let last = 0
+  return {
+    set(work: () => void, ms: number) {
+      last += 1
+      due.set(last, { work, at: now + ms })
+      return last
+    },
+    clear: (timer: unknown) => void due.delete(timer as number),
+    pass(ms: number) {
+      now += ms
+      for (const [timer, { work, at }] of due) {
+        if (at > now) continue
+        due.delete(timer)
+        work()
+      }
+    },
+  }
+}
+
+const turn = () => new Promise(setImmediate)
+
+t.test('what is wanted last is asked, after a pause and one question at a time', async (t) => {
+  const timers = handTimers()
+  const asked: string[] = []
+  const answers: (() => void)[] = []
+  const ask = new LatestAsk<string>((wanted) => {
+    asked.push(wanted)
+    return new Promise((resolve) => answers.push(resolve))
+  }, timers)
+  ask.want('a', 400)
+  timers.pass(399)
+  ask.want('ab', 400)
+  timers.pass(399)
+  t.strictSame(asked, [], 'somebody still types')
+  timers.pass(1)
+  t.strictSame(asked, ['ab'])
+  ask.want('abc', 400)
+  timers.pass(400)
+  ask.want('abcd', 400)
+  timers.pass(400)
+  t.strictSame(asked, ['ab'], 'a question is open')
+  answers.shift()?.()
+  await turn()
+  t.strictSame(asked, ['ab', 'abcd'], 'what was wanted between is asked no more')
+  ask.want('abcde', 400)
+  answers.shift()?.()
+  await turn()
+  t.strictSame(asked, ['ab', 'abcd'], 'the pause counts after an answer too')
+  timers.pass(400)
+  t.strictSame(asked, ['ab', 'abcd', 'abcde'])
+})
+
+t.test(
+  'of any typing and any answers at most one question is open, and the last one is about what was typed last',
+  async (t) => {
+    const steps = fc.array(
+      fc.oneof(
+        fc.nat(500).map((ms) => ({ ms })),
+        fc.constant('type'),
+        fc.constant('answer'),
+      ),
+      {
+        maxLength: 60,
+      },
+    )
+    const holds = fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const timers = handTimers()
+        let open: (() => void) | undefined
+        let asked = 0
+        let typed = 0
+        const ask = new LatestAsk<number>((wanted) => {
+          if (open !== undefined) throw new Error('two questions at once')
+          asked = wanted
+          return new Promise((resolve) => {
+            open = resolve
+          })
+        }, timers)
+        const answer = async () => {
+          open?.()
+          open = undefined
+          await turn()
+        }
+        for (const step of all) {
+          if (step === 'type') ask.want(++typed, 400)
+          else if (step === 'answer') await answer()
+          else timers.pass((step as { ms: number }).ms)
+        }
+        timers.pass(400)
+        await answer()
+        return asked === typed
+      }),
+      { numRuns: 200 },
+    )
+    await t.resolves(holds)
+  },
+)
+
+t.test('what is stopped asks nothing, and its open question is given up', async (t) => {
+  const timers = handTimers()
+  const asked: AbortSignal[] = []
+  const ask = new LatestAsk<string>(async (_, signal) => void asked.push(signal), timers)
+  ask.want('a', 0)
+  timers.pass(0)
+  ask.want('b', 400)
+  ask.stop()
+  ask.want('c', 0)
+  timers.pass(1_000)
+  t.strictSame(
+    asked.map(({ aborted }) => aborted),
+    [true],
+  )
+})
+
+t.test('a document keeps its looks, and loads and leads nowhere', async (t) => {
+  const shown = (html: string) => framedHtml(html, 'n0nce', 'en')
+  const { html, heldBack } = shown(
+    `<!doctype html><html><head><meta http-equiv="refresh" content="0;url=/"><link rel="stylesheet" href="//x.example/a.css">
+    <style type="text/css">@import url(https://fonts.example/css?a;b); p { color: red; background: url("//x.example/p.png") }</style></head>
+    <body style='font-family: "A&amp;B", &quot;C&quot;'><!-- <b>no</b> --><!--[if !mso]><!--><p STYLE="margin:0">1 < 2 & 3</p><!--<![endif]-->
+    <a href="https://x.example/?a=1&amp;b=2" target="_blank">go</a><img src="https://x.example/p.png" width="10" alt='A "picture"'>
+    <img src="data:image/png;base64,AA=="><td background="//x.example/b.png">x</td></body></html>`,
+  )
+  t.equal(heldBack, 2)
+  t.notMatch(html, /x\.example\/(?:a\.css|p\.png|b\.png)|fonts\.example|<meta|<link|href=|<b>no|\sstyle=/i)
+  t.match(html, /<style nonce="n0nce" type="text\/css"> p \{ color: red; background: none \}<\/style>/)
+  t.match(html, '[data-style="0"]:not(#s#s#s){font-family: "A&B", "C"\n/**/}')
+  t.match(html, '[data-style="1"]:not(#s#s#s){margin:0')
+  t.match(html, '<p data-style="1">1 < 2 & 3</p>')
+  t.match(html, '<a title="https://x.example/?a=1&amp;b=2" target="_blank">go</a>')
+  t.match(html, '<img width="10" alt="A &quot;picture&quot;">')
+  t.match(html, '<img src="data:image/png;base64,AA==">')
+  for (const broken of ['a{}', '}</style><script>', 'color: rgb(1,2']) {
+    const { html } = shown(`<p style="${broken.replaceAll('<', '&lt;')}">x</p>`)
+    t.match(html, '<p>x</p>', broken)
+  }
+  t.match(shown('<p style="color:red;&lt;/style>">x</p>').html, 'color:red;<\\/style>')
+})
+
+/** What becomes of the document itself. */
+const body = (html: string) => framedHtml(html, 'n', 'en').html.split('</style>').slice(2).join('</style>')
+
+t.test('nothing of a document runs, and what a browser reads out of it stays', async (t) => {
+  for (const [html, shown] of [
+    ['<script>if (a<b) alert("<p>")</script>x', 'x'],
+    ['<SCRIPT src=//x.example/a.js></SCRIPT >x', 'x'],
+    ['<p onclick="go()" OnLoad=go()>x</p>', '<p>x</p>'],
+    [
+      '<iframe srcdoc="<img src=//x.example>"></iframe><object data=//x.example/a></object><embed src=//x.example>x',
+      'x',
+    ],
+    ['<svg><use xlink:href="//x.example/a#b"/><path d="M0"/></svg>', '<svg><use/><path d="M0"/></svg>'],
+    ['<p title="&quot;&amp;quot;&#x41;&eacute;">x', '<p title="&quot;&amp;quot;Aé">x'],
+    ['&copy; &lt;b&gt; &amp;lt; AT&T', '&#169; &#60;b&#62; &#38;lt; AT&T'],
+    ['<b><i>x</b>y</i>', '<b><i>x</b>y</i>'],
+    ['<!doctype html><?xml version="1"?><!--> <b>x</b> <!-- -->', '<b>x</b>'],
+    ['<title>a <b> c</title>', '<title>a <b> c</title>'],
+    ['<p title=a>b', '<p title="a">b'],
+    ['<p title=1 title=2>', '<p title="1" title="2">'],
+  ] as const)
+    t.equal(body(html).trim(), shown, html)
+  t.match(framedHtml('<p style="font-family:&Auml;&quot;">x', 'n', 'en').html, '{font-family:Ä"\n/**/}')
+})
+
+t.test('what is broken ends with the document', async (t) => {
+  for (const [broken, shown] of [
+    ['a <', 'a <'],
+    ['x<p', 'x'],
+    ['x<p a="b', 'x'],
+    ['<p a=b c>x', '<p a="b" c="">x'],
+    ['x<!-- y', 'x'],
+    ['<style>p{', '<style nonce="n">p{'],
+    ['</p></', '</p></'],
+  ] as const)
+    t.equal(body(broken), shown, broken)
+})
+
+t.test('a value that is typed is the JSON that it is, else a text', async (t) => {
+  for (const [typed, value] of [
+    ['7', 7],
+    ['-1.5', -1.5],
+    ['007', '007'],
+    ['1.50', '1.50'],
+    ['true', true],
+    ['null', null],
+    ['[1, "a"]', [1, 'a']],
+    ['{"a": {}}', { a: {} }],
+    ['[not', '[not'],
+    ['Ada & co', 'Ada & co'],
+    [' ', ' '],
+    ['Infinity', 'Infinity'],
+  ] as const)
+    t.strictSame(sampleOf(typed), value, typed)
+  const made = samplesOf({
+    'user.name': 'Ada',
+    user: '',
+    'shop.town': 'Bern',
+    shop: '{"title": "Tea"}',
+    a: 'x',
+    'a.b': 'y',
+    c: '',
+  })
+  t.equal(JSON.stringify(made), '{"a":"x","shop":{"title":"Tea","town":"Bern"},"user":{"name":"Ada"}}')
+})
+
+t.test('a document is read out in its own language, else in that of the page', async (t) => {
+  t.match(framedHtml('<p>x', 'n', 'zh-CN').html, /^<!doctype html><html lang="zh-CN">/)
+  t.match(framedHtml('<html lang=""><p>x', 'n', 'zh-CN').html, /^<!doctype html><html lang="zh-CN">/)
+  const own = framedHtml('<HTML dir="auto" lang="de"><p>x', 'n', 'zh-CN').html
+  t.match(own, 'lang="de"')
+  t.notMatch(own, 'zh-CN')
+})

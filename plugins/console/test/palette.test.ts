@@ -1,0 +1,103 @@
+import t from 'tap'
+import { find, type Lookup, Turns, takes, type Way } from '../web/admin/palette/lookups.ts'
+
+const operation = { method: 'GET', path: '/x', operation: 'getX', takesReason: false, hasBody: false, allowed: true }
+const list: Lookup = {
+  ...{ ...operation, id: 'shop.items', title: 'Items', key: 'id', name: 'name', facts: [], isPaged: true, ways: [] },
+}
+const words: Way = { parameter: 'keyword', isSearch: true, schema: { type: 'string', maxLength: 5 } }
+const never = new AbortController().signal
+
+t.test('a list is asked for what its parameter takes alone', async (t) => {
+  const number = { schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } }
+  const text = { type: 'string', minLength: 2, maxLength: 4, pattern: '^[^\\p{Cc}\\p{Cs}]*$' }
+  const search = { isSearch: true, schema: text }
+  const code = { schema: text }
+  const hex = { schema: { type: 'string', pattern: '^0x[0-9a-f]+$' } }
+  for (const [way, text, isTaken] of [
+    [number, '42', true],
+    [number, '0', false],
+    [number, '4.2', false],
+    [number, '-1', false],
+    [number, '1e3', false],
+    [number, '99999999999999999', false],
+    [search, 'a', false],
+    [search, '茶壶', true],
+    [search, '𝄞𝄞𝄞𝄞', true],
+    [search, 'abcde', false],
+    [search, 'a\u0000', false],
+    [hex, '0xff', true],
+    [hex, 'anna', false],
+    // Whole values: nobody has typed one with two letters.
+    [code, 'ab', false],
+    [code, '𝄞𝄞', false],
+    [code, 'abc', true],
+    [code, 'abcde', false],
+    // Of an id that is chosen by its name, the name is typed.
+    [{ ...number, labels: 'iam.user' }, 'anna', true],
+    [{ ...number, labels: 'iam.user' }, 'a'.repeat(101), false],
+  ] as const)
+    t.equal(takes({ isSearch: false, ...way }, text), isTaken, `${JSON.stringify(way.schema)} ${text}`)
+})
+
+t.test('a few rows are asked for, without counting the others', async (t) => {
+  const asked: unknown[] = []
+  const answering = (answer: unknown) => ({
+    call: async <T>({ path }: { readonly path: string }, { query = {} }: { readonly query?: object } = {}) => {
+      asked.push({ path, ...query })
+      return answer as T
+    },
+  })
+  const rows = [1, 2, 3, 4, 5, 6].map((id) => ({ id, name: `row ${id}` }))
+  const paged = answering({ items: rows.slice(0, 5), total: null, next: 'c' })
+  t.match(await find(paged, list, words, 'tea', never), { rows: rows.slice(0, 5), hasMore: true })
+  const whole = { ...list, isPaged: false }
+  t.match(await find(answering(rows), whole, words, 'tea', never), { rows: rows.slice(0, 5), hasMore: true })
+  t.match(await find(answering(rows.slice(4)), whole, words, 'tea', never), { rows: rows.slice(4), hasMore: false })
+  const named = { ...words, parameter: 'userId', labels: 'iam.user' }
+  t.match(await find(answering({ items: [{ id: 7, name: 'anna' }] }), list, named, 'ann', never), {
+    rows: [{ id: 7, name: 'anna' }],
+    hasMore: false,
+  })
+  t.strictSame(asked, [
+    { path: '/x', keyword: 'tea', size: 5, count: 'none' },
+    { path: '/x', keyword: 'tea' },
+    { path: '/x', keyword: 'tea' },
+    { path: '/api/v1/admin/console/labels', kind: 'iam.user', search: 'ann' },
+  ])
+  const away = { call: () => Promise.reject(new Error('away')) }
+  await t.rejects(find(away, list, words, 'tea', never), { message: 'away' })
+})
+
+t.test(
+  'so many are at work at once; who is called off while waiting never begins, and whoever fails makes room',
+  async (t) => {
+    const turns = new Turns(2)
+    const begun: number[] = []
+    const ends: ((error?: Error) => void)[] = []
+    const caller = new AbortController()
+    const take = (number: number, signal = never) =>
+      turns.take(signal, () => {
+        begun.push(number)
+        return new Promise<number>((resolve, reject) => {
+          ends[number] = (error) => (error === undefined ? resolve(number) : reject(error))
+        })
+      })
+    const all = [take(0), take(1), take(2, caller.signal), take(3), take(4)]
+    t.strictSame(begun, [0, 1])
+    const gone = t.rejects(async () => void (await all[2]), { name: 'AbortError' })
+    caller.abort()
+    await gone
+    await t.rejects(take(5, caller.signal), { name: 'AbortError' })
+    const failed = t.rejects(async () => void (await all[0]), { message: 'away' })
+    ends[0]?.(new Error('away'))
+    await failed
+    t.strictSame(begun, [0, 1, 3])
+    ends[1]?.()
+    t.equal(await all[1], 1)
+    t.strictSame(begun, [0, 1, 3, 4])
+    for (const number of [3, 4]) ends[number]?.()
+    t.strictSame(await Promise.all(all.slice(3)), [3, 4])
+    t.equal(await turns.take(never, async () => 'free again'), 'free again')
+  },
+)

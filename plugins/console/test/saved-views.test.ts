@@ -1,0 +1,186 @@
+/** What a person keeps in one browser: saved views of lists, folded groups, language and colours. */
+import t from 'tap'
+import { Kept, longestViewName, mostViews, type SavedView } from '../web/admin/shell/kept.ts'
+import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
+import { barriers, openPage, overhang, skip } from './fixtures/browser.ts'
+
+/** A storage as browsers have it, which refuses to write when it is told so. */
+function memory(written: Record<string, string> = {}) {
+  const storage = {
+    written,
+    isFull: false,
+    getItem: (key: string) => storage.written[key] ?? null,
+    setItem(key: string, value: string) {
+      if (storage.isFull) throw new Error('QuotaExceededError')
+      storage.written[key] = value
+    },
+  }
+  return storage
+}
+
+const view = (name: string, more: Partial<SavedView> = {}): SavedView => ({
+  ...{ name, page: 'iam.users', search: 'enabled=true' },
+  ...more,
+})
+
+t.test('views are kept by person, in the order of their names, one of a name in a list', async (t) => {
+  const storage = memory()
+  const kept = new Kept(storage, 'a')
+  let told = 0
+  const stop = kept.subscribe(() => void told++)
+  t.ok(kept.save(view('b')))
+  t.ok(kept.save(view('a')))
+  t.ok(kept.save(view('a', { page: 'iam.roles' })), 'of another list')
+  t.ok(kept.save(view('b', { search: 'q=x' })), 'in place of the first')
+  kept.setGroup('access', false)
+  t.equal(told, 5)
+  stop()
+  const again = new Kept(storage, 'a').current()
+  t.strictSame(again, kept.current())
+  t.strictSame(again.views, [view('a'), view('a', { page: 'iam.roles' }), view('b', { search: 'q=x' })])
+  t.strictSame(again.groups, { access: false })
+  t.strictSame(new Kept(storage, 'b').current(), { views: [], groups: {} }, 'somebody else')
+  kept.remove(view('a'))
+  t.equal(told, 5, 'nobody listens any more')
+  t.strictSame(new Kept(storage, 'a').current().views.length, 2)
+})
+
+t.test('number and size have a bound', async (t) => {
+  const storage = memory()
+  const kept = new Kept(storage, 'a')
+  for (let number = 0; number < mostViews; number++) t.ok(kept.save(view(`view ${number}`)))
+  t.notOk(kept.save(view('one more')))
+  t.ok(kept.save(view('view 7', { search: 'q=x' })), 'in place of one')
+  t.equal(new Kept(storage, 'a').current().views.length, mostViews)
+  kept.remove(view('view 7'))
+  t.notOk(kept.save(view('')))
+  t.notOk(kept.save(view('x'.repeat(longestViewName + 1))))
+  t.notOk(kept.save(view('long', { search: `q=${'x'.repeat(2_000)}` })))
+  t.ok(kept.save(view('one more')))
+})
+
+t.test('what two tabs keep is not lost, and where nothing can be kept it lives as long as the page', async (t) => {
+  const storage = memory()
+  const [one, other] = [new Kept(storage, 'a'), new Kept(storage, 'a')]
+  one.save(view('a'))
+  other.save(view('b'))
+  one.reread()
+  t.strictSame(
+    one.current().views.map(({ name }) => name),
+    ['a', 'b'],
+  )
+  storage.isFull = true
+  t.ok(one.save(view('c')))
+  t.ok(one.save(view('d')))
+  t.equal(one.current().views.length, 4)
+  t.equal(new Kept(storage, 'a').current().views.length, 2)
+  const nowhere = new Kept(undefined, 'a')
+  t.ok(nowhere.save(view('a')))
+  t.equal(nowhere.current().views.length, 1)
+})
+
+t.test('anything may stand where it is kept', async (t) => {
+  const fine = view('fine')
+  for (const [written, views] of [
+    ['no json', []],
+    ['null', []],
+    ['[]', []],
+    ['{"views":{},"groups":[true]}', []],
+    [JSON.stringify({ views: [null, 1, {}, { ...fine, page: 3 }, { ...fine, more: 1 }, view('')] }), [fine]],
+    [JSON.stringify({ views: Array.from({ length: 99 }, () => fine) }), Array.from({ length: mostViews }, () => fine)],
+  ] as const)
+    t.strictSame(new Kept(memory({ a: written }), 'a').current().views, views, written.slice(0, 60))
+  const groups = JSON.stringify({ groups: { a: true, b: 'x', c: null } })
+  t.strictSame(new Kept(memory({ a: groups }), 'a').current().groups, { a: true })
+})
+
+t.test(
+  'filters, order and columns of a list are saved under a name, and found again in the list and in the palette',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const office = await startBackOffice(t.testdir(), (work) => t.teardown(work))
+    await office.people.create({ username: 'anna', email: 'anna@example.com', password }, office.actor)
+    const { page, complaints } = await openSignedIn(t.teardown, `${office.url}iam.users`)
+    await page.locator('table').waitFor()
+    const columns = page.getByRole('button', { name: 'Columns' })
+    await columns.click()
+    await page.getByRole('menuitemcheckbox', { name: 'E-mail address' }).click()
+    await page.keyboard.press('Escape')
+    await page.waitForURL((url) => url.searchParams.get('columns')?.startsWith('username,') === true)
+    await page.getByRole('columnheader', { name: 'E-mail address' }).waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: 'Enabled' }).selectOption('true')
+    await page.getByRole('button', { name: 'User name' }).click()
+    await page.waitForURL((url) => url.searchParams.get('sort') === '-username')
+    const saved = page.url()
+
+    const views = page.getByRole('button', { name: 'Views' })
+    await views.click()
+    await page.getByRole('menuitem', { name: 'Save this view' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name of the view').fill('Active people')
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      t.strictSame(await barriers(page), [], colorScheme)
+    }
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    const named = page.getByRole('button', { name: 'Active people' })
+    await named.waitFor()
+
+    await page.getByRole('navigation').getByRole('link', { name: 'Users', exact: true }).click()
+    await page.getByRole('columnheader', { name: 'E-mail address' }).waitFor()
+    await views.click()
+    await page.getByRole('menuitem', { name: 'Active people' }).click()
+    await page.getByRole('columnheader', { name: 'E-mail address' }).waitFor({ state: 'detached' })
+    await named.waitFor()
+    const parts = (address: string) => [...new URL(address).searchParams].map((part) => part.join('=')).toSorted()
+    t.strictSame(parts(page.url()), parts(saved))
+    t.equal(await page.locator('th[aria-sort=descending]').innerText(), 'User name')
+
+    await page.goto(`${office.url}iam.roles`)
+    await page.locator('table').waitFor()
+    await page.keyboard.press('Control+K')
+    await page.getByRole('combobox', { name: /^Find a page/ }).fill('active')
+    const hit = page.getByRole('group', { name: 'Views' }).getByRole('option')
+    t.match(await hit.innerText(), /^Active people\s+Users$/)
+    await page.keyboard.press('Enter')
+    await named.waitFor()
+    await page.setViewportSize({ width: 390, height: 844 })
+    t.equal(await overhang(page), 0)
+    await named.click()
+    t.strictSame(await barriers(page), [])
+    await page.getByRole('menuitem', { name: 'Remove “Active people”' }).click()
+    await views.waitFor()
+    await page.goto(`${office.url}iam.users`)
+    await page.locator('table').waitFor()
+    await views.click()
+    t.ok(await page.getByRole('menuitem', { name: 'Choose filters' }).isDisabled())
+    t.strictSame(complaints, [])
+  },
+)
+
+t.test(
+  'the language and the colours that were chosen are there again, also where nobody has signed in',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const office = await startBackOffice(t.testdir(), (work) => t.teardown(work))
+    const { page, complaints } = await openPage(t.teardown, office.url, { locale: 'en' })
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    const colours = () => page.locator('html').getAttribute('data-mantine-color-scheme')
+    t.equal(await colours(), 'light')
+    await page.getByText('中文', { exact: true }).click()
+    await page.getByRole('heading', { name: '登录' }).waitFor()
+    await page.getByTitle('深色').click()
+    await page.locator('html[data-mantine-color-scheme=dark]').waitFor({ state: 'attached' })
+    await page.reload()
+    await page.getByRole('heading', { name: '登录' }).waitFor()
+    t.equal(await colours(), 'dark')
+    t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
+    // A browser in which anything stands there shows what it asks for.
+    await page.evaluate('for (const name of Object.keys(localStorage)) localStorage.setItem(name, "{}")')
+    await page.reload()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    t.equal(await colours(), 'light')
+    t.strictSame(complaints, [])
+  },
+)

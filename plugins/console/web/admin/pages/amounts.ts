@@ -1,0 +1,66 @@
+import { type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
+
+/* Amounts are whole minor units, of any size: they are moved between forms as text, and never computed with as numbers. */
+
+/** What amounts of an asset or a currency are written in; `undefined` where nobody says. */
+export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Unit | undefined {
+  if (typeof code !== 'string' || code === '') return undefined
+  return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
+}
+
+const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
+
+function currencyUnit(code: string): Unit | undefined {
+  if (!isCurrency(code)) return undefined
+  const { maximumFractionDigits } = new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
+  return { displayName: code, symbol: code, scale: maximumFractionDigits ?? 2 }
+}
+
+/** The currency that a unit is, in ISO 4217. */
+const currencyOf = ({ symbol = '' }: Unit): string | undefined => (isCurrency(symbol) ? symbol : undefined)
+
+/** `1234` of scale 2 as `12.34`; `undefined` for what is no whole number. */
+export function decimalOf(minor: string, scale: number): string | undefined {
+  if (!/^-?\d+$/.test(minor)) return undefined
+  const units = BigInt(minor)
+  const digits = String(units < 0n ? -units : units).padStart(scale + 1, '0')
+  const whole = digits.slice(0, digits.length - scale)
+  return `${units < 0n ? '-' : ''}${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`}`
+}
+
+/** Of very small units the last noughts say nothing. */
+const fewestDecimals = 2
+
+/** As people of a language write it: `1,234.50 g`; of no unit the number as it is. */
+export function amountText(minor: string, unit: Unit | undefined, language: string): string {
+  const text = decimalOf(minor, unit?.scale ?? 0)
+  if (text === undefined) return minor
+  const scale = unit?.scale ?? 0
+  const digits = { minimumFractionDigits: Math.min(scale, fewestDecimals), maximumFractionDigits: scale }
+  const currency = unit && currencyOf(unit)
+  const style = currency === undefined ? {} : ({ style: 'currency', currency } as const)
+  // As text: it has more digits than a number keeps.
+  const shown = new Intl.NumberFormat(language, { ...digits, ...style }).format(text as Intl.StringNumericLiteral)
+  return unit === undefined || currency !== undefined ? shown : `${shown} ${unit.symbol ?? unit.displayName}`
+}
+
+const decimal = /^(-?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d*))?$/
+
+/** `12.34` and `1,234.5` in minor units; `undefined` for what is no number, and for more decimal places than there are. */
+export function minorOf(text: string, scale: number): string | undefined {
+  const [, sign, whole, part = ''] = decimal.exec(text.trim()) ?? []
+  const kept = part.replace(/0+$/, '')
+  if (whole === undefined || kept.length > scale) return undefined
+  return String(BigInt(`${sign}${whole.replaceAll(',', '')}${kept.padEnd(scale, '0')}`))
+}
+
+/** The unit in which a member of a form is typed: the form names it, or another of its members does, or the row. */
+export function unitTyped(
+  amount: NonNullable<Form['amounts']>[string] | undefined,
+  units: Readonly<Record<string, Unit>>,
+  values: Readonly<Record<string, unknown>>,
+  row: Row,
+): Unit | undefined {
+  if (amount === undefined) return undefined
+  return unitOf(units, 'unit' in amount ? amount.unit : (values[amount.field] ?? valueAt(row, amount.field)))
+}

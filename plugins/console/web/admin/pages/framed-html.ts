@@ -1,0 +1,141 @@
+import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
+
+/** A document of somebody else, made fit for a frame of these pages. */
+export interface FramedHtml {
+  readonly html: string
+  /** Pictures that would have been asked for elsewhere. */
+  readonly heldBack: number
+}
+
+/** They load something, run, or say where addresses lead. */
+const dropped = new Set(['link', 'meta', 'base', 'script', 'iframe', 'frame', 'object', 'embed'])
+const addresses = new Set(['src', 'background', 'srcset', 'poster', 'data', 'srcdoc', 'xlink:href'])
+const pictures = new Set(['src', 'background'])
+
+/** As a mail program shows it, where the document says nothing else. */
+const presets = [
+  ':where(html){color-scheme:light;color:#000;font-family:sans-serif}',
+  ':where(a[title]){color:#1a4fd6;text-decoration:underline}',
+  ':where(img:not([src])){outline:1px dashed #999}',
+].join('')
+
+/**
+ * The document with its looks and without what the policy of the page would refuse to load. A frame made from text has that
+ * policy: styles count where they carry the nonce, so those of attributes become a style sheet, in which they win as they did.
+ * A link says where it leads and leads nowhere. What keeps the document from doing anything is the sandbox of the frame.
+ *
+ * It is read tag by tag and written again as it was: how the tags belong together is left to the browser.
+ *
+ * @param nonce of the page
+ * @param language in which it is read out, where it does not say so itself
+ */
+export function framedHtml(html: string, nonce: string, language: string): FramedHtml {
+  const rewriting = new Rewriting(html, nonce)
+  const tokenizer = new Tokenizer({ decodeEntities: true }, rewriting)
+  tokenizer.write(html)
+  tokenizer.end()
+  const { parts, rules, heldBack } = rewriting
+  const sheet = (css: string) => `<style nonce="${nonce}">${css.replaceAll('</', '<\\/')}</style>`
+  const root = rewriting.hasLanguage ? '' : `<html lang="${language}">`
+  return { html: `<!doctype html>${root}${sheet(presets)}${sheet(rules.join('\n'))}${parts.join('')}`, heldBack }
+}
+
+/** Writes each tag and text that the tokenizer finds, as a frame may have it. Comments and declarations are left out. */
+class Rewriting implements TokenizerCallbacks {
+  readonly parts: string[] = []
+  /** Of attributes, in their order. */
+  readonly rules: string[] = []
+  heldBack = 0
+  hasLanguage = false
+  readonly #source: string
+  readonly #nonce: string
+  #tag = ''
+  #kept = ''
+  #member = ''
+  #value = ''
+  /** `style` or `script` where that is open: what stands in it is no text. */
+  #inside = ''
+
+  constructor(source: string, nonce: string) {
+    this.#source = source
+    this.#nonce = nonce
+  }
+
+  readonly ontext = (start: number, end: number) => {
+    const text = this.#source.slice(start, end)
+    if (this.#inside === 'style') this.parts.push(withoutLoads(text).replaceAll('</', '<\\/'))
+    else if (this.#inside === '') this.parts.push(text)
+  }
+
+  readonly ontextentity = (code: number) => void this.parts.push(`&#${code};`)
+
+  readonly onopentagname = (start: number, end: number) => {
+    this.#tag = this.#source.slice(start, end).toLowerCase()
+    this.#kept = ''
+  }
+
+  readonly onattribname = (start: number, end: number) => {
+    this.#member = this.#source.slice(start, end).toLowerCase()
+    this.#value = ''
+  }
+
+  readonly onattribdata = (start: number, end: number) => {
+    this.#value += this.#source.slice(start, end)
+  }
+
+  readonly onattribentity = (code: number) => {
+    this.#value += String.fromCodePoint(code)
+  }
+
+  readonly onattribend = () => {
+    const member = this.#member
+    const value = this.#value
+    if (member === 'style') this.#keepStyle(value)
+    else if (addresses.has(member) && !/^\s*data:image\//i.test(value)) {
+      if (pictures.has(member)) this.heldBack += 1
+    } else if (member === 'href') {
+      if (this.#tag === 'a' || this.#tag === 'area') this.#keep('title', value)
+    } else if (!member.startsWith('on')) this.#keep(member, value)
+  }
+
+  readonly onopentagend = () => this.#open('>')
+  readonly onselfclosingtag = () => this.#open('/>')
+
+  readonly onclosetag = (start: number, end: number) => {
+    const name = this.#source.slice(start, end).toLowerCase()
+    this.#inside = ''
+    if (!dropped.has(name)) this.parts.push(`</${name}>`)
+  }
+
+  readonly oncdata = () => {}
+  readonly oncomment = () => {}
+  readonly ondeclaration = () => {}
+  readonly onprocessinginstruction = () => {}
+  readonly onend = () => {}
+
+  #open(end: string): void {
+    const name = this.#tag
+    if (name === 'style' || name === 'script') this.#inside = name
+    if (dropped.has(name)) return
+    this.parts.push(`<${name}${name === 'style' ? ` nonce="${this.#nonce}"` : ''}${this.#kept}${end}`)
+  }
+
+  #keep(name: string, value: string): void {
+    if (name === 'lang' && this.#tag === 'html' && value !== '') this.hasLanguage = true
+    this.#kept += ` ${name}="${value.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"`
+  }
+
+  #keepStyle(value: string): void {
+    const css = withoutLoads(value)
+    // What would not end with its rule is left out.
+    if (/[{}]/.test(css) || css.split('(').length !== css.split(')').length) return
+    this.#keep('data-style', String(this.rules.length))
+    this.rules.push(`[data-style="${this.rules.length}"]:not(#s#s#s){${css}\n/**/}`)
+  }
+}
+
+/** Fonts and pictures of other addresses. */
+const withoutLoads = (css: string) =>
+  css
+    .replace(/@import\s*(?:url\([^)]*\)|"[^"]*"|'[^']*')?[^;{}]*;?/gi, '')
+    .replace(/url\((?!\s*["']?data:)[^)]*\)/gi, 'none')

@@ -1,0 +1,23 @@
+import { useMemo } from 'react'
+import { styleNonce, useSpeech } from '../../app/app.tsx'
+import { framedHtml } from './framed-html.ts'
+import classes from './html-frame.module.css'
+
+interface HtmlFrameProps {
+  readonly html: string
+  readonly title: string
+}
+
+/** A document of somebody else, in a frame in which nothing runs and from which nothing leads. */
+export default function HtmlFrame({ html, title }: HtmlFrameProps) {
+  const { say, language } = useSpeech()
+  const framed = useMemo(() => framedHtml(html, styleNonce(), language), [html, language])
+  return (
+    <>
+      <iframe className={classes.frame} title={title} sandbox="" srcDoc={framed.html} />
+      {framed.heldBack > 0 && (
+        <p className={classes.note}>{say('admin.pictures-held-back', { count: framed.heldBack })}</p>
+      )}
+    </>
+  )
+}

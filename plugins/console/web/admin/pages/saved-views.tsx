@@ -1,0 +1,121 @@
+import { Button, Menu, Modal, TextInput } from '@mantine/core'
+import { IconBookmark } from '@tabler/icons-react'
+import { type FormEvent, useState } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import type { ListPage } from '../api/page-types.ts'
+import { longestViewName, mostViews } from '../shell/kept.ts'
+import { useKept } from '../shell/kept-context.ts'
+import dialog from './dialog.module.css'
+import { addressOfView, searchOfView } from './list-state.ts'
+
+/** Filters, order and columns of a list under a name, to be found again here and in the palette. */
+export function SavedViews({ page }: { readonly page: ListPage }) {
+  const { say } = useSpeech()
+  const [params] = useSearchParams()
+  const { kept, views } = useKept()
+  const [isNaming, setNaming] = useState(false)
+  const search = searchOfView(params)
+  const own = views.filter((view) => view.page === page.id)
+  const current = own.find((view) => view.search === search)
+  return (
+    <>
+      <Menu position="bottom-end" withinPortal={false}>
+        <Menu.Target>
+          <Button
+            variant="default"
+            size="sm"
+            title={say('admin.views.title')}
+            {...(current === undefined
+              ? { 'aria-label': say('admin.views.title') }
+              : { leftSection: <IconBookmark size={16} aria-hidden /> })}
+          >
+            {current === undefined ? <IconBookmark size={16} aria-hidden /> : current.name}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {own.map((view) => (
+            <Menu.Item
+              key={view.name}
+              component={Link}
+              href={addressOfView(view)}
+              aria-current={view === current ? 'true' : undefined}
+            >
+              {view.name}
+            </Menu.Item>
+          ))}
+          {own.length > 0 && <Menu.Divider />}
+          {current === undefined ? (
+            <Menu.Item disabled={search === ''} onClick={() => setNaming(true)}>
+              {say(search === '' ? 'admin.views.nothing' : 'admin.views.save')}
+            </Menu.Item>
+          ) : (
+            <Menu.Item onClick={() => kept.remove(current)}>
+              {say('admin.views.remove', { name: current.name })}
+            </Menu.Item>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+      {isNaming && (
+        <NameDialog
+          names={own.map(({ name }) => name)}
+          onSave={(name) => kept.save({ name, page: page.id, search })}
+          onClose={() => setNaming(false)}
+        />
+      )}
+    </>
+  )
+}
+
+interface NameDialogProps {
+  /** Of the views of this list. */
+  readonly names: readonly string[]
+  /** Whether it was kept. */
+  onSave(name: string): boolean
+  onClose(): void
+}
+
+function NameDialog({ names, onSave, onClose }: NameDialogProps) {
+  const { say } = useSpeech()
+  const [typed, setTyped] = useState('')
+  const [isRefused, setRefused] = useState(false)
+  const name = typed.trim()
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    if (onSave(name)) onClose()
+    else setRefused(true)
+  }
+  return (
+    <Modal
+      opened
+      onClose={onClose}
+      title={say('admin.views.save')}
+      closeButtonProps={{ 'aria-label': say('admin.close') }}
+      centered
+    >
+      <form className={dialog.form} onSubmit={onSubmit}>
+        <TextInput
+          label={say('admin.views.name')}
+          description={say(names.includes(name) ? 'admin.views.replaces' : 'admin.views.kept')}
+          error={isRefused ? say('admin.views.full', { count: mostViews }) : undefined}
+          data-autofocus
+          maxLength={longestViewName}
+          autoComplete="off"
+          value={typed}
+          onChange={(event) => {
+            setTyped(event.currentTarget.value)
+            setRefused(false)
+          }}
+        />
+        <div className={dialog.buttons}>
+          <Button variant="default" onClick={onClose}>
+            {say('admin.cancel')}
+          </Button>
+          <Button type="submit" disabled={name === ''}>
+            {say('admin.save')}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  )
+}

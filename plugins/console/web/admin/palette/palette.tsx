@@ -1,0 +1,274 @@
+import { Button, Modal, TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useQueries, useQueryClient } from '@tanstack/react-query'
+import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react'
+import { Link } from 'wouter'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import type { Navigation } from '../api/page-types.ts'
+import { ownPageQuery } from '../own/own-page.tsx'
+import { ownPages, type PaletteEntry } from '../own/own-pages.ts'
+import { addressOfView, searchName } from '../pages/list-state.ts'
+import type { SavedView } from '../shell/kept.ts'
+import { useKept } from '../shell/kept-context.ts'
+import classes from './palette.module.css'
+import type { PaletteGroup } from './palette-group.ts'
+import { useRecords } from './use-records.ts'
+
+/** So many places within one page are shown. */
+const mostPlaces = 8
+/** Places within pages, and rows of lists, are looked for once this much is typed. */
+const fewestLetters = 2
+
+interface PaletteProps {
+  readonly navigation: Navigation
+  readonly isOpen: boolean
+  onClose(): void
+  onShortcuts(): void
+}
+
+/** Saved views of lists, every page by its name, what pages by hand have to offer, and rows of the lists that can be searched. */
+export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
+  const { say } = useSpeech()
+  return (
+    <Modal.Root
+      opened={isOpen}
+      onClose={onClose}
+      size={640}
+      yOffset="10vh"
+      zIndex={400}
+      classNames={{ content: classes.dialog }}
+    >
+      <Modal.Overlay backgroundOpacity={0.35} blur={4} />
+      <Modal.Content aria-label={say('admin.palette.open')}>
+        <Search {...props} onClose={onClose} />
+      </Modal.Content>
+    </Modal.Root>
+  )
+}
+
+function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen'>) {
+  const { say, language } = useSpeech()
+  const [typed, setTyped] = useState('')
+  const [chosen, setChosen] = useState<string>()
+  const list = useRef<HTMLDivElement>(null)
+  const scope = useId()
+  const text = typed.trim()
+  const isLong = text.length >= fewestLetters
+  const places = usePlaces(navigation, isLong ? text : '')
+  const records = useRecords(isLong ? text : '')
+  const views = viewsThatFit(navigation, useKept().views, text, say('admin.views.title'))
+  const help =
+    text !== '' && !isLong ? [] : helpThatFits(text, say('admin.shortcuts.title'), say('admin.shortcuts.actions'))
+  const groups = [...views, ...pagesThatFit(navigation, text), ...help, ...places.groups, ...records.groups]
+  const options = groups.flatMap(optionsOf)
+  const current = options.find((id) => id === chosen) ?? options[0]
+  const idOf = (option: string) => `${scope}-${options.indexOf(option)}`
+  useEffect(() => {
+    if (current !== undefined) list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
+  }, [current])
+  const onKey = (event: KeyboardEvent) => {
+    // Letters that are put together out of several keys are not chosen with.
+    if (event.nativeEvent.isComposing || current === undefined) return
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step !== undefined) setChosen(options.at((options.indexOf(current) + step) % options.length))
+    else if (event.key === 'Enter') list.current?.querySelector<HTMLElement>('[aria-selected=true]')?.click()
+    else return
+    event.preventDefault()
+  }
+  const isBusy = places.isBusy || records.isBusy
+  const failed = [...places.failed, ...records.failed]
+  const titles = (names: readonly string[]) => new Intl.ListFormat(language).format(names)
+  const option = (id: string) => ({
+    ...{ id: idOf(id), role: 'option', tabIndex: -1, 'data-action': true, 'aria-selected': id === current },
+    ...{ className: classes.option, onClick: onClose, onMouseMove: () => setChosen(id) },
+  })
+  const showShortcuts = (event: MouseEvent) => {
+    // It is no place to go to.
+    event.preventDefault()
+    onClose()
+    onShortcuts()
+  }
+  return (
+    <>
+      <TextInput
+        size="lg"
+        variant="unstyled"
+        className={classes.input}
+        leftSection={<IconSearch size={20} stroke={1.75} aria-hidden />}
+        data-autofocus
+        role="combobox"
+        aria-expanded={options.length > 0}
+        aria-controls={`${scope}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={current === undefined ? undefined : idOf(current)}
+        aria-label={say('admin.palette.hint')}
+        placeholder={say('admin.palette.hint')}
+        autoComplete="off"
+        spellCheck={false}
+        maxLength={100}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.currentTarget.value)
+          setChosen(undefined)
+        }}
+        onKeyDown={onKey}
+      />
+      <div
+        ref={list}
+        id={`${scope}-list`}
+        role="listbox"
+        aria-label={say('admin.palette.found')}
+        className={classes.list}
+      >
+        {groups.map((group) => (
+          // biome-ignore lint/a11y/useSemanticElements: options of a list box are grouped, not fields of a form
+          <div key={group.id} role="group" aria-label={group.title}>
+            <div className={classes.group} aria-hidden>
+              {group.title}
+            </div>
+            {group.entries.map(({ id, label, description, href }) => (
+              <Link key={id} href={href} {...option(id)} {...(id === helpOption && { onClick: showShortcuts })}>
+                <span className={classes.label}>
+                  <Marked text={label} part={text} />
+                </span>
+                {description !== '' && (
+                  <span className={classes.description}>
+                    <Marked text={description} part={text} />
+                  </span>
+                )}
+              </Link>
+            ))}
+            {group.all !== undefined && (
+              <Link href={group.all} {...option(allOf(group))}>
+                <span className={classes.all}>{say('admin.palette.all', { title: group.title })}</span>
+              </Link>
+            )}
+          </div>
+        ))}
+      </div>
+      <div className={classes.foot}>
+        <div role="status" className={classes.status}>
+          {records.waiting.length > 0
+            ? say('admin.palette.looking', { titles: titles(records.waiting) })
+            : !isBusy &&
+              say(options.length === 0 ? 'admin.palette.nothing' : 'admin.palette.count', { count: options.length })}
+        </div>
+        {!isBusy && (failed.length > 0 || records.isLost) && (
+          <div role="alert" className={classes.failed}>
+            {records.isLost ? say('admin.palette.lost') : say('admin.palette.failed', { titles: titles(failed) })}
+            <Button
+              size="compact-sm"
+              variant="default"
+              onClick={() => {
+                records.again()
+                places.again()
+              }}
+            >
+              {say('admin.reload')}
+            </Button>
+          </div>
+        )}
+      </div>
+    </>
+  )
+}
+
+/** The list of shortcuts: an option that leads nowhere. */
+const helpOption = 'shortcuts'
+
+const helpThatFits = (text: string, label: string, title: string): readonly PaletteGroup[] =>
+  fits(text, label) ? [{ id: 'help', title, entries: [{ id: helpOption, label, description: '?', href: '' }] }] : []
+
+const allOf = ({ id }: PaletteGroup) => `all ${id}`
+
+const optionsOf = (group: PaletteGroup) => [
+  ...group.entries.map(({ id }) => id),
+  ...(group.all === undefined ? [] : [allOf(group)]),
+]
+
+const fits = (text: string, ...parts: readonly string[]) =>
+  parts.some((part) => part.toLowerCase().includes(text.toLowerCase()))
+
+const pagesThatFit = ({ groups }: Navigation, text: string): readonly PaletteGroup[] =>
+  groups.flatMap(({ id, title, pages }) => {
+    const entries = pages
+      .filter((page) => fits(text, page.title))
+      .map((page) => ({ id: `page ${page.id}`, label: page.title, description: '', href: `/${page.id}` }))
+    return entries.length === 0 ? [] : [{ id: `pages ${id}`, title, entries }]
+  })
+
+/** Lists as this person has saved them, where they are still to be seen. */
+function viewsThatFit(
+  { groups }: Navigation,
+  views: readonly SavedView[],
+  text: string,
+  title: string,
+): readonly PaletteGroup[] {
+  const titles = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.id, page.title])))
+  const entries = views.flatMap((view) => {
+    const description = titles.get(view.page)
+    if (description === undefined || !fits(text, view.name)) return []
+    return [{ id: `view ${view.page} ${view.name}`, label: view.name, description, href: addressOfView(view) }]
+  })
+  return entries.length === 0 ? [] : [{ id: 'views', title, entries }]
+}
+
+/** What was typed stands out where it stands. */
+function Marked({ text, part }: { readonly text: string; readonly part: string }) {
+  const at = part === '' ? -1 : text.toLowerCase().indexOf(part.toLowerCase())
+  if (at < 0) return text
+  return (
+    <>
+      {text.slice(0, at)}
+      <mark className={classes.mark}>{text.slice(at, at + part.length)}</mark>
+      {text.slice(at + part.length)}
+    </>
+  )
+}
+
+/** What the pages that this person may see offer and what of it fits a text; empty text: nothing is looked for. */
+function usePlaces(navigation: Navigation, text: string) {
+  const api = useApi()
+  const client = useQueryClient()
+  const { language } = useSpeech()
+  const isWanted = text !== ''
+  const pages = navigation.groups
+    .flatMap(({ pages }) => pages)
+    .flatMap(({ id, title }) => {
+      const palette = ownPages[id]?.palette
+      return palette === undefined ? [] : [{ id, title, palette }]
+    })
+  const found = useQueries({
+    queries: pages.map(({ id, palette }) => ({
+      queryKey: ['palette', id, language],
+      enabled: isWanted,
+      staleTime: 60_000,
+      retry: false,
+      queryFn: async ({ signal }: { signal: AbortSignal }) => {
+        const page = await client.fetchQuery(ownPageQuery(api, id, language))
+        return (await palette()).default(api, page, signal)
+      },
+    })),
+  })
+  return {
+    groups: isWanted ? found.flatMap(({ data = [] }, index) => groupOfPlaces(pages[index], data, text)) : [],
+    failed: isWanted ? found.flatMap(({ isError }, index) => (isError ? (pages[index]?.title ?? []) : [])) : [],
+    isBusy: isWanted && found.some(({ isFetching, data }) => isFetching && data === undefined),
+    again: () => {
+      for (const one of found) if (one.isError) void one.refetch()
+    },
+  }
+}
+
+function groupOfPlaces(
+  page: { readonly id: string; readonly title: string } | undefined,
+  places: readonly PaletteEntry[],
+  text: string,
+): readonly PaletteGroup[] {
+  const entries = places.filter(({ label, description }) => fits(text, label, description))
+  if (page === undefined || entries.length === 0) return []
+  const all = `/${page.id}?${new URLSearchParams({ [searchName]: text })}`
+  const rest = entries.length > mostPlaces ? { all } : {}
+  return [{ id: `places ${page.id}`, title: page.title, entries: entries.slice(0, mostPlaces), ...rest }]
+}

@@ -1,0 +1,111 @@
+import { useDebouncedValue } from '@mantine/hooks'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { useSpeech } from '../../app/app.tsx'
+import { useApi } from '../api/context.tsx'
+import { type Row, valueAt } from '../api/page-types.ts'
+import { searchName } from '../pages/list-state.ts'
+import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
+import { lookups } from '../shell/session-calls.ts'
+import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
+import type { PaletteGroup } from './palette-group.ts'
+
+/** Typing waits a moment before anything is asked. */
+const typingMs = 250
+/** So many lists are asked at once. */
+const turns = new Turns(4)
+
+export interface Records {
+  readonly groups: readonly PaletteGroup[]
+  /** Titles of the lists that have not answered yet, and of those that failed. */
+  readonly waiting: readonly string[]
+  readonly failed: readonly string[]
+  /** Whether it is not even known which lists there are. */
+  readonly isLost: boolean
+  readonly isBusy: boolean
+  again(): void
+}
+
+/** Rows of the lists that this person may see and that fit a text; empty text: none are looked for. */
+export function useRecords(text: string): Records {
+  const api = useApi()
+  const { language } = useSpeech()
+  const formats = useFormats()
+  const [settled] = useDebouncedValue(text, typingMs)
+  const isWanted = text !== ''
+  const lists = useQuery({
+    queryKey: ['lookups', language],
+    queryFn: ({ signal }) => api.call<{ readonly items: readonly Lookup[] }>(lookups, { signal }),
+    enabled: isWanted,
+    staleTime: 5 * 60_000,
+  })
+  const asked =
+    isWanted && settled === text
+      ? (lists.data?.items ?? []).flatMap((lookup) =>
+          lookup.ways.filter((way) => takes(way, text)).map((way) => ({ lookup, way })),
+        )
+      : []
+  const answers = useQueries({
+    queries: asked.map(({ lookup, way }) => ({
+      queryKey: ['found', lookup.id, way.parameter, text, language],
+      queryFn: ({ signal }: { signal: AbortSignal }) => turns.take(signal, () => find(api, lookup, way, text, signal)),
+      staleTime: 30_000,
+      gcTime: 60_000,
+      retry: false,
+      refetchOnWindowFocus: false,
+    })),
+  })
+  const titles = (is: (answer: (typeof answers)[number]) => boolean) => [
+    ...new Set(answers.flatMap((answer, index) => (is(answer) ? (asked[index]?.lookup.title ?? []) : []))),
+  ]
+  const waiting = titles(({ isFetching, data }) => isFetching && data === undefined)
+  return {
+    groups: answers.flatMap(({ data }, index) => {
+      const { lookup, way } = asked[index] ?? {}
+      return data === undefined || lookup === undefined || way === undefined || data.rows.length === 0
+        ? []
+        : [groupOf(lookup, way, text, data, formats)]
+    }),
+    waiting,
+    failed: titles(({ isError, isFetching }) => isError && !isFetching),
+    isLost: isWanted && lists.isError,
+    isBusy: isWanted && (settled !== text || lists.isLoading || waiting.length > 0),
+    again: () => {
+      if (lists.isError) void lists.refetch()
+      for (const answer of answers) if (answer.isError) void answer.refetch()
+    },
+  }
+}
+
+function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: Found, formats: Formats): PaletteGroup {
+  const { id, title } = lookup
+  return {
+    id: `${id} ${way.parameter}`,
+    title,
+    entries: rows.map((row) => ({
+      id: `${id} ${keyOf(row, lookup, way)}`,
+      ...entryOf(row, lookup, way, text, formats),
+    })),
+    // Of things that are chosen by their names there is no list of all that fit.
+    ...(hasMore && way.labels === undefined ? { all: listed(lookup, way, text) } : {}),
+  }
+}
+
+/** The list, with what was typed in the field for it. */
+const listed = ({ id }: Lookup, { isSearch, parameter }: Way, value: string) =>
+  `/${id}?${new URLSearchParams({ [isSearch ? searchName : parameter]: value })}`
+
+const keyOf = (row: Row, { key }: Lookup, way: Way) => String(way.labels === undefined ? valueAt(row, key) : row['id'])
+
+/** What it is called, what else is known of it, and where it is: on its own page, or in the list. */
+function entryOf(row: Row, lookup: Lookup, way: Way, text: string, formats: Formats) {
+  const key = keyOf(row, lookup, way)
+  if (way.labels !== undefined)
+    return { label: plainText(row['name']), description: '', href: listed(lookup, way, key) }
+  const label = plainText(valueAt(row, lookup.name)) || key
+  const facts = lookup.facts.map(({ field, as, labels }) => {
+    const value = plainText(valueAt(row, field))
+    return as === 'time' && value !== '' ? formats.time(value) : (labels?.[value] ?? value)
+  })
+  const own = lookup.detail === undefined ? undefined : `/${lookup.detail}/${encodeURIComponent(key)}`
+  return { label, description: facts.filter((fact) => fact !== '').join(' · '), href: own ?? listed(lookup, way, text) }
+}

@@ -1,0 +1,51 @@
+import { Modal } from '@mantine/core'
+import { useSpeech } from '../../app/app.tsx'
+import classes from './shortcut-list.module.css'
+import { type Shortcut, shortcuts } from './shortcuts.ts'
+
+/** Keys that are drawn on keyboards. */
+const signs: Readonly<Record<string, string>> = {
+  ...{ ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓' },
+  ...{ Enter: '⏎ Enter', Escape: 'Esc' },
+}
+
+const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCase() : key)
+
+/** Every key that does something, under the place where it does. */
+export default function ShortcutList({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
+  const { say } = useSpeech()
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={say('admin.shortcuts.title')}
+      size="lg"
+      zIndex={400}
+      closeButtonProps={{ 'aria-label': say('admin.close') }}
+    >
+      <div className={classes.places}>
+        {(Object.keys(shortcuts) as (keyof typeof shortcuts)[]).map((place) => (
+          <section key={place} aria-labelledby={`shortcuts-${place}`}>
+            <h2 id={`shortcuts-${place}`} className={classes.place}>
+              {say(`admin.shortcuts.place.${place}`)}
+            </h2>
+            <dl className={classes.keys}>
+              {Object.values<Shortcut>(shortcuts[place]).map(({ keys, text }) => (
+                <div key={text} className={classes.line}>
+                  <dt>{say(text)}</dt>
+                  <dd>
+                    {keys.map((key) => (
+                      <kbd key={key} className={classes.key}>
+                        {keyName(key)}
+                      </kbd>
+                    ))}
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Modal>
+  )
+}

@@ -1,0 +1,56 @@
+import type { TextKey } from '../../text/texts.ts'
+
+/** What a key says of itself; `Ctrl` is the command key too. */
+export interface Shortcut {
+  readonly keys: readonly string[]
+  readonly text: TextKey
+}
+
+/** Every key that does something, by where it does. Whoever listens asks `pressed`; the list of shortcuts is this table. */
+export const shortcuts = {
+  everywhere: {
+    palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
+    help: { keys: ['?'], text: 'admin.shortcuts.help' },
+    close: { keys: ['Escape'], text: 'admin.shortcuts.close' },
+  },
+  lists: {
+    next: { keys: ['j'], text: 'admin.shortcuts.next' },
+    previous: { keys: ['k'], text: 'admin.shortcuts.previous' },
+    open: { keys: ['Enter'], text: 'admin.shortcuts.open' },
+    pick: { keys: ['x'], text: 'admin.shortcuts.pick' },
+  },
+  configuration: {
+    search: { keys: ['/'], text: 'admin.shortcuts.search' },
+    first: { keys: ['ArrowDown'], text: 'admin.shortcuts.first' },
+    next: { keys: ['j'], text: 'admin.shortcuts.next' },
+    previous: { keys: ['k'], text: 'admin.shortcuts.previous' },
+    details: { keys: ['Enter'], text: 'admin.shortcuts.details' },
+    edit: { keys: ['e'], text: 'admin.shortcuts.edit' },
+  },
+  matrix: {
+    left: { keys: ['ArrowLeft'], text: 'admin.shortcuts.left' },
+    right: { keys: ['ArrowRight'], text: 'admin.shortcuts.right' },
+    up: { keys: ['ArrowUp'], text: 'admin.shortcuts.up' },
+    down: { keys: ['ArrowDown'], text: 'admin.shortcuts.down' },
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, Shortcut>>>>
+
+/** What a listener is told of a key. */
+interface Pressed {
+  readonly key: string
+  readonly ctrlKey: boolean
+  readonly metaKey: boolean
+  readonly altKey: boolean
+}
+
+/** Which of the shortcuts of a place was pressed. */
+export function pressed<Place extends keyof typeof shortcuts>(
+  place: Place,
+  { key, ctrlKey, metaKey, altKey }: Pressed,
+): keyof (typeof shortcuts)[Place] | undefined {
+  const found = Object.entries<Shortcut>(shortcuts[place]).find(([, { keys }]) => {
+    const [last, ...held] = keys.toReversed()
+    return key.toLowerCase() === last?.toLowerCase() && (ctrlKey || metaKey) === held.includes('Ctrl') && !altKey
+  })
+  return found?.[0] as keyof (typeof shortcuts)[Place] | undefined
+}

@@ -1,0 +1,160 @@
+import { Button } from '@mantine/core'
+import { IconWallet } from '@tabler/icons-react'
+import { useEffect, useRef, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Notice } from '../../app/notice.tsx'
+import { addTexts, type Say } from '../../text/texts.ts'
+import { CallFailure } from '../api/call.ts'
+import { useApi } from '../api/context.tsx'
+import type { Account } from '../shell/session-calls.ts'
+import type { WalletWay } from '../shell/sign-in-ways.ts'
+import { useSignIn } from '../shell/use-sign-in.ts'
+import en from './text/en.json' with { type: 'json' }
+import zhCN from './text/zh-CN.json' with { type: 'json' }
+import { type Challenge, signInWithWallet, WalletFailure, type WalletStep } from './wallet-flow.ts'
+import classes from './wallet-sign-in.module.css'
+import { discoverWallets, type Wallet } from './wallets.ts'
+
+addTexts({ en, 'zh-CN': zhCN })
+
+/** Wallets have this long to announce themselves. */
+const collectMs = 300
+
+type Stage =
+  | { readonly is: 'idle'; readonly failure?: unknown }
+  | { readonly is: 'looking' }
+  | { readonly is: 'choosing' }
+  | { readonly is: 'asking'; readonly wallet: Wallet; readonly step: WalletStep }
+
+interface WalletSignInProps {
+  readonly way: WalletWay
+  onSignedIn(account: Account): void
+}
+
+/** Finds the wallets of this browser, lets somebody choose among several, and has the server's message signed. */
+export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
+  const { say } = useSpeech()
+  const { wallets, stage, look, begin, cancel } = useWalletStages(way, onSignedIn)
+  const section = useFocus(stage.is)
+  const failure = stage.is === 'idle' ? stage.failure : undefined
+  return (
+    <section ref={section} className={classes.wallet} aria-label={say('wallet.title')}>
+      {failure !== undefined && (
+        <Notice tone="bad" title={say('admin.sign-in.failed')}>
+          {sentenceOf(failure, say)}
+        </Notice>
+      )}
+      <p role="status" className={classes.status}>
+        {statusOf(stage, say)}
+      </p>
+      {stage.is === 'choosing' && (
+        <ul className={classes.wallets}>
+          {wallets.map((wallet) => (
+            <li key={wallet.id}>
+              <Button
+                variant="default"
+                fullWidth
+                justify="flex-start"
+                leftSection={wallet.icon === '' ? <IconWallet size={20} aria-hidden /> : <Picture of={wallet} />}
+                onClick={() => begin(wallet)}
+              >
+                {wallet.name || say('wallet.unnamed')}
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {/* One button, so that the focus stays where it is. */}
+      <Button
+        data-main
+        variant={stage.is === 'idle' ? 'default' : 'subtle'}
+        fullWidth
+        leftSection={stage.is === 'idle' && <IconWallet size={18} aria-hidden />}
+        onClick={stage.is === 'idle' ? look : cancel}
+      >
+        {say(stage.is === 'idle' ? 'admin.sign-in.wallet' : 'admin.cancel')}
+      </Button>
+    </section>
+  )
+}
+
+const Picture = ({ of }: { readonly of: Wallet }) => <img src={of.icon} alt="" width={20} height={20} />
+
+/** What is going on, and what brings it on. Looks for wallets from the start. */
+function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void) {
+  const api = useApi()
+  const signIn = useSignIn()
+  const [wallets, setWallets] = useState<readonly Wallet[]>([])
+  const [stage, setStage] = useState<Stage>({ is: 'looking' })
+  const found = useRef(wallets)
+  found.current = wallets
+  const asking = useRef<AbortController>(undefined)
+  useEffect(() => () => asking.current?.abort(), [])
+
+  const begin = async (wallet: Wallet) => {
+    const leaving = new AbortController()
+    asking.current = leaving
+    try {
+      const account = await signInWithWallet({
+        wallet: wallet.provider,
+        challenge: (body, signal) => api.call<Challenge>(way.challenge, { body, signal }),
+        login: (proof, signal) => signIn(way.login, proof, signal),
+        onStep: (step) => setStage({ is: 'asking', wallet, step }),
+        now: Date.now,
+        signal: leaving.signal,
+      })
+      onSignedIn(account)
+    } catch (failure) {
+      if (!leaving.signal.aborted) setStage({ is: 'idle', failure })
+    }
+  }
+  const isLooking = stage.is === 'looking'
+  const isOver = stage.is === 'idle'
+  // As long as somebody may choose: one that was installed just now announces itself late.
+  useEffect(() => (isOver ? undefined : discoverWallets(window, setWallets)), [isOver])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is found when the time is over
+  useEffect(() => {
+    if (!isLooking) return
+    const timer = setTimeout(() => {
+      const [first, ...others] = found.current
+      if (first === undefined) setStage({ is: 'idle', failure: new WalletFailure('none') })
+      else if (others.length > 0) setStage({ is: 'choosing' })
+      else void begin(first)
+    }, collectMs)
+    return () => clearTimeout(timer)
+  }, [isLooking])
+  return {
+    ...{ wallets, stage },
+    look: () => setStage({ is: 'looking' }),
+    begin: (wallet: Wallet) => void begin(wallet),
+    cancel: () => {
+      asking.current?.abort()
+      setStage({ is: 'idle' })
+    },
+  }
+}
+
+/** What had the focus may be gone: it goes to the first choice, or to the button that is always there. */
+function useFocus(stage: Stage['is']) {
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const { current } = section
+    const { activeElement } = document
+    // Somebody who types a password meanwhile is left alone.
+    if (activeElement !== document.body && !current?.contains(activeElement)) return
+    current?.querySelector<HTMLElement>(stage === 'choosing' ? 'li button' : '[data-main]')?.focus()
+  }, [stage])
+  return section
+}
+
+function statusOf(stage: Stage, say: Say): string {
+  if (stage.is === 'idle') return ''
+  if (stage.is !== 'asking') return say(`wallet.${stage.is}`)
+  return say(`wallet.${stage.step}`, { name: stage.wallet.name || say('wallet.unnamed') })
+}
+
+function sentenceOf(failure: unknown, say: Say): string {
+  if (failure instanceof WalletFailure) return say(`wallet.fault.${failure.fault}`, { code: failure.code ?? '–' })
+  if (!(failure instanceof CallFailure) || failure.kind === 'away') return say('app.failure.unreachable')
+  return failure.kind === 'signed-out' ? say('wallet.fault.refused') : failure.message
+}
