@@ -105,7 +105,10 @@ const lists: Readonly<Record<string, readonly string[]>> = {
   '/api/v1/member-points/users/me/ledgers': [''],
   [`${admin}/member-points/accounts`]: ['', 'userId=7', 'userId=999999999'],
   [`${admin}/member-points/ledgers`]: ['', 'userId=7', 'userId=999999999'],
-  [`${admin}/member-points/rules`]: ['', 'code=check-in'],
+  [`${admin}/member-points/days`]: [''],
+  [`${admin}/member-points/sources`]: ['', 'status=exhausted', 'userId=7', 'userId=7&status=exhausted'],
+  [`${admin}/member-points/expire-batches`]: [''],
+  [`${admin}/member-points/rules`]: ['', 'code=check-in', 'code=filled'],
   [`${admin}/approvals`]: [
     '',
     'workflow=filled.1',
@@ -113,7 +116,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'sourceType=kind-1',
     'sourceType=kind-1&sourceId=7',
   ],
-  [`${admin}/web3/payment-settlement-review-logs`]: ['', 'outTradeNo=filled-7', 'retryable=true'],
+  [`${admin}/web3/payment-settlement-review-logs`]: ['', 'outTradeNo=filled-7', 'retryable=true', 'status=open'],
   [`${admin}/web3/payment-settlement-audit-logs`]: ['', 'outTradeNo=filled-7'],
   [`${admin}/web3/payment-settlement-audit-logs/compensation-candidates`]: [
     '',
@@ -125,6 +128,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     'needsFundReview=true',
     'needsFundReview=false',
   ],
+  '/api/v1/mall/orders': ['', 'status=paid'],
   [`${admin}/mall/orders`]: ['', 'status=paid', 'status=unpaid', 'userId=7', 'userId=7&status=paid'],
   [`${admin}/mall/refunds`]: ['', 'status=pending', 'status=rejected'],
   [`${admin}/money/accounts`]: ['', 'asset=points:mall', 'asset=none', 'ownerType=user&ownerId=7'],

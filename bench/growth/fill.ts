@@ -14,6 +14,8 @@ const preferenceSwitches = [
   ...['database', 'websocket', 'email', 'sms', 'system', 'account'],
   ...['todo', 'chat', 'blog', 'forum', 'mall', 'marketing'],
 ]
+/** Reviews that may be tried again: as many as one answer looks at. */
+const openReviews = 500
 /** Failed events at the head of a key; a tenth of all events waits behind them. */
 const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
 
@@ -109,7 +111,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   /** Milliseconds since 1970: row 1 is the oldest. */
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
-  const { sendLog, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
+  const { sendLog, inbox, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
   const heads = headsOf(sizes)
   const inboxOwner = `case when i % 10 = 0 then (select id from iam_user where username = 'root') else 1 + i % ${users} end`
   const pointsAccount = accountOf('i', users)
@@ -249,7 +251,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
     },
     {
       table: 'notification_inbox_content',
-      rows: Math.ceil(sendLog / 10),
+      rows: Math.ceil(inbox / 10),
       row: (word, rows) => ({
         id: 'i',
         message_id: `'message-' || i`,
@@ -263,7 +265,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
     },
     {
       table: 'notification_inbox_attachment',
-      rows: Math.ceil(sendLog / 10),
+      rows: Math.ceil(inbox / 10),
       row: () => ({
         id: 'i',
         content_id: 'i',
@@ -278,7 +280,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
     {
       // Ten recipients each, one of them the administrator, who has read three of four. Ids tell the age.
       table: 'notification_inbox_item',
-      rows: sendLog,
+      rows: inbox,
       row: (word, rows) => ({
         id: `case when i <= ${rows / pastRetention} then i else (${time(rows)} - ${Date.UTC(2025, 0, 1)}) * 4096 + i % 4096 end`,
         content_id: '1 + (i - 1) / 10',
@@ -425,10 +427,10 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         chain_name: `'sepolia'`,
         transaction_hash: `'0x' || i`,
         action: `case when i % 10 = 0 then 'auto-approve' else 'settle' end`,
-        status: `case when i % 1000 = 0 then 'open' else 'settled' end`,
+        status: `case when i % ${rows / openReviews} = 0 then 'open' else 'settled' end`,
         state: `'ready'`,
         candidate: 'true',
-        retryable: 'i % 1000 = 0',
+        retryable: `i % ${rows / openReviews} = 0`,
         reasons: word.json('[]'),
         plan_snapshot: word.json(reviewedPlan),
         review_fingerprint: `'filled-' || i`,
@@ -597,6 +599,36 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
         deducted: '0',
         shortfall: '0',
         created_at: everyMoment(rows, word),
+      }),
+    },
+    {
+      // Versions of one rule that came to an end.
+      table: 'points_rule',
+      rows: points / 100,
+      row: (word) => ({
+        id: 'i',
+        code: `'filled'`,
+        version: 'i',
+        type: `'task'`,
+        asset: `'points:mall'`,
+        enabled: 'true',
+        config: word.json('{"points":1}'),
+        active_from: 'i',
+        active_to: 'i + 1',
+        created_at: word.moment(String(now)),
+      }),
+    },
+    {
+      table: 'points_day',
+      rows: points / 100,
+      row: (word, rows) => ({
+        id: 'i',
+        asset: `'points:mall'`,
+        day: word.day(`${now} - (1 + ${rows} - i) * ${dayMs}`),
+        granted: '10',
+        consumed: '5',
+        reversed: '0',
+        expired: '1',
       }),
     },
     {

@@ -98,6 +98,7 @@ const purges = [
   { task: 'async-task.purge', tables: ['async_task'] },
   { task: 'open-platform.purge', tables: ['open_call', 'open_call_day'] },
   { task: 'money.purge', tables: ['money_finding', 'money_reconciliation'] },
+  { task: 'member-points.purge', tables: ['points_expire_batch'] },
   { task: 'approval.purge', tables: ['approval_instance'] },
   {
     task: 'money.web3.settlement.purge',

@@ -1,6 +1,8 @@
 /** Rows of each table that grows. */
 export interface Sizes {
   readonly sendLog: number
+  /** Items of inboxes, a tenth of them in the one that is asked. */
+  readonly inbox: number
   /** Of the audit and, as many again, of the login audit. */
   readonly audits: number
   readonly events: number
@@ -19,9 +21,10 @@ export interface Sizes {
   readonly entries: number
 }
 
-/** A thousand of everything. */
+/** A thousand of everything; of the inbox that is asked, too. */
 export const small: Sizes = {
   sendLog: 1_000,
+  inbox: 10_000,
   audits: 1_000,
   events: 1_000,
   users: 1_000,
@@ -37,6 +40,7 @@ export const small: Sizes = {
 /** @param rows of the send log; at least 100,000. The other tables are in proportion, as far as one was seen in products. */
 export const grown = (rows: number): Sizes => ({
   sendLog: rows,
+  inbox: rows,
   audits: rows,
   events: rows / 2,
   users: rows / 5,

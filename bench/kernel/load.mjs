@@ -6,8 +6,17 @@ process.on('message', async ({ url, method, body, connections, seconds }) => {
   const result = await autocannon({ url, method, body, headers, connections, duration: seconds })
   process.send({
     requests: result['2xx'],
-    failed: result.non2xx + result.errors + result.timeouts,
+    failed: failuresOf(result),
     seconds: result.duration,
     p99Milliseconds: result.latency.p99,
   })
 })
+
+/** How many requests failed, by status or by what went wrong. */
+function failuresOf({ statusCodeStats, errors, timeouts }) {
+  const failures = { 'no answer': errors - timeouts, 'no answer in time': timeouts }
+  for (const [status, { count }] of Object.entries(statusCodeStats)) {
+    if (!status.startsWith('2')) failures[status] = count
+  }
+  return Object.fromEntries(Object.entries(failures).filter(([, count]) => count > 0))
+}

@@ -22,6 +22,7 @@ const nest = 'NestJS on Fastify'
 const servers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   [base]: ['servers/bare-fastify'],
   'bare Fastify again': ['servers/bare-fastify'],
+  'bare Fastify, same headers': ['servers/bare-fastify', 'same-headers'],
   [plinth]: ['servers/plinth'],
   'Plinth with rate-limit loaded': ['servers/plinth', 'rate-limit'],
   [nest]: ['servers/nest-fastify'],
@@ -119,7 +120,8 @@ async function startServer(name: string, seen: Observations): Promise<RunningSer
 
 interface LoadResult {
   readonly requests: number
-  readonly failed: number
+  /** How many, by status or by what went wrong. */
+  readonly failed: Readonly<Record<string, number>>
   readonly seconds: number
   readonly p99Milliseconds: number
 }
@@ -133,7 +135,8 @@ async function sample(
   const before = await child.ask<Usage>({})
   const done = await load.ask<LoadResult>({ url: url + path, method, body, ...amount })
   const after = await child.ask<Usage>({})
-  if (done.failed > 0) throw new Error(`${name}: ${done.failed} requests failed under load`)
+  const failed = Object.entries(done.failed).map(([what, count]) => `${count} x ${what}`)
+  if (failed.length > 0) throw new Error(`${name}: requests failed under load: ${failed.join(', ')}`)
   const cpu = after.cpuMicroseconds - before.cpuMicroseconds
   return {
     requestsPerSecond: done.requests / done.seconds,

@@ -15,6 +15,15 @@ import {
 } from '../exchange.ts'
 
 const app = fastify()
+// With the three header fields that every answer of Plinth carries, and nothing else of what Plinth does.
+if (process.argv[2] === 'same-headers') {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-trace-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store')
+    done()
+  })
+}
 app.get<{ Params: { id: number } }>(
   articlePath,
   { schema: { params: articleParamsSchema, response: { 200: envelopeSchema(articleSchema) } } },

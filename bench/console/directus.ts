@@ -1,0 +1,125 @@
+/**
+ * What an operator of Directus does, by hand in a browser, counted as `test/operator-*.test.ts` count the same in Plinth.
+ * Of a Directus that runs on an empty database, and that was made for this alone:
+ *
+ *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
+ */
+import { chromium, type Page } from 'playwright-core'
+import { Hand } from '../../test/operator-hand.ts'
+
+const [base = '', email = '', password = ''] = process.argv.slice(2)
+const json = { 'content-type': 'application/json' }
+
+async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
+  const answer = await fetch(`${base}${path}`, {
+    ...{ method, headers: { ...json, ...headers } },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+  const { data } = (await answer.json()) as { readonly data: { readonly access_token: string; readonly id: string } }
+  return data
+}
+
+const { access_token: token } = await call('POST', '/auth/login', { email, password })
+const authorization = { authorization: `Bearer ${token}` }
+const root = (method: string, path: string, body?: object) => call(method, path, body, authorization)
+
+/** Directus has no catalogue of settings that plugins declare, so the keys of a product are a collection here. */
+async function seed() {
+  const text = (field: string) => ({ field, type: 'string', schema: {}, meta: { interface: 'input' } })
+  const id = { field: 'id', type: 'integer', schema: { is_primary_key: true, has_auto_increment: true } }
+  const secret = { field: 'secret', type: 'hash', schema: {}, meta: { interface: 'input-hash', special: ['hash'] } }
+  const fields = [{ ...id, meta: { hidden: true } }, text('name'), text('value'), secret]
+  await root('POST', '/collections', { collection: 'keys', schema: {}, meta: {}, fields })
+  const { id: key } = await root('POST', '/items/keys', { name: 'send-deadline', value: '5s' })
+  await root('PATCH', `/items/keys/${key}`, { value: '20s' })
+  await root('POST', '/items/keys', { name: 'smtp-password', secret: 'The-first-word-1' })
+  const cron = { trigger: 'schedule', options: { cron: '0 0 * * *' } }
+  await root('POST', '/flows', { name: 'Remove old approvals', status: 'active', ...cron })
+  await root('POST', '/roles', { name: 'Customer service' })
+  for (const name of ['bela', 'chen'])
+    await root('POST', '/users', { first_name: name, email: `${name}@example.com`, password })
+}
+
+type Work = (hand: Hand, page: Page) => Promise<unknown>
+const row = (page: Page, text: string) => page.locator('tbody tr', { hasText: text }).first()
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).last()
+/** One button of the page and one of its drawer may be called so; the one above all others is meant. */
+const saves = (page: Page) => page.getByRole('button', { name: 'Save', exact: true, disabled: false }).last()
+const area = (page: Page, path: string) => page.locator(`a[href$="/admin/${path}"]`).first()
+
+async function setStatus(hand: Hand, page: Page, status: string) {
+  await hand.click(row(page, 'bela'))
+  await page.getByText('Admin Options').waitFor()
+  await hand.click(page.locator('[field=status] .input'))
+  await hand.click(page.locator('#menu-outlet').getByText(status, { exact: true }))
+  await hand.click(saves(page))
+  await row(page, 'bela').waitFor({ state: 'detached' })
+}
+
+const tasks: Readonly<Record<string, Work>> = {
+  'find out who changed a key, and go back': async (hand, page) => {
+    await hand.click(area(page, 'content/keys'))
+    await hand.click(row(page, 'send-deadline'))
+    await hand.click(page.getByText('Revisions', { exact: true }))
+    await hand.click(page.getByText('Created', { exact: true }))
+    await hand.click(page.getByRole('button', { name: /Apply/ }))
+    await hand.click(saves(page))
+    await row(page, '5s').waitFor()
+  },
+  'change a secret': async (hand, page) => {
+    await hand.click(area(page, 'content/keys'))
+    await hand.click(row(page, 'smtp-password'))
+    await hand.type(page.locator('.field', { hasText: /^\s*Secret/ }).locator('input'), 'Another-word-5')
+    await hand.click(saves(page))
+    await page.getByText('Item Updated').first().waitFor()
+  },
+  'stop a schedule': async (hand, page) => {
+    await hand.click(area(page, 'flows'))
+    await hand.click(row(page, 'Remove old approvals').locator('button, .ctx-toggle').last())
+    await hand.click(page.getByText(/inactive/i).first())
+    await row(page, 'Inactive').waitFor()
+  },
+  'give a role': async (hand, page) => {
+    await hand.click(area(page, 'users'))
+    await hand.click(row(page, 'chen@example.com'))
+    await page.getByText('Admin Options').waitFor()
+    await hand.click(page.locator('.field', { hasText: /^\s*Role/ }).getByText('Select an item'))
+    await hand.click(row(page, 'Customer service'))
+    await hand.click(saves(page))
+    await page.getByText('Select Item', { exact: true }).waitFor({ state: 'detached' })
+    await hand.click(saves(page))
+    await row(page, 'Customer service').waitFor()
+  },
+  'end all sessions of a user, by suspending and activating': async (hand, page) => {
+    await hand.click(area(page, 'users'))
+    await setStatus(hand, page, 'Suspended')
+    await hand.click(page.getByText('Suspended Users', { exact: true }).first())
+    await setStatus(hand, page, 'Active')
+  },
+}
+
+await seed()
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
+try {
+  const page = await browser.newPage({
+    viewport: { width: 1280, height: 860 },
+    locale: 'en-US',
+    reducedMotion: 'reduce',
+  })
+  await page.goto(`${base}/admin/login`)
+  await page.fill('input[type=email]', email)
+  await page.fill('input[type=password]', password)
+  await page.click('button[type=submit]')
+  // Questions about licence and owner, which come once a session.
+  for (const later of ['Skip', 'Remind Later']) await button(page, later).click()
+  for (const [name, work] of Object.entries(tasks)) {
+    await area(page, 'content').click()
+    await area(page, 'content/keys').waitFor()
+    const hand = new Hand(page)
+    await work(hand, page)
+    process.stdout.write(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} letters\n`)
+  }
+} finally {
+  await browser.close()
+}
