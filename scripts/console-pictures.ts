@@ -57,6 +57,33 @@ try {
   await page.locator('main tbody td a').first().click()
   await page.locator('main dl').first().waitFor()
   await picture('settlement-review')
+  // All of it: the fields, and what they make beside them.
+  await page.setViewportSize({ ...size, height: 1180 })
+  await open('template.templates')
+  await page.getByRole('button', { name: 'New template' }).click()
+  const dialog = page.getByRole('dialog')
+  const markup =
+    '<mjml><mj-body background-color="#f3f4f6"><mj-section background-color="#ffffff"><mj-column><mj-text font-size="20px">Hello {{name}}</mj-text><mj-text>Order {{orderNo}} is on its way.</mj-text></mj-column></mj-section></mj-body></mjml>'
+  for (const [label, value] of [
+    ['Code', 'parcel'],
+    ['Channel', 'mail'],
+    ['Language', 'en'],
+    ['Subject', 'Order {{orderNo}} is on its way'],
+    ['Text', 'Dear {{name}}, order {{orderNo}} has left our house.'],
+  ] as const)
+    await dialog.getByLabel(label).first().fill(value)
+  await dialog.getByRole('combobox', { name: /HTML/ }).selectOption('mjml')
+  await dialog.getByRole('textbox', { name: /HTML/ }).fill(markup)
+  const preview = dialog.getByRole('region', { name: 'Preview' })
+  for (const [name, value] of [
+    ['name', 'Anna'],
+    ['orderNo', 'TEA-2026-0001'],
+  ] as const)
+    await preview.getByLabel(name, { exact: true }).fill(value)
+  await preview.getByText('Dear Anna, order TEA-2026-0001').waitFor()
+  await preview.locator('iframe').first().waitFor()
+  await picture('template-preview')
+  await page.keyboard.press('Escape')
   await page.setViewportSize({ width: 390, height: 750 })
   await page.emulateMedia({ colorScheme: 'dark' })
   await open('events.outbox?status=failed')

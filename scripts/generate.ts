@@ -6,7 +6,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { http, operationTypes } from '@plinth/http'
+import { type ApiDocument, http, operationTypes } from '@plinth/http'
 import { catalogueToDotenv, catalogueToMarkdown } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
@@ -39,7 +39,7 @@ async function pages(): Promise<Record<string, string>> {
 }
 
 /** For every package with pages whose plugin the quickstart lists, beside them: the operations of its plugins. */
-const operationFiles = (openapi: object): Record<string, string> =>
+const operationFiles = (openapi: ApiDocument): Record<string, string> =>
   Object.fromEntries(
     globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts']).flatMap((file) => {
       const [group = '', folder = ''] = file.split('/')

@@ -6,9 +6,11 @@ import {
   type ChartDeclaration,
   charts,
   http,
+  type ListPageDeclaration,
   labelSources,
   metrics,
   type PageDeclaration,
+  signInWays,
 } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
@@ -19,11 +21,18 @@ import { chartFaults } from '../plugins/console/src/admin/chart-faults.ts'
 import { operationsOf } from '../plugins/console/src/admin/operations.ts'
 import { ownPageFaults, ownPages } from '../plugins/console/src/admin/own-pages.ts'
 import { pageFaults } from '../plugins/console/src/admin/page-faults.ts'
+import { pageView } from '../plugins/console/src/admin/page-views.ts'
+import { signInFaults, signInViews } from '../plugins/console/src/admin/sign-in-ways.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
 
 const running = await startForTest(product, {
-  set: { 'platform.http.port': '0', 'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite') },
+  set: {
+    'platform.http.port': '0',
+    // On a busy machine too, nothing is refused for having waited.
+    'platform.http.overload.max-wait': '1m',
+    'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
+  },
 })
 t.teardown(() => running.stop('test ended'))
 const server = running.service(http)
@@ -84,6 +93,7 @@ t.test('what needs attention is counted in what its operation answers, and leads
     [{ where: { colour: 'red' } }, /"colour" is no member of what is counted/],
     [{ filled: 'colour' }, /"colour" is no member of what is counted/],
     [{ page: { id: 'nowhere' } }, /no page "nowhere"/],
+    [{ place: 'navigation' }, /stands beside no page/],
     [{ page: { id: 'iam.users', filter: { colour: 'red' } } }, /"colour" is no filter/],
   ]
   const sound = {
@@ -151,6 +161,29 @@ t.test('every chart shows what its operation or a metric of the product has, on 
   }
 })
 
+t.test('every way to sign in names operations that everybody may call, and the page is told their paths', async (t) => {
+  const operations = await operationsOf(server)
+  const ways = [...running.contributions(signInWays).values()]
+  t.strictSame(signInFaults(ways, operations), [])
+  const post = 'POST'
+  t.strictSame(signInViews(ways, operations), [
+    {
+      ...{ id: 'wallet-login.evm', kind: 'wallet' },
+      challenge: { method: post, path: '/api/v1/auth/wallet/challenge' },
+      login: { method: post, path: '/api/v1/auth/wallet/login' },
+    },
+  ])
+  const wrong = { id: 'probe', kind: 'wallet', challenge: 'postNothing', login: 'getAdminIamUsers' } as const
+  const faults = signInFaults([wrong], operations)
+  t.match(faults, [
+    /"probe": it calls the operation "postNothing", which no plugin brings/,
+    /getAdminIamUsers is no POST that is open to everybody/,
+    /"challengeId" is no member of the body of getAdminIamUsers/,
+  ])
+  t.equal(faults.length, 6)
+  t.strictSame(signInViews([wrong], operations), [], 'what cannot work is not offered')
+})
+
 t.test('every page has its texts in both languages', async (t) => {
   const texts = (value: unknown, path: string): string[] => {
     if (typeof value !== 'object' || value === null) return []
@@ -212,6 +245,28 @@ t.test(
       open.map(({ id }) => id).toSorted(),
       'pages of operations that are open to whoever is signed in',
     )
+    const lookups = (await asRoot('/api/v1/admin/console/lookups')).data.items
+    const found = lookups.map(({ id }: { id: string }) => id)
+    for (const { id, kind, ...page } of pages)
+      if (kind === 'list' && 'search' in page)
+        t.ok(found.includes(id), `${id}: what can be searched is found by the palette`)
+    t.match(
+      lookups.find(({ id }: { id: string }) => id === 'iam.users'),
+      {
+        ...{ path: '/api/v1/admin/iam/users', key: 'id', name: 'username', detail: 'iam.user', isPaged: true },
+        ways: [{ parameter: 'keyword', isSearch: true, schema: { type: 'string' } }],
+      },
+    )
+    for (const { id, path, ways, isPaged } of lookups)
+      for (const { parameter, schema } of ways) {
+        const query = {
+          [parameter]: schema.type === 'integer' ? '42' : 'ab',
+          ...(isPaged ? { size: '5', count: 'none' } : {}),
+        }
+        t.match(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, `${id} by ${parameter}`)
+      }
+    for (const { path } of (await asNobody('/api/v1/admin/console/lookups')).data.items)
+      t.match(await asNobody(path), { code: '200' }, 'nothing is looked up in vain')
     t.match(await asNobody('/api/v1/admin/console/pages/iam.users'), {
       code: '403',
       data: { reason: 'console.permission-missing', permission: 'iam:user:view' },
@@ -256,6 +311,11 @@ t.test('ids have names, and names are found', async (t) => {
   t.match(found.data.items, [{ name: 'root' }])
   const named = await asRoot(`/api/v1/admin/console/labels?kind=iam.user&ids=${found.data.items[0].id}`)
   t.strictSame(named.data.items, found.data.items)
+  const actors = await asRoot('/api/v1/admin/console/labels?kind=iam.actor&search=roo')
+  const actor = { id: `user:${found.data.items[0].id}`, name: 'root' }
+  t.strictSame(actors.data.items, [actor, { id: 'roo', name: 'roo' }], 'what acts by itself has the name that is typed')
+  const acted = await asRoot(`/api/v1/admin/console/labels?kind=iam.actor&ids=${actor.id}&ids=cli&ids=user:1`)
+  t.strictSame(acted.data.items, [actor, { id: 'cli', name: 'cli' }])
   const permissions = await asRoot('/api/v1/admin/console/labels?kind=iam.permission&search=IAM:user:v', 'zh-CN')
   t.match(permissions.data.items, [{ id: 'iam:user:view', name: /iam:user:view/ }])
   for (const kind of kinds.keys()) {
@@ -263,6 +323,26 @@ t.test('ids have names, and names are found', async (t) => {
     t.match(await asRoot(`/api/v1/admin/console/labels?kind=${kind}&ids=1&ids=none`), { code: '200' }, kind)
   }
 })
+
+t.test(
+  'a configuration key is shown by its title, and leads to the config centre for those who may open it',
+  async (t) => {
+    const page = pages.find(({ id }) => id === 'notification.channels')
+    if (page === undefined) throw new Error('the page of channels is gone')
+    const { data } = await asRoot('/api/v1/admin/console/pages/notification.channels')
+    const kindIn = ({ columns }: { readonly columns: readonly { readonly field: string; readonly of?: object }[] }) =>
+      columns.find(({ field }) => field === 'missingKeys')?.of
+    const labels = 'console.config-key'
+    t.strictSame(kindIn(data), { labels, page: 'system-config.centre', opens: ['q', 'key'] })
+    const other = { locale: 'en', can: () => true, sees: () => false }
+    const shown = pageView(page, await operationsOf(server), other) as unknown as Parameters<typeof kindIn>[0]
+    t.strictSame(kindIn(shown), { labels }, 'nothing leads where this reader is refused')
+    const titleIn = async (language: string) =>
+      (await asRoot(`/api/v1/admin/console/labels?kind=${labels}&ids=platform.mail.smtp.host`, language)).data.items
+    t.strictSame(await titleIn('en'), [{ id: 'platform.mail.smtp.host', name: 'SMTP server' }])
+    t.strictSame(await titleIn('zh-CN'), [{ id: 'platform.mail.smtp.host', name: 'SMTP 服务器' }])
+  },
+)
 
 t.test('a page that names what no route has is found, a fault for each', async (t) => {
   const operations = await operationsOf(server)
@@ -272,8 +352,13 @@ t.test('a page that names what no route has is found, a fault for each', async (
     [{ columns: [{ field: 'nick', as: 'text' }] }, /"nick" is no member of what is answered/],
     [{ columns: [{ field: 'enabled', as: 'time' }] }, /"enabled" cannot be shown as time/],
     [{ columns: [{ field: 'id', as: 'reference', of: { labels: 'x' } }] }, /nobody names things of the kind "x"/],
+    [
+      { columns: [{ field: 'id', as: 'reference', of: { labels: 'iam.user', page: 'console.plugins' } }] },
+      /"console.plugins" is no page of one thing/,
+    ],
     [{ search: 'words' }, /"words" is no parameter/],
     [{ filters: [{ name: 'colour' }] }, /"colour" is no parameter/],
+    [{ find: ['sort'] }, /"sort" is found by, and is neither its search nor a filter/],
     [{ sort: '-mobile' }, /cannot be sorted by "-mobile"/],
     [{ detail: 'iam.users' }, /"iam.users" is no page of one thing/],
     [{ actions: [{ operation: 'deleteAdminIamUsersById', params: {} }] }, /is not given "id"/],
@@ -292,6 +377,7 @@ t.test('a page that names what no route has is found, a fault for each', async (
     ],
     [{ create: { operation: 'postAdminIamUsers', fields: ['username', 'nick'] } }, /"nick" is no member of the body/],
     [{ columns: [{ field: 'email', as: 'rows', columns: [] }] }, /"email" cannot be shown as rows/],
+    [{ columns: [{ field: 'email', as: 'text', opens: { base: 'site', path: 'x' } }] }, /"site" is no member/],
     [
       { columns: [{ field: 'roles', as: 'rows', columns: [{ field: 'nick', as: 'text' }] }] },
       /"nick" is no member of what is answered/,
@@ -306,6 +392,19 @@ t.test('a page that names what no route has is found, a fault for each', async (
       /"nick" is no member of what is answered/,
     ],
     [{ bulk: [{ operation: 'postAdminIamUsers', ids: 'username' }] }, /"username" is no list/],
+    ...(
+      [
+        [{ operation: 'postNothing' }, /"postNothing" is brought by no plugin/],
+        [{ takes: ['subject', 'words'] }, /"words" is no member of the body/],
+        [{ takes: ['variables'] }, /"variables" is no field of the form/],
+        [{ samples: { into: 'values', of: 'variables' } }, /"values" is no member of the body/],
+        [{ samples: { into: 'variables', of: 'subject' } }, /"subject" is no list in the answer/],
+        [{ columns: [{ field: 'variables', as: 'html' }] }, /"variables" cannot be shown as html/],
+      ] as const
+    ).map(([change, fault]) => {
+      const create = (pages.find(({ id }) => id === 'template.templates') as ListPageDeclaration).create
+      return [{ create: { ...create, livePreview: { ...create?.livePreview, ...change } } }, fault] as const
+    }),
   ]
   const users = running.contributions(adminPages).get('iam.users') as PageDeclaration
   const plain = { ...users, actions: [], create: undefined }
@@ -313,6 +412,14 @@ t.test('a page that names what no route has is found, a fault for each', async (
     const page = JSON.parse(JSON.stringify({ ...plain, ...change, id: 'x.y' })) as PageDeclaration
     t.match(pageFaults([...pages, page], operations, kinds), [fault], String(fault))
   }
+})
+
+t.test('a form calls the values of a member as the page does that shows them', async (t) => {
+  const finality = (fields: readonly { readonly name: string }[]) => fields.find(({ name }) => name === 'finality')
+  const { data: list } = await asRoot('/api/v1/admin/console/pages/web3.chains', 'zh-CN')
+  t.match(finality(list.create.fields), { labels: { depth: '按区块深度' } })
+  const { data: one } = await asRoot('/api/v1/admin/console/pages/web3.chain')
+  t.match(finality(one.form.fields), { labels: { depth: 'By depth', safe: 'Safe' } })
 })
 
 t.test('the address of a page is answered with the page, and its files are files', async (t) => {
@@ -328,7 +435,12 @@ t.test('the address of a page is answered with the page, and its files are files
 t.test('without the back office the pages of plugins cost nothing', async (t) => {
   const without = { ...product, plugins: product.plugins.filter(({ id }) => id !== 'console.admin') }
   const started = await startForTest(without, {
-    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite') },
+    set: {
+      'platform.http.port': '0',
+      // On a busy machine too, nothing is refused for having waited.
+      'platform.http.overload.max-wait': '1m',
+      'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
+    },
   })
   t.teardown(() => started.stop('test ended'))
   t.match((await started.service(http).inject('/admin/')).statusCode, 404)

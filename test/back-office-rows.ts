@@ -1,7 +1,7 @@
 /** The quickstart with a little of everything that a back office shows, as a shop has it after some days. */
 import { join } from 'node:path'
 import { database } from '@plinth/database'
-import { createDatabase, startMigrated } from '@plinth/database/testing'
+import { createDatabase, startMigrated, type TestDialect } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
@@ -16,9 +16,18 @@ export const password = 'Back-office-2026'
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Data = any
 
+interface RowsOptions {
+  readonly dialect?: TestDialect
+  /** Of the same product, on the same database. */
+  readonly instances?: number
+}
+
 /** @param teardown is given what ends the product and removes its database */
-export async function startWithRows(teardown: (work: () => Promise<unknown>) => void) {
-  const db = await createDatabase('sqlite')
+export async function startWithRows(
+  teardown: (work: () => Promise<unknown>) => void,
+  { dialect = 'sqlite', instances = 1 }: RowsOptions = {},
+) {
+  const db = await createDatabase(dialect)
   teardown(() => db.drop())
   const product = defineProduct({
     name: 'quickstart',
@@ -27,6 +36,8 @@ export async function startWithRows(teardown: (work: () => Promise<unknown>) => 
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
+      // On a busy machine too, nothing is refused for having waited.
+      'platform.http.overload.max-wait': '1m',
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
@@ -45,8 +56,12 @@ export async function startWithRows(teardown: (work: () => Promise<unknown>) => 
       'platform.mail.from': 'shop@example.com',
     },
   })
-  const running = await startMigrated(product, { clock: systemClock })
-  teardown(() => running.stop('end'))
+  const start = async () => {
+    const instance = await startMigrated(product, { clock: systemClock })
+    teardown(() => instance.stop('end'))
+    return instance
+  }
+  const running = await start()
   const server = running.service(http)
   const people = running.service(accounts)
   await people.createAdministrator({ username: 'root', email: 'root@example.com', password }, origin)
@@ -179,7 +194,9 @@ export async function startWithRows(teardown: (work: () => Promise<unknown>) => 
   // Until the pages are built, a page that asks again by itself is served.
   while ((await server.inject('/admin/')).body.includes('http-equiv="refresh"'));
   const texts = new Set(product.plugins.flatMap(({ messages }) => [...keysOf(messages?.en ?? {})]))
-  return { running, server, root, texts, url: `${server.url}/admin/` }
+  const urls = [server.url]
+  while (urls.length < instances) urls.push((await start()).service(http).url)
+  return { running, server, root, texts, url: `${server.url}/admin/`, urls: urls.map((url) => `${url}/admin/`) }
 }
 
 /** Keys of texts, with and without the word before all of them. */

@@ -1,7 +1,9 @@
 /** Every page of the back office of the quickstart in a browser, with rows, in both languages. */
 import AxeBuilder from '@axe-core/playwright'
+import { dialectsUnderTest } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { openPage, skip } from '../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
@@ -16,54 +18,77 @@ interface Entry {
 /** What no reader should see: the key of a text that nobody has translated. Configuration keys and names of tasks look alike. */
 const keyShown = /\b[a-z]+(\.[a-z-]+){2,}\b/g
 
+type Teardown = (work: () => Promise<void>) => void
+
+/** What ends what a test started, the newest first. */
+function endings(t: Test): (work: () => Promise<unknown>) => void {
+  const works: (() => Promise<unknown>)[] = []
+  t.teardown(async () => {
+    for (const work of works.reverse()) await work()
+  })
+  return (work) => works.push(work)
+}
+
+/** A browser of its own in which somebody is signed in. */
+async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
+  const teardown: Teardown = (work) => t.teardown(work)
+  const { page, complaints, elsewhere } = await openPage(teardown, url, { locale: 'en', colorScheme: 'light' })
+  await page.fill('input[autocomplete=username]', 'root')
+  await page.fill('input[autocomplete=current-password]', password)
+  await page.click('button[type=submit]')
+  await page.locator('nav a').first().waitFor()
+  page.setDefaultTimeout(120_000)
+
+  let isDark = false
+  /** Looks at the page that is shown, in the other colours than the last one. */
+  const look = async (name: string, part: string) => {
+    isDark = !isDark
+    await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' })
+    const { violations } = await new AxeBuilder({ page })
+      .setLegacyMode()
+      .include(part)
+      .options({ resultTypes: ['violations'] })
+      .analyze()
+    const found = violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`)
+    t.strictSame(found, [], `${name} ${isDark ? 'dark' : 'light'}`)
+    const keys = (await page.locator('body').innerText()).match(keyShown) ?? []
+    t.strictSame(
+      keys.filter((key) => texts.has(key)),
+      [],
+      `${name}: keys of texts`,
+    )
+    t.strictSame(complaints.splice(0), [], name)
+  }
+  const choose = (language: 'EN' | '中文') => page.locator('aside').getByText(language, { exact: true }).click()
+  const headings = () => page.locator('main :is(h1, h2)').allInnerTexts()
+  /** Opens a page by the navigation. */
+  const open = async ({ id, title }: Entry) => {
+    await page.locator(`nav a[href$="/${id}"]`).click()
+    await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+    await settled(page)
+    t.equal(await page.locator('main [role=alert]').count(), 0, `${id}: nothing went wrong`)
+  }
+  return { page, elsewhere, look, choose, headings, open }
+}
+
+type Root = Awaited<ReturnType<typeof startWithRows>>['root']
+
+async function pagesOf(root: Root, language: string): Promise<readonly Entry[]> {
+  const { groups } = await root('GET', 'admin/console/pages', undefined, language)
+  return groups.flatMap(({ pages }: { readonly pages: readonly Entry[] }) => pages)
+}
+
 t.test(
   'every page shows what it has, in both languages and without a barrier',
-  { skip, timeout: 300_000 },
+  { skip, timeout: 600_000 },
   async (t) => {
-    const works: (() => Promise<unknown>)[] = []
-    t.teardown(async () => {
-      for (const work of works.reverse()) await work()
-    })
-    const { root, url, texts } = await startWithRows((work) => works.push(work))
-    const titles = async (language: string) => {
-      const { groups } = await root('GET', 'admin/console/pages', undefined, language)
-      return groups.flatMap(({ pages }: { readonly pages: readonly Entry[] }) => pages) as readonly Entry[]
-    }
-    const [english, chinese] = [await titles('en'), await titles('zh-CN')]
+    const { root, url, texts } = await startWithRows(endings(t))
+    const [english, chinese] = [await pagesOf(root, 'en'), await pagesOf(root, 'zh-CN')]
     const inChinese = new Map(chinese.map(({ id, title }) => [id, title]))
     t.ok(english.length > 45)
-
-    const { page, complaints, elsewhere } = await openPage(t.teardown, url, { locale: 'en', colorScheme: 'light' })
-    await page.fill('input[autocomplete=username]', 'root')
-    await page.fill('input[autocomplete=current-password]', password)
-    await page.click('button[type=submit]')
-    await page.locator('nav a').first().waitFor()
-    page.setDefaultTimeout(120_000)
-
-    let isDark = false
-    /** Looks at the page that is shown, in the other colours than the last one. */
-    const look = async (name: string, part: string) => {
-      isDark = !isDark
-      await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' })
-      const { violations } = await new AxeBuilder({ page })
-        .setLegacyMode()
-        .include(part)
-        .options({ resultTypes: ['violations'] })
-        .analyze()
-      const found = violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`)
-      t.strictSame(found, [], `${name} ${isDark ? 'dark' : 'light'}`)
-      const keys = (await page.locator('body').innerText()).match(keyShown) ?? []
-      t.strictSame(
-        keys.filter((key) => texts.has(key)),
-        [],
-        `${name}: keys of texts`,
-      )
-      t.strictSame(complaints.splice(0), [], name)
-    }
-    const choose = (language: 'EN' | '中文') => page.locator('aside').getByText(language, { exact: true }).click()
-    const headings = () => page.locator('main :is(h1, h2)').allInnerTexts()
+    const { page, elsewhere, look, choose, headings, open } = await signIn(t, url, texts)
 
     await page.locator('main section[aria-busy=false]').first().waitFor()
     t.match(await page.locator('main section').first().innerText(), /1\s+Events that were not delivered/)
@@ -71,11 +96,8 @@ t.test(
 
     for (const { id, title } of english) {
       await choose('EN')
-      await page.locator(`nav a[href$="/${id}"]`).click()
-      await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
-      await settled(page)
+      await open({ id, title })
       t.match(await page.title(), `${title} · `, id)
-      t.equal(await page.locator('main [role=alert]').count(), 0, `${id}: nothing went wrong`)
       await choose('中文')
       const translated = inChinese.get(id) ?? ''
       await page.getByRole('heading', { level: 1, name: translated, exact: true }).waitFor()
@@ -93,7 +115,104 @@ t.test(
       for (const heading of (await headings()).slice(1)) t.match(heading, translatedOrName, `${id} ${name}: ${heading}`)
       await look(`${id}: ${name}`, 'main')
     }
+    await choose('EN')
+    await tryChannel(t, { page, look, open })
+    await readInbox({ page, look, open, root })
     t.strictSame(elsewhere, [])
+  },
+)
+
+/** A channel is checked and tried from its page, on a telephone too, and a key that is missing is found in the config centre. */
+async function tryChannel(
+  t: Test,
+  { page, look, open }: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'>,
+) {
+  const channels = { id: 'notification.channels', title: 'Channels and providers' }
+  await open(channels)
+  await page.locator('main tbody').getByRole('link', { name: 'Log', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'Log', exact: true }).waitFor()
+  await page.setViewportSize({ width: 390, height: 844 })
+  await settled(page)
+  await look('a channel on a telephone', 'main')
+  const wide = '(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.documentElement)'
+  await until(async () => (await page.evaluate(wide)) === 0, 'nothing is wider than the telephone')
+
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Check', exact: true }).click()
+  await dialog.getByText('Nothing is sent.').waitFor()
+  await dialog.getByRole('button', { name: 'Check', exact: true }).click()
+  await dialog.getByText('Configuration', { exact: true }).waitFor()
+  await look('the answer of a check', '[role=dialog]')
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+  await page.getByRole('button', { name: 'Send a test message' }).click()
+  await dialog.getByRole('button', { name: 'Send a test message' }).click()
+  await dialog.getByText('Accepted', { exact: true }).waitFor()
+  await look('the answer of a test message', '[role=dialog]')
+  await dialog.getByRole('link').click()
+  await page.getByRole('heading', { level: 1, name: 'Test message of Tea House' }).waitFor()
+
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await open(channels)
+  await page
+    .locator('main tbody')
+    .getByRole('link', { name: /DingTalk/ })
+    .first()
+    .click()
+  await page.locator('main dl').getByRole('link').first().click()
+  await page.getByRole('heading', { level: 1, name: 'Config centre' }).waitFor()
+  t.match(new URL(page.url()).searchParams.get('q'), /^platform\.notification\.channels\.webhook\.providers\.dingtalk/)
+}
+
+/** What is sent to whoever is signed in is counted in the navigation at once, until it is read. */
+async function readInbox({
+  page,
+  look,
+  open,
+  root,
+}: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'> & { readonly root: Root }) {
+  const { items } = await root('GET', 'admin/iam/users?keyword=root')
+  const message = { subject: 'Tea at four', content: 'In the kitchen.' }
+  await root('POST', 'notifications/send', { channels: ['database'], recipientUserIds: [items[0].id], ...message })
+  await page.getByRole('link', { name: 'My inbox Unread messages 1' }).waitFor()
+  await open({ id: 'notification.inbox', title: 'My inbox' })
+  await page.locator('main tbody').getByText('Tea at four').waitFor()
+  await look('an unread message', 'body')
+  await page.getByRole('button', { name: 'Mark all as read' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Mark all', exact: true }).click()
+  await page.getByRole('link', { name: 'My inbox', exact: true }).waitFor()
+}
+
+const mainPages = [
+  ...['system-config.centre', 'iam.users', 'events.outbox', 'notification.send-log', 'member-points.accounts'],
+  ...['web3-settlement.reviews', 'console.database'],
+]
+const [, postgresql] = dialectsUnderTest
+
+t.test(
+  'the main pages on PostgreSQL, where two instances serve them',
+  { skip: skip || (postgresql?.skip ?? false), timeout: 600_000 },
+  async (t) => {
+    const { root, urls, texts } = await startWithRows(endings(t), { dialect: 'postgresql', instances: 2 })
+    const entries = (await pagesOf(root, 'en')).filter(({ id }) => mainPages.includes(id))
+    t.equal(entries.length, mainPages.length)
+    const offices = []
+    for (const url of urls) offices.push(await signIn(t, url, texts))
+    for (const [index, entry] of entries.entries()) {
+      const office = offices[index % offices.length]
+      await office?.open(entry)
+      await office?.look(entry.id, 'main')
+    }
+    const [one, other] = offices
+    const users = entries.find(({ id }) => id === 'iam.users')
+    if (one === undefined || other === undefined || users === undefined) throw new Error('two instances were asked for')
+    await one.open(users)
+    await other.open(users)
+    await root('POST', 'admin/iam/users', { username: 'emil', email: 'emil@example.com', password, roleIds: [] })
+    for (const { page } of offices) await page.locator('main tbody').getByText('emil', { exact: true }).waitFor()
+    for (const { elsewhere, look } of offices) {
+      await look('users', 'main')
+      t.strictSame(elsewhere, [])
+    }
   },
 )
 

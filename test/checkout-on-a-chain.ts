@@ -39,6 +39,8 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
+      // On a busy machine too, nothing is refused for having waited.
+      'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),

@@ -234,7 +234,7 @@ const samples: readonly Sample[] = [
   ...['web3_settlement_review_log.plan_snapshot', 'web3_settlement_audit_log.confirmation_snapshot'].map((shape) => ({
     shape,
     read() {
-      const view = viewOfPlan(stored(plan))
+      const view = viewOfPlan(stored(plan), new Map())
       return [fitsSchema(planView, view), view.outTradeNo, view.reviewFingerprint]
     },
     expected: [true, 'A1', 'f'],

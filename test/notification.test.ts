@@ -2,9 +2,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
 import { notification } from '@plinth/notification'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -29,6 +30,60 @@ t.test('N-003 the quickstart has the eight channels of the document', async (t) 
     'N-175 all of them are under /api/v1/',
   )
 })
+
+/** The quickstart with an administrator who calls it. */
+async function startQuickstart(t: Test, environment: Readonly<Record<string, string>> = {}) {
+  const set = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
+  const running = await startForTest(product, { set, environment })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const root = { username: 'root', password: 'correct horse battery staple' }
+  const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
+  const { account } = await running.service(accounts).createAdministrator(root, origin)
+  const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: root })
+  const authorization = `Bearer ${login.json().data.accessToken}`
+  const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers = {}) => {
+    const body = payload === undefined ? {} : { payload }
+    const answer = await server.inject({
+      method,
+      url: `/api/v1/${path}`,
+      headers: { authorization, ...headers },
+      ...body,
+    })
+    return answer.json()
+  }
+  return { call, userId: account?.id }
+}
+
+t.test('N-129 an admin send under the same idempotency key is sent once', async (t) => {
+  const { call, userId } = await startQuickstart(t)
+  const send = (content: string, key: string) => {
+    const message = { channels: ['database'], recipientUserIds: [userId], content }
+    return call('POST', 'notifications/send', message, { 'idempotency-key': key })
+  }
+  const first = await send('Hi', 'release-42')
+  t.match(first, { code: '200', data: [{ channel: 'database', success: true }] })
+  t.same(await send('Hi', 'release-42'), first, 'the same answer')
+  t.match(await send('Other', 'release-42'), { code: '422', data: { reason: 'idempotency.key-reused' } })
+  t.match(await send('Hi', 'release-43'), { code: '200' })
+  t.equal((await call('GET', 'notifications/inbox')).data.total, 2)
+})
+
+t.test(
+  'N-065 N-066 what the back office stores of webhooks goes before local settings, and counts at once',
+  async (t) => {
+    const { call } = await startQuickstart(t, { PLATFORM_NOTIFICATION_CHANNELS_WEBHOOK_ENABLED: 'false' })
+    const send = () => call('POST', 'notifications/send', { channels: ['webhook'], content: 'Hi' })
+    t.match(await send(), { code: '503', data: { reason: 'notification.channel-disabled' } })
+    const root = 'platform.notification.channels.webhook'
+    const store = (key: string, value: string | boolean) =>
+      call('POST', 'admin/system-config/changes', { changes: [{ key: `${root}.${key}`, action: 'set', value }] })
+    t.match(await store('enabled', true), { code: '200' })
+    t.match(await send(), { data: { result: { provider: 'dingtalk', errorCode: 'webhook.endpoint-missing' } } })
+    t.match(await store('default-provider', 'slack'), { code: '200' })
+    t.match(await send(), { data: { result: { provider: 'slack' } } })
+  },
+)
 
 t.test('N-002 no plugin imports a channel: whoever sends knows the facade alone', async (t) => {
   const sources = globSync('{kernel,plugins/*,examples/*}/**/*.ts', {

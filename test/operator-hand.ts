@@ -1,4 +1,5 @@
 /** Work of an operator in the back office, by hand in a browser, with the clicks and keys that it takes. */
+import { until } from '@plinth/kernel/testing'
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { openPage, type WatchedPage } from '../plugins/console/test/fixtures/browser.ts'
@@ -90,9 +91,7 @@ export async function perform<Api>(t: Test, { page, complaints, url }: Office, t
   await page.locator('nav a').first().waitFor()
   const hand = new Hand(page)
   await work(hand)
-  for (const end = performance.now() + 60_000; (await isDone?.(api)) === false && performance.now() < end; )
-    await page.waitForTimeout(50)
-  t.not(await isDone?.(api), false, name)
+  await until(async () => (await isDone?.(api)) !== false, name, 50)
   t.comment(`${name}: ${hand.clicks} clicks, ${hand.keys} keys, ${hand.characters} characters`)
   for (const [index, count] of [hand.clicks, hand.keys, hand.characters].entries())
     t.ok(count <= (most[index] ?? 0), `${name}: ${count} of at most ${most[index]}`)

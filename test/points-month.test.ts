@@ -14,6 +14,7 @@ import { ledger } from '@plinth/money'
 import { mall } from '@plinth-example/mall'
 import t, { type Test } from 'tap'
 import quickstart from '../examples/quickstart/plinth.config.ts'
+import { barriers, openPage, overhang, skip } from '../plugins/console/test/fixtures/browser.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'Correct-horse-7'
@@ -65,14 +66,14 @@ async function startMonth(t: Test, db: TestDatabase) {
       await running.service(events).idle()
       return answer.json()
     }
-  return { running, clock, userId, ann: callAs('ann'), root: callAs('root') }
+  return { running, clock, userId, ann: callAs('ann'), root: callAs('root'), url: server.url ?? '' }
 }
 
 onEachDatabase(
   t,
   'P-004 P-011 P-012 P-013 P-014 P-037 P-038 a month of a member: every balance that is answered is that of the ledger',
   async (t, db) => {
-    const { running, clock, userId, ann, root } = await startMonth(t, db)
+    const { running, clock, userId, ann, root, url } = await startMonth(t, db)
     const owner = { type: 'user', id: String(userId) }
     /** What all say that the member has, after some step. */
     const has = async (step: string, available: number, frozen = 0): Promise<Answer['data']> => {
@@ -205,5 +206,126 @@ onEachDatabase(
       { outTradeNo: second.orderNo, status: 'refunded', amount: 4_400 },
       { outTradeNo: first.orderNo, status: 'refunded', amount: 9_000 },
     ])
+
+    t.match(await ann('GET', 'member-points/users/me/check-ins?month=2026-11'), {
+      data: {
+        ...{ month: '2026-11', today: '2026-12-01' },
+        days: [
+          { date: '2026-11-01', points: 5, consecutiveDays: 1 },
+          { date: '2026-11-02', points: 5, consecutiveDays: 2 },
+          { date: '2026-11-03', points: 15, consecutiveDays: 3 },
+          { date: '2026-11-05', points: 5, consecutiveDays: 1 },
+          { date: '2026-11-06', points: 5, consecutiveDays: 2 },
+          { date: '2026-11-20', points: 5, consecutiveDays: 1 },
+        ],
+      },
+    })
+    t.strictSame((await ann('GET', 'member-points/users/me/check-ins')).data, {
+      ...{ month: '2026-12', today: '2026-12-01', days: [] },
+    })
+    t.match(await ann('GET', 'member-points/users/me/check-ins?month=2026-13'), { code: '400' })
+    t.strictSame(
+      (await root('GET', 'member-points/users/me/check-ins?month=2026-11')).data.days,
+      [],
+      'of oneself alone',
+    )
+    if (db.dialect === 'sqlite' && skip === false) await ownPages(t, url)
   },
 )
+
+/** What the member of that month sees of it in a browser, on the first of December. */
+async function ownPages(t: Test, url: string) {
+  const { page, complaints, elsewhere } = await openPage(t.teardown, `${url}/mall/points`, { locale: 'en' })
+  t.match(page.url(), /\/mall\/points\/$/)
+  t.equal(await page.locator('h1').innerText(), 'My points')
+  const field = (name: string) => page.getByLabel(name)
+  await field('User name').fill('ann')
+  await field('Password').fill('wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('alert').waitFor()
+  t.strictSame(await barriers(page), [])
+  await field('User name').fill('ann')
+  await field('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+
+  const overview = page.getByRole('region', { name: 'Overview' })
+  await overview.getByText('99', { exact: true }).waitFor()
+  t.match(
+    await overview.innerText(),
+    /Points to spend\s+99\s+On hold\s+0\s+Lapse within 3 days\s+0\s+This month\s+Earned\s+0\s+Used\s+0\s+Taken back\s+0\s+Lapsed\s+5/,
+  )
+  const checkIn = page.getByRole('region', { name: 'Daily check-in' })
+  await checkIn.getByText('December 2026').first().waitFor()
+  t.equal(await checkIn.locator('[data-today]').getAttribute('data-date'), '2026-12-01')
+  t.equal(await checkIn.locator('[data-done]').count(), 0)
+  t.ok(await checkIn.getByRole('button', { name: 'Month after' }).isDisabled())
+  await checkIn.getByRole('button', { name: 'Month before' }).click()
+  await checkIn.getByRole('table', { name: 'November 2026' }).waitFor()
+  t.strictSame(
+    await page.evaluate(`[...document.querySelectorAll('[data-done][data-date]')].map(({ dataset }) => dataset.date)`),
+    [1, 2, 3, 5, 6, 20].map((day) => `2026-11-${String(day).padStart(2, '0')}`),
+  )
+  t.match(
+    await checkIn.locator('[data-date="2026-11-03"]').getAttribute('title'),
+    'November 3, 2026, checked in, 15 points',
+  )
+
+  const ledger = page.getByRole('region', { name: 'What happened' })
+  const entries = ledger.getByRole('listitem')
+  t.equal(await entries.count(), 10)
+  t.match(await entries.first().innerText(), /Lapsed\s+Dec 1, 2026, 12:00\sPM\s+-5\s+Balance 99/)
+  for (let shown = 10; await ledger.getByRole('button', { name: 'Show earlier' }).isVisible(); ) {
+    await ledger.getByRole('button', { name: 'Show earlier' }).click()
+    await entries.nth(shown).waitFor()
+    shown = await entries.count()
+  }
+  await ledger.getByText('These are all.').waitFor()
+  t.match(
+    await entries.last().innerText(),
+    /Check-in on 2026-11-01\s+Daily check-in\s+Nov 1, 2026, 12:00\sPM\s+\+5\s+Balance 5/,
+  )
+
+  const tasks = page.getByRole('region', { name: 'Earn points' })
+  const task = (name: string) => tasks.getByRole('listitem').filter({ hasText: name })
+  t.match(await task('Pay your first order').innerText(), /Done\s+.*\+100/s)
+  t.match(await task('Complete your profile').innerText(), /To do/)
+  t.match(await task('Review what you bought').innerText(), /Any time/)
+  await checkIn.getByRole('button', { name: 'Check in for 5 points' }).click()
+  await checkIn.getByText('5 points are yours.').waitFor()
+  await overview.getByText('104', { exact: true }).waitFor()
+  await checkIn.locator('[data-today][data-done]').waitFor()
+  t.ok(await checkIn.getByRole('button', { name: 'You have checked in today' }).isDisabled())
+  t.match(await checkIn.innerText(), /1 day in a row\. Tomorrow brings 5 points\./)
+  await task('Check in every day').getByText('Day 1 of 7').waitFor()
+  t.match(await entries.first().innerText(), /Check-in on 2026-12-01/)
+
+  for (const [language, colorScheme] of [
+    ['English', 'light'],
+    ['中文', 'dark'],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.getByRole('link', { name: language }).click()
+    await page.locator('#points:not(:has([aria-busy])) #ledger li').first().waitFor()
+    t.strictSame(await barriers(page), [], `${language}, ${colorScheme}`)
+    await page.setViewportSize({ width: 390, height: 844 })
+    t.equal(await overhang(page), 0, `${language} on a telephone`)
+    await page.setViewportSize({ width: 1280, height: 860 })
+  }
+  t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
+  t.match(await page.locator('#ledger li').first().innerText(), /2026-12-01[\s\S]*余额 104/)
+  await page.route('**/users/me/ledgers*', (route) => route.fulfill({ status: 503, body: '' }))
+  await page.reload()
+  await page.getByText('商城暂时没有响应，请稍后再试。').waitFor()
+  await page.unroute('**/users/me/ledgers*')
+  await page.getByRole('button', { name: '重试' }).click()
+  await page.locator('#ledger li').first().waitFor()
+  await page.getByRole('button', { name: '退出登录' }).click()
+  await page.getByRole('heading', { name: '登录' }).waitFor()
+  t.equal(await page.locator('#ledger').innerText(), '', 'nothing of it stays')
+  t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})
+  t.strictSame(
+    complaints.filter((complaint) => !complaint.includes('503')),
+    [],
+  )
+  t.strictSame(elsewhere, [])
+}

@@ -27,13 +27,22 @@ export async function dataDirectory(teardown: (remove: () => Promise<void>) => v
   return directory
 }
 
+/** A machine that runs many tests at once is slow, not broken. */
+const patience = {
+  'platform.kernel.setup-deadline': '5m',
+  'platform.kernel.drain-deadline': '1m',
+  'platform.kernel.stop-deadline': '1m',
+  'platform.http.overload.max-wait': '1m',
+  'platform.http.readiness-deadline': '1m',
+}
+
 /** Runs `plinth start` on a free port and waits until it listens: the process itself, or under a supervisor. */
 export async function startProcess(
   product: string,
   settings: Readonly<Record<string, string>>,
   options: { readonly supervised?: boolean } = {},
 ): Promise<ProductProcess> {
-  const all = { 'platform.http.port': '0', 'platform.log.format': 'json', ...settings }
+  const all = { 'platform.http.port': '0', 'platform.log.format': 'json', ...patience, ...settings }
   const set = Object.entries(all).flatMap(([key, value]) => ['--set', `${key}=${value}`])
   const words = options.supervised ? set : ['--no-supervisor', ...set]
   const child = spawn(process.execPath, [program, 'start', '--product', product, ...words], {
@@ -44,7 +53,8 @@ export async function startProcess(
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     output += chunk
   })
-  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  // Not `exit`, which may come before the last that it has written.
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
   const url = await new Promise<string>((resolve, reject) => {
     ended.then(([code]) => reject(new Error(`ended with ${code} before it listened:\n${output}`)))
     createInterface({ input: child.stdout }).on('line', (line) => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { http, metrics } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import { defineProduct, type PlinthError, type RunningProduct } from '@plinth/kernel'
-import { manualClock, startForTest } from '@plinth/kernel/testing'
+import { manualClock, startForTest, until } from '@plinth/kernel/testing'
 import { notification } from '@plinth/notification'
 import { rateLimiter } from '@plinth/rate-limit'
 import { configCentre } from '@plinth/system-config'
@@ -22,8 +22,8 @@ const send = (url: string, body: object, headers: Record<string, string> = {}) =
     body: JSON.stringify(body),
   })
 
-/** On a slow machine too, no request of a test is one too many. */
-const patient = { 'platform.http.overload.max-wait': '1m' }
+/** On a slow machine too, no request of a test is one too many, and readiness is told. */
+const patient = { 'platform.http.overload.max-wait': '1m', 'platform.http.readiness-deadline': '1m' }
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const administrator = { username: 'root', password: 'Correct-horse-7' }
@@ -261,8 +261,7 @@ t.test(
 t.test('calls that create take idempotency keys, and the API description says which', async (t) => {
   const running = await startForTest(product, { roles: ['cli'], set: { 'platform.database.sqlite.file': ':memory:' } })
   t.teardown(() => running.stop('test ended'))
-  type Operation = { readonly parameters?: readonly { readonly in: string; readonly name: string }[] }
-  const { paths } = (await running.service(http).openapi()) as { paths: Record<string, Record<string, Operation>> }
+  const { paths } = await running.service(http).openapi()
   const withKey = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations)
       .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
@@ -311,7 +310,7 @@ t.test('a limiter store and an install task of third parties work in the product
 t.test('K-019 lite starts with no database and no cache and answers', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const running = await startForTest(lite, {
-    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file },
+    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file, ...patient },
   })
   t.teardown(() => running.stop('test ended'))
   const url = running.service(http).url ?? ''
@@ -326,7 +325,7 @@ t.test('K-019 lite starts with no database and no cache and answers', async (t) 
 t.test('R-018 lite limits logins, in the memory of its one process', async (t) => {
   const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
   const running = await startForTest(lite, {
-    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file },
+    set: { 'platform.http.port': '0', 'platform.database.sqlite.file': file, ...patient },
   })
   t.teardown(() => running.stop('test ended'))
   const url = running.service(http).url ?? ''
@@ -348,7 +347,6 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
   const settings = {
     'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
     'platform.rate-limit.enabled': 'false',
-    ...patient,
   }
   const set = [
     '--product',
@@ -385,7 +383,8 @@ t.test(
   'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-    const settings = { 'platform.database.sqlite.file': file }
+    // On a slow disk one of them writes for long.
+    const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
     const both = await Promise.all([startProcess(quickstart, settings), startProcess(quickstart, settings)])
     for (const { child, url } of both) {
       t.teardown(() => child.kill('SIGKILL'))
@@ -532,7 +531,10 @@ t.test(
         ['platform.http.body-limit', 'pendingRestart'],
       ]),
     )
-    for (let polls = 0; polls < 50 && (await limits())[1] !== 5; polls++) await clock.advance(1000)
+    await until(async () => {
+      await clock.advance(1000)
+      return (await limits())[1] === 5
+    }, 'the other instance has read what was stored')
     t.same(
       [await limits(), switches()],
       [

@@ -14,7 +14,7 @@ const secrets = {
 
 t.test(
   'K-009 no surface of the whole product shows a secret, in clear or in base64',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async (t) => {
     const directory = await dataDirectory(t.teardown)
     const settings = {
@@ -119,7 +119,7 @@ t.test(
 
 t.test(
   'K-009 values that are only previewed open nothing to anybody, however long and however many they are',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async (t) => {
     const directory = await dataDirectory(t.teardown)
     const room = 'platform.acme.chat.room'

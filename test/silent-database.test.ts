@@ -2,11 +2,15 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
+import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { startProcess } from './product-process.ts'
 
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
+
+/** Ten times what the deadlines of the product ask for: the machine may be busy. */
+const patienceMs = 100_000
 
 async function startBehindProxy(t: Test, db: TestDatabase) {
   const proxy = await startHalfOpenProxy({ port: ports[db.dialect] })
@@ -14,8 +18,12 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   const config = {
     ...db.config,
     'platform.database.port': proxy.port,
-    'platform.database.connect-timeout': '3s',
-    'platform.database.query-timeout': '3s',
+    // Long enough to start on a busy machine.
+    'platform.database.connect-timeout': '6s',
+    'platform.database.query-timeout': '6s',
+    'platform.http.readiness-deadline': '2s',
+    'platform.kernel.drain-deadline': '10s',
+    'platform.kernel.stop-deadline': '5s',
     'platform.http.metrics.allowed-clients': '127.0.0.0/8',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
   }
@@ -28,16 +36,13 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   const publish = async () => {
     const answer = await fetch(`${running.url}/api/v1/probe/events/one`, {
       method: 'POST',
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(patienceMs),
     })
     const { code } = (await answer.json()) as { code: string }
     return `${answer.status} ${code}`
   }
   return { proxy, running, publish }
 }
-
-/** Ten times what the deadlines of the product ask for: the machine may be busy. */
-const patienceMs = 50_000
 
 onEachDatabase(t, 'a database that falls silent', async (t, db) => {
   // SQLite has no network.
@@ -55,17 +60,18 @@ onEachDatabase(t, 'a database that falls silent', async (t, db) => {
     return Number(/^plinth_database_longest_wait_seconds (\S+)$/m.exec(text)?.[1])
   }
   const waiting = publish()
-  for (const end = AbortSignal.timeout(patienceMs); !((await measured()) > 0); await pause(20)) end.throwIfAborted()
+  await until(async () => (await measured()) > 0, 'somebody waits')
   t.equal(await waiting, '503 503', 'the metric tells that somebody waits')
-  const told = running
-    .output()
-    .split('\n')
-    .filter((line) => line.includes('does not answer in time'))
-  t.equal(told.length, 1, 'the log tells it once')
+  const told = () =>
+    running
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('does not answer in time')).length
+  await until(() => told() > 0, 'the log tells it')
+  t.equal(told(), 1, 'once')
 
   proxy.recover()
-  for (const end = AbortSignal.timeout(patienceMs); (await publish()) !== '200 200'; await pause(50))
-    end.throwIfAborted()
+  await until(async () => (await publish()) === '200 200', 'the database answers again', 50)
   t.equal((await fetch(`${running.url}/health/ready`)).status, 200, 'it goes on by itself')
 
   await Promise.all(Array.from({ length: 10 }, publish))

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
@@ -52,3 +53,11 @@ const cases = notificationChannelCases(createRoom, {
   },
 })
 for (const { name, run } of cases) t.test(`N-013 ACME chat: ${name}`, run)
+
+t.test('N-013 it is fewer than 40 lines', async (t) => {
+  t.ok(
+    readFileSync(new URL('plugin.ts', import.meta.url), 'utf8')
+      .trimEnd()
+      .split('\n').length < 40,
+  )
+})

@@ -7,12 +7,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   contributes: [notificationChannel],
   config: {
-    'platform.acme.chat.room': key.url({
-      title: 'Address of the room',
-      required: true,
-      sensitive: true,
-      reload: 'live',
-    }),
+    'platform.acme.chat.room': key.url({ title: 'Room address', required: true, sensitive: true, reload: 'live' }),
   },
   setup({ config, contribute }) {
     const call = (signal: AbortSignal, request: { method: string; body?: string }) =>

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { webhookProviderCases } from '@plinth/notification-channels/webhook-conformance'
 import t from 'tap'
 import acmeAlerts from './plugin.ts'
@@ -18,3 +19,11 @@ const cases = webhookProviderCases({
   ],
 })
 for (const { name, run } of cases) t.test(`N-047 ACME alerts: ${name}`, run)
+
+t.test('N-013 it is fewer than 40 lines', async (t) => {
+  t.ok(
+    readFileSync(new URL('plugin.ts', import.meta.url), 'utf8')
+      .trimEnd()
+      .split('\n').length < 40,
+  )
+})

@@ -52,6 +52,8 @@ async function startCheckout(t: Test, db: TestDatabase, config: Readonly<Record<
     config: {
       ...db.config,
       'platform.http.port': 0,
+      // On a busy machine too, nothing is refused for having waited.
+      'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,

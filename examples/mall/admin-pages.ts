@@ -1,7 +1,6 @@
 import { adminAttention, adminList } from '@plinth/http'
-import type { LocalizedText } from '@plinth/kernel'
+import { bilingual as text } from '@plinth/kernel'
 
-const text = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 const customer = { labels: 'iam.user', page: 'iam.user' }
 
 const orders = adminList('getAdminMallOrders', (row) => ({
@@ -26,11 +25,12 @@ const orders = adminList('getAdminMallOrders', (row) => ({
       },
     ),
     row.amount('cashAmount', { currency: 'currency' }),
-    row.amount('refundedAmount', { hidden: true }),
+    row.amount('refundedAmount', { currency: 'currency', hidden: true }),
     row.time('createdAt'),
     row.time('paidAt', { hidden: true }),
   ],
-  filters: ['status', { name: 'userId', options: { labels: 'iam.user', title: text('Customer', '顾客') } }],
+  find: ['orderNo'],
+  filters: ['status', 'orderNo', { name: 'userId', options: { labels: 'iam.user', title: text('Customer', '顾客') } }],
   actions: [
     row.action('postAdminMallOrdersByOrderNoShip', {
       label: text('Shipped', '发货'),

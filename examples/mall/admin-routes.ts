@@ -15,6 +15,7 @@ interface AdminParts extends Mall {
 }
 
 const root = '/api/v1/admin/mall'
+const orderNo = line(64, { minLength: 1 })
 
 /** What is given, within the users whose data the operator may see (decision A5). */
 const inScope = (given: object, { identity }: AdminParts, principal: Principal) => ({
@@ -38,12 +39,13 @@ export const adminRoutes = [
         ...listQuery.properties,
         status: Type.Optional(Type.Enum(orderStatuses)),
         userId: Type.Optional(id),
+        orderNo: Type.Optional(orderNo),
       }),
     },
     response: listPage(orderView),
     handler(request, parts) {
-      const { status, userId } = request.query
-      const where = inScope(withoutAbsent({ status, userId }), parts, requirePrincipal(request))
+      const { status, userId, orderNo } = request.query
+      const where = inScope(withoutAbsent({ status, userId, orderNo }), parts, requirePrincipal(request))
       return answerList(request.query, newestFirst, async (window) => {
         const found = await parts.orders.list(where, window)
         return { ...found, items: found.items.map(viewOfOrder) }
@@ -55,7 +57,7 @@ export const adminRoutes = [
     path: `${root}/orders/:orderNo/ship`,
     summary: 'The parcels of a paid order are on their way',
     access: { permission: own.orderShip },
-    request: { params: Type.Object({ orderNo: line(64, { minLength: 1 }) }) },
+    request: { params: Type.Object({ orderNo }) },
     response: orderView,
     async handler(request, parts) {
       const { orderNo } = request.params

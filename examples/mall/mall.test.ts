@@ -68,6 +68,8 @@ async function startMall(t: Test, db: TestDatabase, config: Readonly<Record<stri
     config: {
       ...db.config,
       'platform.http.port': 0,
+      // On a busy machine too, nothing is refused for having waited.
+      'platform.http.overload.max-wait': '1m',
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       'platform.example.mall.test-payments': true,
@@ -375,12 +377,15 @@ onEachDatabase(
     t.match(await running.service(payments).get(orderNo), {
       ...{ status: 'success', provider: 'test', scene: 'mall.order', asset: 'cny', amount: 1_500, userId: id },
     })
+    // A reason that may be asked with does not keep anybody from approving.
+    const reason = '💔'.repeat(200)
     for (const [amount, after] of [
       [500, 0],
       [1_000, 3_000],
     ]) {
-      const { refundNo } = (await call('POST', `${root}/orders/${orderNo}/refunds`, { amount, reason: 'broken' })).data
-      await admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve: true })
+      const { refundNo } = (await call('POST', `${root}/orders/${orderNo}/refunds`, { amount, reason })).data
+      const decided = await admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve: true })
+      t.match(decided, { code: '200', data: { status: 'refunded', reason } })
       t.same(await balance(), [after, 0])
     }
     t.match(await running.service(payments).get(orderNo), { status: 'refunded', refundedAmount: 1_500 })
@@ -482,4 +487,19 @@ t.test('P-005 P-008 the mall imports no plugin that listens to it, and all it pu
   t.notMatch(sources, /\bevent\(/, 'it defines no event of its own')
   t.notMatch(sources, /points/i)
   t.end()
+})
+
+t.test('the page of the points of a member says everything in both languages', async (t) => {
+  // A module of the browser, which has no types.
+  const module: string = './web/assets/texts.js'
+  const { texts } = (await import(module)) as { texts: Readonly<Record<string, Readonly<Record<string, string>>>> }
+  const { en = {}, 'zh-CN': chinese = {} } = texts
+  t.same(Object.keys(chinese), Object.keys(en))
+  const placeholders = (text = '') => (text.match(/\{\w+\}/g) ?? []).sort()
+  for (const [name, text] of Object.entries(en)) {
+    t.not(text, '', name)
+    t.same(placeholders(chinese[name]), placeholders(text), name)
+  }
+  const page = readFileSync(join(import.meta.dirname, 'web/points.html'), 'utf8')
+  for (const [, name = ''] of page.matchAll(/data-(?:text|label)="(\w+)"/g)) t.ok(en[name], name)
 })

@@ -1,4 +1,4 @@
-import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { answerList, id, line, listPage, listQuery, newestFirst, reason, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Mall } from './contract.ts'
@@ -129,7 +129,7 @@ export const memberRoutes = [
       params,
       body: Type.Object({
         amount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Minor units.' }),
-        reason: line(200, { minLength: 1 }),
+        reason: reason('Why the money is wanted back.'),
       }),
     },
     response: refundView,

@@ -14,6 +14,7 @@ import { Credit } from './credit.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
 import { messages } from './failures.ts'
+import { memberPage, pageRoutes } from './member-page.ts'
 import { memberRoutes } from './member-routes.ts'
 import { createMall, payWithCredit } from './migrations.ts'
 import { Orders, paymentScene } from './orders.ts'
@@ -46,6 +47,7 @@ export default definePlugin({
   provides: [mall],
   contributes: [quickstartCleanup, paymentSuccess, optional(adminPages), optional(attention)],
   config: keys,
+  configGroups: { example: { en: 'Examples', 'zh-CN': '示例' } },
   permissions,
   entities,
   migrations: [createMall, payWithCredit],
@@ -79,6 +81,7 @@ export default definePlugin({
     contribute(paymentSuccess, paymentScene, { paid: (order) => orders.paid(order) })
     contribute(quickstartCleanup, 'mall', demoCleanup(db))
     http.addRoutes(memberRoutes, own)
+    http.addRoutes(pageRoutes, { page: memberPage(site) })
     http.addRoutes(adminRoutes, { ...own, db, identity, kernel })
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)

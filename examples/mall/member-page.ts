@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BrowserPage, htmlText, pageNonce, routesWith, type Site, sendPage, sendPageAsset } from '@plinth/http'
+
+const directory = join(import.meta.dirname, 'web')
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const
+/** Served as they are written: names are looked up here, never joined to a path. */
+const assets = {
+  'assets/points.css': 'css',
+  'assets/points.js': 'js',
+  'assets/shop.js': 'js',
+  'assets/calendar.js': 'js',
+  'assets/texts.js': 'js',
+} as const satisfies Readonly<Record<string, keyof typeof contentTypes>>
+
+/** The points of a member: a page without a build. It reads its files once. */
+export function memberPage(site: Pick<Site, 'title' | 'timeZone'>): BrowserPage {
+  const html = readFileSync(join(directory, 'points.html'), 'utf8')
+  const files = new Map(
+    Object.entries(assets).map(([path, kind]) => {
+      const body = readFileSync(join(directory, path))
+      return [path, { body, contentType: contentTypes[kind], immutable: false }]
+    }),
+  )
+  return {
+    html({ locale }) {
+      const values: Readonly<Record<string, string>> = { locale, siteTitle: site.title, timeZone: site.timeZone }
+      return html.replace(/\{\{(\w+)\}\}/g, (_, name: string) => htmlText(values[name] ?? ''))
+    },
+    asset: (path) => files.get(path),
+  }
+}
+
+interface PageParts {
+  readonly page: BrowserPage
+}
+
+const { rawRoute } = routesWith<PageParts>()
+const get = { method: 'GET', access: 'public', hidden: true, produces: ['text/html; charset=utf-8'] } as const
+
+/** Where members see their points. What the page shows it asks the API for, with the session of its reader. */
+export const pageRoutes = [
+  rawRoute({
+    ...get,
+    path: '/mall/points',
+    summary: 'Way to the points of a member',
+    handler: (request, _, reply) =>
+      reply.header('cache-control', 'no-store').redirect(`${request.contextPath}/mall/points/`, 302),
+  }),
+  rawRoute({
+    ...get,
+    path: '/mall/points/',
+    summary: 'Points of a member',
+    async handler({ locale }, { page }, reply) {
+      return sendPage(reply, (await page.html({ nonce: pageNonce(reply), locale })) ?? '')
+    },
+  }),
+  rawRoute({
+    ...get,
+    path: '/mall/points/*',
+    summary: 'Files of the points of a member',
+    handler: (request, { page }, reply) => sendPageAsset(request as never, page, reply),
+  }),
+]

@@ -1,0 +1,273 @@
+import { calendar, monthAfter, nameOfMonth } from './calendar.js'
+import { byId, call, change, element, language, moment, number, Refusal, say } from './shop.js'
+
+const root = 'member-points'
+/** Entries that are asked for at once. */
+const pageSize = 10
+/** Earlier than that nobody looks. */
+const earliestMonth = '2000-01'
+
+document.documentElement.lang = language
+document.title = `${say('title')} · ${document.title}`
+for (const one of document.querySelectorAll('[data-text]')) one.textContent = say(one.dataset.text)
+for (const one of document.querySelectorAll('[data-label]')) one.setAttribute('aria-label', say(one.dataset.label))
+document.querySelector(`.languages [hreflang="${language}"]`).setAttribute('aria-current', 'true')
+
+const heard = (text) => element('span', { class: 'heard' }, text)
+
+/** Shows what was loaded in a place, or why it was not, with a way to try again. Who is signed out signs in. */
+async function shown(place, load) {
+  place.setAttribute('aria-busy', 'true')
+  if (place.childElementCount === 0) place.append(element('p', { class: 'lead' }, say('loading')))
+  try {
+    place.replaceChildren(...[await load()].flat())
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.code === '401') return signedOut()
+    const again = element('button', { type: 'button', class: 'quiet', click: () => shown(place, load) }, say('again'))
+    place.replaceChildren(element('p', { class: 'refusal', role: 'alert' }, error.message), again)
+  } finally {
+    place.removeAttribute('aria-busy')
+  }
+}
+
+async function overview() {
+  const has = await call('GET', `${root}/users/me/overview`)
+  const fact = (name, value) => element('div', {}, element('dt', {}, name), element('dd', {}, number(value)))
+  return [
+    element(
+      'dl',
+      { class: 'balance' },
+      fact(say('available'), has.available),
+      fact(say('frozen'), has.frozen),
+      fact(say('expiringSoon', { days: number(has.expiringSoonDays) }), has.expiringSoon),
+    ),
+    element('h2', { class: 'lead' }, say('thisMonth')),
+    element(
+      'dl',
+      { class: 'month', 'aria-label': say('thisMonth') },
+      ['monthEarned', 'monthUsed', 'monthReversed', 'monthExpired'].map((name) => fact(say(name), has[name])),
+    ),
+  ]
+}
+
+/** Month that the calendar shows; none yet: the one that the programme is in. */
+let month
+
+async function showCalendar() {
+  const wanted = month
+  const place = byId('calendar')
+  byId('month-before').disabled = byId('month-after').disabled = wanted === undefined
+  await shown(place, async () => {
+    const query = wanted === undefined ? {} : { month: wanted }
+    const answer = await call('GET', `${root}/users/me/check-ins`, { query })
+    // Somebody has gone on to another month, which is asked for already.
+    if (month !== wanted) return [...place.childNodes]
+    month = answer.month
+    byId('month').textContent = nameOfMonth(month)
+    byId('month-before').disabled = month <= earliestMonth
+    byId('month-after').disabled = month >= answer.today.slice(0, 7)
+    return calendar(answer)
+  })
+}
+
+for (const [id, count] of [
+  ['month-before', -1],
+  ['month-after', 1],
+]) {
+  byId(id).addEventListener('click', () => {
+    month = monthAfter(month, count)
+    void showCalendar()
+  })
+}
+
+/** Days in a row, and what today or tomorrow brings. */
+function showStreak(task) {
+  const button = byId('check-in-now')
+  if (task === undefined || !task.enabled) {
+    button.hidden = true
+    byId('streak').textContent = say('notOffered')
+    return
+  }
+  const { checkedIn, consecutiveDays, nextPoints } = task.checkIn
+  const form = new Intl.PluralRules(language).select(consecutiveDays) === 'one' ? 'One' : 'Other'
+  const key = consecutiveDays === 0 ? 'streakNone' : `streak${checkedIn ? '' : 'Open'}${form}`
+  byId('streak').textContent = say(key, { days: number(consecutiveDays), points: number(nextPoints) })
+  button.hidden = false
+  button.disabled = checkedIn
+  button.textContent = checkedIn ? say('checkedInToday') : say('checkInFor', { points: number(nextPoints) })
+}
+
+/** What is done of a task: the day of the cycle, or whether there is anything left to do. */
+function progress({ type, completed, repeatable, checkIn, rule }) {
+  if (type !== 'check-in') {
+    const state = completed ? 'taskDone' : repeatable ? 'taskRepeatable' : 'taskOpen'
+    return element('span', { class: 'state', 'data-done': completed }, say(state))
+  }
+  const { consecutiveDays, checkedIn } = checkIn
+  const days = rule.cycleDays ?? 7
+  const day = consecutiveDays === 0 ? 0 : ((consecutiveDays - 1) % days) + 1
+  const label = say('dayOfCycle', { day: number(day), days: number(days) })
+  return element(
+    'span',
+    { class: 'state', 'data-done': checkedIn },
+    element('progress', { max: String(days), value: String(day), 'aria-label': label }),
+    ` ${label}`,
+    checkedIn && element('span', {}, ` · ${say('taskDoneToday')}`),
+  )
+}
+
+async function tasks() {
+  const all = await call('GET', `${root}/tasks`)
+  showStreak(all.find(({ type }) => type === 'check-in'))
+  const offered = all.filter(({ enabled }) => enabled)
+  if (offered.length === 0) return element('p', { class: 'lead' }, say('noTasks'))
+  const item = (task) => {
+    const points = task.type === 'check-in' ? task.checkIn.nextPoints : task.rule.points
+    // Of an order the text says how many for how much.
+    const reward =
+      task.type !== 'order' &&
+      points > 0 &&
+      element(
+        'span',
+        { class: 'reward' },
+        heard(say('reward', { points: number(points) })),
+        element('span', { 'aria-hidden': 'true' }, change(points)),
+      )
+    return element(
+      'li',
+      { class: 'row' },
+      element(
+        'div',
+        {},
+        element('h3', {}, task.displayTitle),
+        element('p', { class: 'lead' }, task.displayDescription),
+        progress(task),
+      ),
+      reward,
+    )
+  }
+  return element('ul', { class: 'rows' }, offered.map(item))
+}
+
+function entry({ displayName, displayTitle, displayDescription, points, frozenPoints, availableAfter, createdAt }) {
+  const what = [displayTitle === displayName ? '' : displayName, displayDescription].filter((text) => text !== '')
+  return element(
+    'li',
+    { class: 'row' },
+    element(
+      'div',
+      {},
+      element('h3', {}, displayTitle),
+      what.length > 0 && element('p', { class: 'lead' }, what.join(' · ')),
+      element('time', { class: 'lead', datetime: createdAt }, moment(createdAt)),
+    ),
+    element(
+      'div',
+      { class: 'sums' },
+      element(
+        'span',
+        { class: 'sum', 'data-sign': points > 0 ? 'more' : points < 0 ? 'less' : 'none' },
+        change(points),
+      ),
+      frozenPoints !== 0 && element('span', { class: 'lead' }, say('held', { points: change(frozenPoints) })),
+      availableAfter !== null && element('span', { class: 'lead' }, say('balance', { points: number(availableAfter) })),
+    ),
+  )
+}
+
+/** The newest entries, and a way to those before them. */
+async function ledger() {
+  const ask = (cursor) =>
+    call('GET', `${root}/users/me/ledgers`, { query: { size: pageSize, count: 'none', ...(cursor && { cursor }) } })
+  const { items, next } = await ask()
+  if (items.length === 0) return element('p', { class: 'lead' }, say('noEntries'))
+  const list = element('ol', { class: 'rows' }, items.map(entry))
+  const end = element('div', { class: 'more' })
+  const showEnd = (cursor) => {
+    if (!cursor) return end.replaceChildren(element('p', { class: 'lead' }, say('allShown')))
+    const more = async () => {
+      const found = await ask(cursor)
+      const added = found.items.map(entry)
+      list.append(...added)
+      // Whoever reads on by the keyboard goes on with what was added.
+      added[0]?.setAttribute('tabindex', '-1')
+      added[0]?.focus()
+      showEnd(found.next)
+      return [...end.childNodes]
+    }
+    const button = element('button', { type: 'button', class: 'quiet', click: () => shown(end, more) }, say('earlier'))
+    end.replaceChildren(button)
+  }
+  showEnd(next)
+  return [list, end]
+}
+
+function showAll() {
+  byId('sign-in').hidden = true
+  byId('sign-out').hidden = false
+  byId('points').hidden = false
+  return Promise.all([
+    shown(byId('overview'), overview),
+    showCalendar(),
+    shown(byId('tasks'), tasks),
+    shown(byId('ledger'), ledger),
+  ])
+}
+
+function signedOut() {
+  byId('points').hidden = true
+  byId('sign-out').hidden = true
+  for (const id of ['overview', 'calendar', 'tasks', 'ledger']) byId(id).replaceChildren()
+  byId('told').textContent = ''
+  month = undefined
+  byId('sign-in').hidden = false
+}
+
+byId('check-in-now').addEventListener('click', async ({ currentTarget: button }) => {
+  button.disabled = true
+  const told = byId('told')
+  try {
+    const { repeated, points } = await call('POST', `${root}/users/me/check-in`)
+    told.textContent = repeated ? say('repeated') : say('granted', { points: number(points) })
+    month = undefined
+    await showAll()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.code === '401') return signedOut()
+    told.textContent = error.message
+    button.disabled = false
+  }
+})
+
+byId('sign-out').addEventListener('click', async () => {
+  await call('POST', 'auth/logout').catch(() => {})
+  signedOut()
+})
+
+byId('sign-in').addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const form = event.currentTarget
+  const button = form.querySelector('button')
+  const refusal = form.querySelector('[role=alert]')
+  const { username, password } = Object.fromEntries(new FormData(form))
+  button.disabled = true
+  refusal.hidden = true
+  try {
+    await call('POST', 'auth/login', { body: { username, password, session: 'cookie' } })
+    form.reset()
+    await showAll()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    refusal.textContent = error.message
+    refusal.hidden = false
+  } finally {
+    button.disabled = false
+  }
+})
+
+await call('GET', 'iam/users/me').then(showAll, (error) => {
+  if (error.code === '401') return signedOut()
+  // It is said in each part, where it can be tried again.
+  return showAll()
+})
