@@ -129,8 +129,8 @@ export class Deliverer {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
-    const isFirstTry = event.attempts === 0 && event.lastError == null
-    const handled = isFirstTry ? new Set<string>() : await store.handled(event.id)
+    // At every attempt: an attempt that was given back or replayed is not counted, and left its notes all the same.
+    const handled = await store.handled(claim)
     const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
     if (left.length === 0) return store.finish(claim)
     const context = { attempt: event.attempts + 1, signal }

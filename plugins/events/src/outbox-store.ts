@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type DatabaseTime, LeaseLost } from '@plinth/coordination'
 import { type Database, exactInteger, type Parameter } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
-import { dueAtOnce, OutboxDelivery, OutboxEvent, waitsForItsTurn } from './entities.ts'
+import { dueAtOnce, OutboxEvent, waitsForItsTurn } from './entities.ts'
 
 /** The right to deliver one event, for as long as its lease lasts. */
 export interface Claim {
@@ -122,15 +122,21 @@ export class OutboxStore {
     return first ?? null
   }
 
-  /** Claims an event that has no earlier one of its key, counting an attempt, unless it has to wait or somebody else has it. */
-  async claim({ id, streamKey }: Pick<OutboxEvent, 'id' | 'streamKey'>, leaseMs: number): Promise<Claim | undefined> {
+  /**
+   * Claims an event that has no earlier one of its key, counting an attempt, unless it has to wait, somebody else has it, or
+   * somebody made an attempt since it was read.
+   */
+  async claim(
+    { id, streamKey, attempts }: Pick<OutboxEvent, 'id' | 'streamKey' | 'attempts'>,
+    leaseMs: number,
+  ): Promise<Claim | undefined> {
     const token = randomUUID()
     const lease = this.#time.after(leaseMs)
     const due = this.#isDue()
     const taken = await this.#db.execute(
       `update outbox_event set status = 'pending', lease_token = ?, next_at = ${lease.sql}, attempts = attempts + 1
-       where id = ? and ${due.sql}`,
-      [token, ...lease.parameters, id, ...due.parameters],
+       where id = ? and attempts = ? and ${due.sql}`,
+      [token, ...lease.parameters, id, attempts, ...due.parameters],
     )
     return taken === 1 ? { id, key: streamKey ?? null, token } : undefined
   }
@@ -149,10 +155,10 @@ export class OutboxStore {
     return renewed > 0
   }
 
-  /** Names of handlers that have handled the event. */
-  async handled(eventId: number): Promise<ReadonlySet<string>> {
-    const rows = await this.#db.fork().find(OutboxDelivery, { eventId })
-    return new Set(rows.map(({ handler }) => handler))
+  /** Names of handlers that have handled the event. Under a claim nobody else adds to them. */
+  async handled({ id }: Claim): Promise<ReadonlySet<string>> {
+    const sql = 'select handler from outbox_delivery where event_id = ?'
+    return new Set((await this.#db.query<{ handler: string }>(sql, [id])).map(({ handler }) => handler))
   }
 
   /** Notes that one handler is done while others are not. In the transaction around it, if any. @throws LeaseLost */

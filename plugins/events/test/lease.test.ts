@@ -3,6 +3,8 @@ import { event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { Type } from 'typebox'
+import { Backlog } from '../src/backlog.ts'
+import { OutboxAdmin } from '../src/outbox-admin.ts'
 import { dispatcherProcess, type ProcessSettings } from './fixtures/dispatcher-process.ts'
 import { startEvents } from './fixtures/product.ts'
 
@@ -127,6 +129,91 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await late.dispatcher.idle()
     t.same(await effects('exact'), [])
     await late.dispatcher.drain(new AbortController().signal)
+  })
+
+  await t.test('what one handler did is not done again, whoever comes next', async (t) => {
+    const handlers =
+      (
+        effect: (handler: string, id: number, note: string) => Promise<unknown>,
+        name: string,
+        others: { readonly before?: () => Promise<void>; readonly after?: () => Promise<void> } = {},
+      ) =>
+      (registry: Parameters<ProcessSettings['handlers']>[0]) => {
+        registry.add(work, 'before', async () => others.before?.(), {})
+        registry.add(work, 'exact', async ({ id }) => void (await effect('exact', id, name)), { transaction: true })
+        if (others.after !== undefined) registry.add(work, 'after', others.after, {})
+      }
+
+    await t.test('a process that had read the event before another one tried it', async (t) => {
+      const { db, clock, events, effect, effects, states } = await start()
+      const late = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'late') })
+      const claim = late.store.claim.bind(late.store)
+      const hasRead = Promise.withResolvers<void>()
+      const goesOn = Promise.withResolvers<void>()
+      late.store.claim = async (...of) => {
+        hasRead.resolve()
+        await goesOn.promise
+        return claim(...of)
+      }
+      await events.publish(work, { note: 'a' }, { key: 'k' })
+      late.dispatcher.wake()
+      await hasRead.promise
+      const before = () => Promise.reject(new Error('not yet'))
+      const early = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'early', { before }) })
+      await early.dispatcher.idle()
+      await early.dispatcher.drain(new AbortController().signal)
+      await clock.advance(100)
+      goesOn.resolve()
+      await late.dispatcher.idle()
+      t.same(await effects('exact'), ['early'])
+      t.same(await states(), { delivered: 1 })
+      t.match(await db.query('select attempts from outbox_event'), [{ attempts: 2 }])
+      await late.dispatcher.drain(new AbortController().signal)
+    })
+
+    await t.test('a process stopped and gave the event back', async (t) => {
+      const { db, clock, events, effect, effects, states } = await start()
+      const begun = Promise.withResolvers<void>()
+      const after = () => {
+        begun.resolve()
+        return new Promise<void>(() => {})
+      }
+      const stopping = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'stopping', { after }) })
+      await events.publish(work, { note: 'a' })
+      stopping.dispatcher.wake()
+      await begun.promise
+      await stopping.dispatcher.drain(AbortSignal.abort())
+      const next = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'next') })
+      await next.dispatcher.idle()
+      t.same(await effects('exact'), ['stopping'])
+      t.same(await states(), { delivered: 1 })
+      await next.dispatcher.drain(new AbortController().signal)
+    })
+
+    await t.test('a process was killed, and an operator replays the event', async (t) => {
+      const { db, clock, events, effect, effects, states } = await start()
+      let dies = false
+      const killed = dispatcherProcess({
+        ...{ db, clock, dies: () => dies },
+        handlers: (registry, step) =>
+          handlers(effect, 'killed', {
+            after: () => {
+              dies = true
+              return step(async () => {})
+            },
+          })(registry),
+      })
+      const id = await events.publish(work, { note: 'a' })
+      killed.dispatcher.wake()
+      await killed.crashed
+      const next = dispatcherProcess({ ...{ db, clock }, handlers: handlers(effect, 'next') })
+      const replayed = () => next.dispatcher.wake()
+      await new OutboxAdmin({ db, store: next.store, backlog: new Backlog(db, clock), replayed }).replay(id)
+      await next.dispatcher.idle()
+      t.same(await effects('exact'), ['killed'])
+      t.same(await states(), { delivered: 1 })
+      await next.dispatcher.drain(new AbortController().signal)
+    })
   })
 
   await t.test('a handler that takes long keeps its lease, and learns when it is lost', async (t) => {
