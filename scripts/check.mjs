@@ -1,19 +1,30 @@
 // `npm test`: types, lint with import boundaries and cycles, generated pages, then every test. Ends with one line of counts.
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { lastLine, runTests } from './run-tests.mjs'
 
-const broken = []
-function step(title, command, args) {
-  console.log(`\n== ${title}`)
-  const { status } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'] })
-  if (status !== 0) broken.push(title)
+/** What is checked before the tests, beside each other. One checker: several do much of the work twice, and wait for each other. */
+const steps = [
+  ['types', 'tsc', '--noEmit', '--checkers', '1'],
+  ['types of the pages', 'tsc', '--noEmit', '--checkers', '1', '-p', 'plugins/console/web'],
+  ['lint, format and import boundaries', 'biome', 'check', '--error-on-warnings', '.'],
+  ['layers', 'node', 'scripts/layers.ts'],
+  ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],
+]
+
+/** Title of the step when it is broken. What it printed comes at its end, in one piece. */
+async function run([title, command, ...words]) {
+  const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  const code = await new Promise((resolve) => child.once('close', resolve).once('error', resolve))
+  console.log(`\n== ${title}\n${output}`.trimEnd())
+  return code === 0 ? [] : [title]
 }
 
-step('types', 'tsc', ['--noEmit'])
-step('types of the pages', 'tsc', ['--noEmit', '-p', 'plugins/console/web'])
-step('lint, format and import boundaries', 'biome', ['check', '--error-on-warnings', '.'])
-step('layers', 'node', ['scripts/layers.ts'])
-step('generated pages are current', 'node', ['scripts/generate.ts', '--check'])
+const broken = (await Promise.all(steps.map(run))).flat()
 console.log('\n== tests')
 const tests = await runTests(process.argv.slice(2))
 for (const title of broken) console.log(`FAILED: ${title}`)

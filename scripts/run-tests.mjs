@@ -23,7 +23,7 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
@@ -46,6 +46,9 @@ const mostShared = 80
  */
 const ownProcess =
   /(?<![/-])\bprocess\.(?:env|argv|on|once|off|emit|kill|exit|exitCode|chdir|std\w+|memoryUsage|cpuUsage|threadCpuUsage|moduleLoadList|get\w+|report)\b|worker_threads|registerHooks|event-loop-turns|monitorEventLoopDelay|node:v8|node:vm|\bgc\(/
+/** Share of the processors that is idle while more files can run, and milliseconds over which it is measured. */
+const enoughIdle = 0.25
+const idleLookMs = 3_000
 /** Files that are printed at the end with what they cost. */
 const mostExpensive = 20
 /** Of one file, in seconds; then all its processes are ended. Many times what any takes: a busy machine is no failure. */
@@ -249,9 +252,33 @@ function shared(files, taken) {
   return lists.sort((a, b) => b.seconds - a.seconds).map((list) => list.files)
 }
 
+/** Tells which share of the processors nobody used since the last call. */
+function idleShares() {
+  const read = () => {
+    const times = cpus().map(({ times }) => times)
+    const sum = (of) => times.reduce((total, time) => total + of(time), 0)
+    return {
+      idle: sum(({ idle }) => idle),
+      all: sum(({ user, nice, sys, irq, idle }) => user + nice + sys + irq + idle),
+    }
+  }
+  let before = read()
+  return () => {
+    const now = read()
+    const share = (now.idle - before.idle) / Math.max(1, now.all - before.all)
+    before = now
+    return share
+  }
+}
+
+/**
+ * Runs lists of files, so many at a time, and while a good part of the processors is idle, because those wait for servers or
+ * browsers, others beside them: each of these at most one list, so that the machine is not busier than before for long.
+ */
 async function run(lists, jobs, isBundled) {
   const outcomes = []
   const waiting = [...lists]
+  const added = new Set()
   const print = (outcome) => {
     outcomes.push(outcome)
     const { file, failures, skipped, cpu, wall } = outcome
@@ -261,11 +288,21 @@ async function run(lists, jobs, isBundled) {
       `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
     )
   }
-  const work = async () => {
-    for (let files = waiting.shift(); files !== undefined; files = waiting.shift())
-      for (let left = files; left.length > 0; ) left = await runFiles(left, isBundled, print)
+  const runList = async (files) => {
+    for (let left = files; left.length > 0; ) left = await runFiles(left, isBundled, print)
   }
+  const work = async () => {
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) await runList(files)
+  }
+  const idleShare = idleShares()
+  const timer = setInterval(() => {
+    if (idleShare() < enoughIdle || jobs < 2 || added.size >= jobs || waiting.length === 0) return
+    const more = runList(waiting.shift()).finally(() => added.delete(more))
+    added.add(more)
+  }, idleLookMs)
   await Promise.all(Array.from({ length: jobs }, work))
+  clearInterval(timer)
+  await Promise.all(added)
   // At the end, so that a log that is cut short still ends with what went wrong.
   for (const { file, failures } of outcomes)
     for (const failure of failures.slice(0, mostPrinted)) console.log(`\n${file}: ${failure.slice(0, longestPrinted)}`)
