@@ -73,7 +73,10 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
       params: { refundNo: 'refundNo' },
       body: { approve: { value: true } },
       when: { status: 'pending' },
-      confirm: text('{amount} of {orderNo} is paid back.', '退还订单 {orderNo} 的 {amount}。'),
+      confirm: text(
+        '{amount} of {orderNo} is paid back. Credit that paid a part of it comes back when all of the money is.',
+        '退还订单 {orderNo} 的 {amount}。全部金额退还后，抵扣部分也会退回。',
+      ),
       reason: 'required',
     }),
     row.action('postAdminMallRefundsByRefundNoDecision', {

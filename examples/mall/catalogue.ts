@@ -46,7 +46,8 @@ export class Catalogue {
    */
   async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
     const { db } = this.#parts
-    if (new Set(wishes.map(({ goodsId }) => goodsId)).size < wishes.length) throw refusal('goods-repeated')
+    if (new Set(wishes.map(({ goodsId }) => goodsId)).size < wishes.length)
+      throw refusal('goods-repeated', { data: { field: 'lines' } })
     const taken: (Goods & { quantity: number })[] = []
     for (const { goodsId, quantity } of [...wishes].sort((a, b) => a.goodsId - b.goodsId)) {
       const found = await db.execute(
@@ -54,10 +55,10 @@ export class Catalogue {
         [quantity, goodsId, true, quantity],
       )
       const goods = await db.fork().findOne(Goods, { id: goodsId })
-      if (goods === null || !goods.onSale) throw refusal('goods-unknown', { data: { goodsId } })
+      if (goods === null || !goods.onSale) throw refusal('goods-unknown', { data: { goodsId, field: 'lines' } })
       if (found === 0) {
         const { name, stock } = goods
-        throw refusal('stock-short', { params: { name, stock }, data: { goodsId, stock } })
+        throw refusal('stock-short', { params: { name, stock }, data: { goodsId, stock, field: 'lines' } })
       }
       await this.#tellShortage(goods, quantity)
       taken.push({ ...goods, quantity })
@@ -85,7 +86,7 @@ export class Catalogue {
        where code = ? and remaining > 0 and min_amount <= ? and valid_until > ?`,
       [code, order.amount, new Date(clock.now())],
     )
-    if (found === 0) throw refusal('coupon-unusable')
+    if (found === 0) throw refusal('coupon-unusable', { data: { field: 'couponCode' } })
     const coupon = await db.fork().findOneOrFail(Coupon, { code })
     const into = {
       table: 'mall_coupon_use',
@@ -94,7 +95,7 @@ export class Catalogue {
     }
     await insertMissing(db, into, [[db.newId(), coupon.id, order.userId, order.id]])
     const use = await db.fork().findOneOrFail(CouponUse, { couponId: coupon.id, userId: order.userId })
-    if (use.orderId !== order.id) throw refusal('coupon-used')
+    if (use.orderId !== order.id) throw refusal('coupon-used', { data: { field: 'couponCode' } })
     return Math.min(coupon.amount, order.amount)
   }
 

@@ -30,8 +30,8 @@ export class Credit {
     if (units === 0) return { creditAmount: 0, creditAsset: null, creditHoldId: null }
     const { ledger, asset } = this.#parts
     const creditAsset = asset()
-    if (creditAsset === '') throw refusal('credit-off')
-    if (units > price) throw refusal('credit-exceeds-price', { params: { price }, data: { price } })
+    if (creditAsset === '') throw refusal('credit-off', { data: { field: 'credit' } })
+    if (units > price) throw refusal('credit-exceeds-price', { params: { price }, data: { price, field: 'credit' } })
     const owner = { type: 'user', id: String(order.userId) }
     const { holdId } = await ledger.hold({ owner, asset: creditAsset, amount: units, ...notes(order, 'hold') })
     return { creditAmount: units, creditAsset, creditHoldId: holdId }

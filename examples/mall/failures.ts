@@ -18,7 +18,9 @@ export const refusal = businessFailures('mall', en.mall, {
   'order-not-paid': '409',
   'test-payments-off': '403',
   'refund-unknown': '404',
+  'refund-of-nothing': '400',
   'refund-exceeds-paid': '409',
+  'refund-asked': '409',
   'refund-decided': '409',
   'line-unknown': '404',
 })

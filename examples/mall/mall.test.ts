@@ -392,6 +392,50 @@ onEachDatabase(
   },
 )
 
+onEachDatabase(t, 'an order that credit paid alone is paid back as a whole, once', async (t, db) => {
+  const { running, admin, member, add, published } = await startMall(t, db, {
+    'platform.example.mall.credit-asset': 'credit:test',
+  })
+  const { id, call } = await member('ann')
+  const tea = await add('TEA', 4_500, 10)
+  const account = { owner: { type: 'user', id: String(id) }, asset: 'credit:test' }
+  const book = running.service(ledger)
+  await book.credit({ ...account, amount: 4_500, key: 'gift', kind: 'test.gift' })
+  const lines = [{ goodsId: tea, quantity: 1 }]
+  const order = async (credit?: number) => (await call('POST', `${root}/orders`, { lines, credit })).data
+  const { orderNo } = await order(4_500)
+  t.match((await call('GET', `${root}/orders/${orderNo}`)).data, { status: 'paid', cashAmount: 0, creditAmount: 4_500 })
+  const ask = (no: string, amount: number) => call('POST', `${root}/orders/${no}/refunds`, { amount, reason: 'broken' })
+  const decide = (refundNo: string, approve: boolean) =>
+    admin('POST', `/api/v1/admin/mall/refunds/${refundNo}/decision`, { approve })
+
+  t.match(await ask(orderNo, 1), {
+    data: { reason: 'mall.refund-exceeds-paid', refundable: 0, field: 'amount' },
+  })
+  const asked = await Promise.all([ask(orderNo, 0), ask(orderNo, 0)])
+  const [one] = asked.filter(({ code }) => code === '200')
+  t.match(
+    asked.find(({ code }) => code !== '200'),
+    { code: '409', data: { reason: 'mall.refund-asked' } },
+  )
+  t.match(await decide(one.data.refundNo, false), { data: { status: 'rejected' } })
+  t.match(
+    (await call('GET', `${root}/orders/${orderNo}`)).data,
+    { status: 'paid' },
+    'a refused request changes nothing',
+  )
+  const again = (await ask(orderNo, 0)).data
+  t.match(await decide(again.refundNo, true), { code: '200', data: { status: 'refunded', amount: 0 } })
+  t.match(await book.balance(account), { available: 4_500, frozen: 0 })
+  t.match((await call('GET', `${root}/orders/${orderNo}`)).data, { status: 'refunded', refundedAmount: 0 })
+  t.match(await ask(orderNo, 0), { data: { reason: 'mall.order-not-paid', status: 'refunded' } })
+  t.notOk(typesOf(await published()).includes('commerce.order.refunded'), 'no money was paid back')
+
+  const paid = await order()
+  await call('POST', `${root}/orders/${paid.orderNo}/payments`, { provider: 'test' })
+  t.match(await ask(paid.orderNo, 0), { code: '400', data: { reason: 'mall.refund-of-nothing', field: 'amount' } })
+})
+
 onEachDatabase(t, 'an order is paid or cancelled, whoever comes first', async (t, db) => {
   const { running, member, add, shop } = await startMall(t, db)
   const { id } = await member('ann')

@@ -128,7 +128,11 @@ export const memberRoutes = [
     request: {
       params,
       body: Type.Object({
-        amount: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Minor units.' }),
+        amount: Type.Integer({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'Minor units. 0 for an order that was paid with credit alone: all of the credit comes back.',
+        }),
         reason: reason('Why the money is wanted back.'),
       }),
     },

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '@plinth/kernel'
 import type { Payments } from '@plinth/money/payments'
 import type { Credit } from './credit.ts'
-import { Refund } from './entities.ts'
+import { type Order, Refund } from './entities.ts'
 import { refusal } from './failures.ts'
 import type { Orders } from './orders.ts'
 
@@ -25,7 +25,8 @@ export interface RefundParts {
 
 /**
  * Money that customers ask back: requested by them, decided by whoever may. Open requests and what was paid back together are
- * never more than what the order had cost in money, whoever asks at the same time.
+ * never more than what the order had cost in money, whoever asks at the same time. Of an order that was paid with credit alone
+ * the whole is asked back, with the amount 0.
  */
 export class Refunds {
   readonly #parts: RefundParts
@@ -35,8 +36,9 @@ export class Refunds {
   }
 
   /**
-   * @param amount minor units of the order's currency, 1 or more
-   * @throws BusinessError "404" `mall.order-unknown`, "409" `mall.order-not-paid`, `mall.refund-exceeds-paid`
+   * @param asked its amount in minor units of the order's currency; 0 for an order that was paid with credit alone
+   * @throws BusinessError "400" `mall.refund-of-nothing`, "404" `mall.order-unknown`, "409" `mall.order-not-paid`,
+   * `mall.refund-exceeds-paid`, `mall.refund-asked`
    */
   request(userId: number, orderNo: string, asked: { amount: number; reason: string }): Promise<Refund> {
     const { db, clock, orders } = this.#parts
@@ -45,11 +47,15 @@ export class Refunds {
       const reserved = await db.execute(
         `update mall_order set refund_open = refund_open + ?
          where order_no = ? and user_id = ? and status in ('paid', 'shipped')
-           and refunded_amount + refund_open + ? <= cash_amount`,
+           and refunded_amount + refund_open + ? <= cash_amount${amount > 0 ? '' : ' and cash_amount = 0 and credit_amount > 0'}`,
         [amount, orderNo, userId, amount],
       )
       const { order } = await orders.get(orderNo, userId)
-      if (reserved === 0) throw refusedRequest(order)
+      if (reserved === 0) throw refusedRequest(order, amount)
+      // A request without money reserves none; the row of the order, written above, keeps two of them apart.
+      if (amount === 0 && (await em.count(Refund, { orderId: order.id, status: 'pending' })) > 0) {
+        throw refusal('refund-asked')
+      }
       const id = db.newId()
       const refundNo = `R${id.toString(36).toUpperCase()}`
       const refund = {
@@ -80,21 +86,26 @@ export class Refunds {
         [approve ? 'refunded' : 'rejected', new Date(clock.now()), decidedBy, refundNo],
       )
       const refund = await this.get(refundNo)
-      const { amount, orderNo, userId, status } = refund
-      if (decided === 0) throw refusal('refund-decided', { params: { status }, data: { status } })
+      const { amount, orderNo, userId } = refund
+      if (decided === 0) {
+        throw refusal('refund-decided', { params: { status: refund.status }, data: { status: refund.status } })
+      }
       const paidBack = approve ? amount : 0
-      if (approve) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
+      if (paidBack > 0) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
       // The status comes first: MariaDB and MySQL see in each assignment what those before it have written.
+      const status = approve ? "case when refunded_amount + ? = cash_amount then 'refunded' else status end" : 'status'
       await db.execute(
-        `update mall_order set status = case when refunded_amount + ? = cash_amount then 'refunded' else status end,
-           refund_open = refund_open - ?, refunded_amount = refunded_amount + ? where id = ?`,
-        [paidBack, amount, paidBack, refund.orderId],
+        `update mall_order set status = ${status}, refund_open = refund_open - ?, refunded_amount = refunded_amount + ?
+         where id = ?`,
+        [...(approve ? [paidBack] : []), amount, paidBack, refund.orderId],
       )
       await this.#tellStatus(refund)
       if (!approve) return refund
       const { order } = await orders.get(orderNo)
-      const fact = { refundNo, orderNo, userId, refundAmount: amount, orderCashAmount: order.cashAmount }
-      await this.#publish(orderRefunded, fact, orderNo)
+      if (paidBack > 0) {
+        const fact = { refundNo, orderNo, userId, refundAmount: paidBack, orderCashAmount: order.cashAmount }
+        await this.#publish(orderRefunded, fact, orderNo)
+      }
       if (order.status === 'refunded') {
         await credit.giveBack(order)
         await this.#publish(orderStatusChanged, { orderNo, userId, status: 'refunded' }, orderNo)
@@ -124,11 +135,11 @@ export class Refunds {
   }
 }
 
-function refusedRequest(order: { status: string; cashAmount: number; refundedAmount: number; refundOpen: number }) {
-  const { status, cashAmount, refundedAmount, refundOpen } = order
+function refusedRequest({ status, cashAmount, refundedAmount, refundOpen }: Order, amount: number) {
   if (status !== 'paid' && status !== 'shipped') {
     return refusal('order-not-paid', { params: { status }, data: { status } })
   }
+  if (amount === 0) return refusal('refund-of-nothing', { data: { field: 'amount' } })
   const refundable = cashAmount - refundedAmount - refundOpen
-  return refusal('refund-exceeds-paid', { params: { refundable }, data: { refundable } })
+  return refusal('refund-exceeds-paid', { params: { refundable }, data: { refundable, field: 'amount' } })
 }
