@@ -48,14 +48,14 @@ export class Settlements {
     return executor.execute(log, trigger, reviewer)
   }
 
-  /** One after another in the order of their ids; one that fails stops no other. */
+  /** One after another in the order of their ids, each once; one that fails stops no other. */
   async retryBatch(ids: readonly number[], reviewer: Reviewer): Promise<BatchResult> {
     const items: BatchItem[] = []
     for (const id of [...new Set(ids)].sort((one, other) => one - other)) {
       items.push(await this.#tried(id, reviewer))
     }
     const executed = items.filter(({ outcome }) => outcome === 'settled').length
-    return { requested: ids.length, executed, skipped: items.length - executed, items }
+    return { requested: items.length, executed, skipped: items.length - executed, items }
   }
 
   async #tried(id: number, reviewer: Reviewer): Promise<BatchItem> {

@@ -121,7 +121,7 @@ export const viewOfSettlement = (result: SettlementResult, explorers: Explorers)
 })
 
 export const batchView = Type.Object({
-  requested: count,
+  requested: Type.Integer({ minimum: 0, description: 'Different ids that were named.' }),
   executed: Type.Integer({ minimum: 0, description: 'Settled.' }),
   skipped: Type.Integer({ minimum: 0, description: 'Not settled, for whatever reason.' }),
   items: Type.Array(
