@@ -15,11 +15,21 @@ const devices = ({ json }: WebhookAnswer): readonly unknown[] => {
 }
 const failed = (answer: WebhookAnswer) => devices(answer).find((device) => !memberIs('code', 200)({ json: device }))
 
+/** `<device key>`, or `<user>:<password>@<device key>` for a server behind HTTP Basic authentication; a key has no `@`. */
+function secretOf(token = '') {
+  const end = token.lastIndexOf('@')
+  const login = end === -1 ? undefined : token.slice(0, end)
+  const key = token.slice(end + 1)
+  return { login, key: key === '' ? undefined : key }
+}
+
+const authorization = (login: string) => ({ authorization: `Basic ${Buffer.from(login).toString('base64')}` })
+
 function receivers({ attributes, token, endpoint }: WebhookMessage) {
   const keys = attributes['device-key']
-  const [first = token, ...more] = Array.isArray(keys) ? keys : []
+  const [first = secretOf(token).key, ...more] = Array.isArray(keys) ? keys : []
   if (more.length > 0) return { device_keys: keys }
-  if (first === undefined && ['/push', '/push/'].includes(endpoint.pathname)) {
+  if (first === undefined && /\/push\/?$/.test(endpoint.pathname)) {
     throw new WebhookInputError('webhook.bark.device-key', 'be there, unless the address or the secret holds the key')
   }
   return { device_key: first }
@@ -29,7 +39,7 @@ function receivers({ attributes, token, endpoint }: WebhookMessage) {
 const limit = { max: 3800, unit: 'bytes' } as const
 const title = (subject: string) => (subject === '' ? {} : { title: subject })
 
-/** Bark (reference 2.7), attribute group one. Its secret is a device key. */
+/** Bark (reference 2.7), attribute group one. Its secret is a device key, perhaps with a login before it. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.bark', version: '1.0.0' },
   {
@@ -57,9 +67,10 @@ export default webhookProviderPlugin(
         limit,
       },
     },
-    address: ({ endpoint }) => {
+    address: ({ endpoint, token }) => {
       if (endpoint.pathname === '/') endpoint.pathname = '/push'
-      return { url: endpoint, headers: {} }
+      const { login } = secretOf(token)
+      return { url: endpoint, headers: login === undefined ? {} : authorization(login) }
     },
     judge: judgement({
       delivered: (answer) => memberIs('code', 200)(answer) && failed(answer) === undefined,

@@ -6,14 +6,8 @@ import {
   type WebhookMessage,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
-import { escapeMarkup, joined } from './texts.ts'
-
-/** How a title stands in bold in each markup; the content comes in that markup already. */
-const bold: Readonly<Record<string, (text: string) => string>> = {
-  HTML: (text) => `<b>${escapeMarkup(text)}</b>`,
-  MarkdownV2: (text) => `*${text.replace(/[_*[\]()~`>#+\-=|{}.!\\]/g, '\\$&')}*`,
-  Markdown: (text) => `*${text.replace(/[_*`[]/g, '\\$&')}*`,
-}
+import { markups } from './telegram-markup.ts'
+import { joined } from './texts.ts'
 
 const typed = (standard?: string) => ({
   body: ({ subject, content, attributes, endpoint }: WebhookMessage) => {
@@ -21,7 +15,8 @@ const typed = (standard?: string) => ({
       throw new WebhookInputError('webhook.telegram.chat-id', 'be there')
     }
     const mode = String(attributes['parse-mode'] ?? standard ?? '')
-    const title = subject === '' ? '' : (bold[mode]?.(subject) ?? subject)
+    // The content comes in that markup already.
+    const title = subject === '' ? '' : (markups[mode]?.bold(subject) ?? subject)
     return {
       text: joined(title, content),
       ...(mode === '' ? {} : { parse_mode: mode }),
@@ -101,8 +96,10 @@ export default webhookProviderPlugin(
       // A message that arrives without its markup is better than one that does not.
       const said = String(memberAt(json, 'description'))
       if (!said.includes("can't parse entities") || body['parse_mode'] === undefined) return undefined
-      const { parse_mode: _, ...plain } = body
-      return { request: { ...request, body: plain }, hint: 'payload-invalid' }
+      const { parse_mode: mode, ...plain } = body
+      const { text } = plain
+      const shown = typeof text === 'string' ? { text: markups[String(mode)]?.plain(text) ?? text } : {}
+      return { request: { ...request, body: { ...plain, ...shown } }, hint: 'payload-invalid' }
     },
   },
 )

@@ -302,6 +302,21 @@ t.test('the traps of single services', async (t) => {
   const { title, desp } = JSON.parse(services.last('serverchan')?.body ?? '')
   t.same([[...title].length <= 32, desp], [true, 'one\n\ntwo'], 'ServerChan: 32 characters of title, lines stay lines')
 
+  const secret = (value: string) => at('bark', '/bark/push', { 'webhook.secret': value })
+  t.match(await secret('me:p@ss:word@ownDeviceKey99'), { success: true })
+  const login = `Basic ${Buffer.from('me:p@ss:word').toString('base64')}`
+  t.match(services.last('bark'), { url: '/bark/push', headers: { authorization: login } }, 'Bark: behind a login')
+  t.equal(JSON.parse(services.last('bark')?.body ?? '').device_key, 'ownDeviceKey99')
+  t.match(await secret('me:p@ss:word@'), {
+    success: false,
+    errorMessage: /^webhook\.bark\.device-key must be there/,
+  })
+  t.match(await secret('plainDeviceKey1'), { success: true })
+  t.notOk(services.last('bark')?.headers['authorization'])
+  services.answer('bark', { status: 401, body: 'p@ss:word is wrong for somebody1' })
+  const refused = JSON.stringify(await secret('somebody1:longword77@ownDeviceKey99'))
+  t.notMatch(refused, /somebody1|longword77|ownDeviceKey99/, 'no part of a login is repeated')
+
   services.answer('telegram', ({ body }) => {
     const isOld = JSON.parse(body).chat_id === '-100123'
     const error = {
@@ -330,6 +345,24 @@ t.test('the traps of single services', async (t) => {
     messageId: '10',
   })
   t.equal(services.received.length - before, 2, 'Telegram: once more, as plain text')
+  const unread = async (mode: string, subject: string, content: string) => {
+    await send(through('telegram', { 'webhook.telegram.parse-mode': mode }), { subject, content })
+    return JSON.parse(services.last('telegram')?.body ?? '')
+  }
+  const told = { link_preview_options: { is_disabled: true }, chat_id: '-100123' }
+  t.same(
+    await unread('HTML', 'A < B & "C"', 'one <i>two</i> <a href="https://x/?a=1">three</a> <br> 1 < 2 &amp;&lt;'),
+    { ...told, text: 'A < B & "C"\none two three (https://x/?a=1) <br> 1 < 2 &<' },
+    'without its tags; what is none of Telegram stays',
+  )
+  t.same(await unread('MarkdownV2', 'v1.2_x!', '*bold* ||hid|| __u__ `a*b` a_b_c [t](https://x) 2 * 3 \\. ~'), {
+    ...told,
+    text: 'v1.2_x!\nbold hid u a*b a_b_c t (https://x) 2 * 3 . ~',
+  })
+  t.same(await unread('Markdown', '[a] *b*', '*bold* _it_ snake_case_name ```js\nx = 1\n``` *open'), {
+    ...told,
+    text: '[a] *b*\nbold it snake_case_name x = 1\n *open',
+  })
   services.answer('telegram', {
     status: 400,
     body: { ok: false, error_code: 400, description: "can't parse entities" },
@@ -338,7 +371,7 @@ t.test('the traps of single services', async (t) => {
     success: false,
     providerCode: '400',
   })
-  t.equal(services.received.length - before, 4, 'and not for ever')
+  t.equal(services.received.length - before, 10, 'and not for ever')
 })
 
 t.test('N-046 webhook.payload replaces the whole payload; where the signature stands in it, it stays', async (t) => {

@@ -38,6 +38,9 @@ export interface AttemptParts {
 const longestSaid = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
+/** A secret that is a login, `user:password`, and its parts: a service may repeat one of them. */
+const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
+
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 type Refused = Extract<WebhookVerdict, { delivered: false }>
 
@@ -199,7 +202,7 @@ export class Attempt {
     return [
       ...secretsOf(this.#message),
       ...[this.#asked.endpoint, this.#route?.endpoint, this.#request?.url].flatMap(secretParts),
-      ...[this.#asked.secret, this.#route?.secret].flatMap((secret) => secret ?? []),
+      ...[this.#asked.secret, this.#route?.secret].flatMap((secret) => loginParts(secret ?? '')),
       ...sensitiveValues(directory.providers, this.#message.attributes),
       ...Object.values(headers),
     ]
