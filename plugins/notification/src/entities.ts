@@ -63,6 +63,8 @@ export const SendLog = defineEntity({
      * come to an end, whatever happens to its process.
      */
     claimedUntil: column.timestamp().nullable(),
+    /** What a `retried` row was before a retry that is claimed, and is again when the claim comes to nothing. */
+    claimedFrom: column.text(16).$type<SendLogState>().nullable(),
     /** Of a delivery of an enqueued message: what keeps it from being sent twice. */
     deliveryKey: column.text(200).nullable(),
     /** The `NotificationRow` that it is a delivery of. */

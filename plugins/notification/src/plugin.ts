@@ -40,6 +40,7 @@ import { indexRetryable } from './migrations/0004-index-retryable.ts'
 import { recordBeforeSending } from './migrations/0005-record-before-sending.ts'
 import { createMessage } from './migrations/0006-create-message.ts'
 import { indexClaims } from './migrations/0007-index-claims.ts'
+import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { permissions } from './permissions.ts'
 import { Rendering } from './rendering.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
@@ -86,6 +87,7 @@ export default definePlugin({
     recordBeforeSending,
     createMessage,
     indexClaims,
+    rememberClaimed,
   ],
   entities,
   scheduledTasks: [purge, settle],
@@ -112,13 +114,14 @@ export default definePlugin({
       lost?.stop()
       meter?.stop()
     })
+    const retryLater = async (logId: number, delayMs: number) => events?.publish(retryDue, { logId }, { delayMs })
     const recorder =
       db &&
       new SendRecorder({
         ...{ db, clock, log, redact, countLost: lost?.countLost },
         longestSendMs: () => sendDeadlineMs() + recordSlackMs,
         judge: (code, result, row) => verdictOn(result, row, channels.get(code), retrySettings(), Math.random),
-        retryLater: async (logId, delayMs) => events?.publish(retryDue, { logId }, { delayMs }),
+        retryLater,
       })
     const { i18n: translator } = services
     const rendering = new Rendering({
@@ -179,7 +182,7 @@ export default definePlugin({
       for (const page of [...sendPages, ...messagePages, ...channelPages]) contribute(adminPages, page.id, page)
       for (const one of [...sendsNeedAttention, ...channelsNeedAttention]) contribute(attention, one.id, one)
       for (const [kind, source] of Object.entries(messageLabels(db))) contribute(labelSources, kind, source)
-      const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs })
+      const retries = new SendLogRetries({ db, clock, log, kernel, outgoing, recorder, sendDeadlineMs, retryLater })
       http?.addRoutes(sendLogRoutes, { recorder, reader: new SendLogReader(db, clock), retries })
       http?.addRoutes(messageRoutes, { recorder, list: new MessageList(db) })
       if (events) {

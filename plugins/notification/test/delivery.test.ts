@@ -2,7 +2,7 @@ import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@p
 import eventsPlugin, { events } from '@plinth/events'
 import { metrics } from '@plinth/http'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
-import { manualClock } from '@plinth/kernel/testing'
+import { manualClock, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
 import { notificationPreferences } from '@plinth/notification/inbox'
 import t, { type Test } from 'tap'
@@ -16,6 +16,8 @@ const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', e
 async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
   const unwanted = new Set<number>()
   const quiet = new Map<number, number>()
+  /** Every message waits here before it leaves. */
+  const door = { opens: Promise.resolve() }
   const preferences = definePlugin({
     id: 'test.preferences',
     version: '1.0.0',
@@ -23,8 +25,10 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
     provides: [notificationPreferences],
     setup: ({ provide }) =>
       provide(notificationPreferences, {
-        wanted: async (ids, { channel, category }) =>
-          new Set(ids.filter((id) => !unwanted.has(id) || channel === 'pager' || category === 'account')),
+        wanted: async (ids, { channel, category }) => {
+          await door.opens
+          return new Set(ids.filter((id) => !unwanted.has(id) || channel === 'pager' || category === 'account'))
+        },
         switchOff: async () => {},
         quietUntil: async (ids) => new Map([...quiet].filter(([id]) => ids.includes(id))),
       }),
@@ -58,7 +62,7 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
   }
   const messages = async (query = '') => (await request('GET', `/api/v1/notifications?${query}`)).data
   const idle = () => bus.idle()
-  return { ...product, ...channels, unwanted, quiet, pass, idle, messages, bus }
+  return { ...product, ...channels, unwanted, quiet, door, pass, idle, messages, bus }
 }
 
 const users = (count: number, from = 1) =>
@@ -363,6 +367,129 @@ onEachDatabase(
     t.match(await summary(), { unknown: 1, failed: 1, sending: 0 })
   },
 )
+
+onEachDatabase(t, 'B26 a process that stood still between claim and send has lost its turn', async (t, at) => {
+  const still = await start(t, at)
+  still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
+  await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  const id = (await still.list()).items[0].id
+  const statusOf = async () => (await still.call('GET', `/${id}`)).data.status
+  still.mail.behave = accept
+  const awakes = Promise.withResolvers<void>()
+  still.door.opens = awakes.promise
+  const first = still.call('POST', `/${id}/retry`)
+  await until(async () => (await statusOf()) === 'retried', 'claimed by the one that stands still')
+
+  const other = await start(t, at, { clock: manualClock(still.clock.now() + hourMs) })
+  const goesOn = Promise.withResolvers<void>()
+  other.door.opens = goesOn.promise
+  const second = other.call('POST', `/${id}/retry`)
+  const claims = 'select claimed_until from notification_send_log where claimed_until > ?'
+  const isTaken = async () => (await other.db.query(claims, [new Date(other.clock.now())])).length === 1
+  await until(isTaken, 'claimed by the other one, because the first claim ran out')
+
+  still.unwanted.add(1)
+  awakes.resolve()
+  t.match(await first, { code: '503', data: { reason: 'notification.unwanted' } })
+  t.equal(await statusOf(), 'retried', 'what somebody else has claimed is not given back')
+  still.unwanted.delete(1)
+
+  const sleeps = Promise.withResolvers<void>()
+  other.door.opens = sleeps.promise
+  goesOn.resolve()
+  t.match(await second, { code: '200', data: { result: { success: true } } })
+  t.equal(other.mail.sent.length, 1)
+
+  // The same with a claim that comes to a send.
+  still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
+  await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  const next = (await still.list('retryableOnly=true')).items[0].id
+  still.mail.behave = accept
+  const awakesAgain = Promise.withResolvers<void>()
+  still.door.opens = awakesAgain.promise
+  const late = still.call('POST', `/${next}/retry`)
+  await until(async () => (await still.call('GET', `/${next}`)).data.status === 'retried', 'claimed')
+  sleeps.resolve()
+  other.door.opens = Promise.resolve()
+  t.match(await other.call('POST', `/${next}/retry`), { code: '200', data: { result: { success: true } } })
+  awakesAgain.resolve()
+  t.match(await late, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [next] } })
+  t.equal(still.mail.sent.length, 2, 'sent once by each that had the turn')
+  t.equal(other.mail.sent.length, 2)
+  t.match(await other.summary(), { total: 4, success: 2, retried: 2, failed: 0 })
+})
+
+onEachDatabase(t, 'B26 a claim that ran out leaves the row as it was', async (t, at) => {
+  const retry = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.max-attempts': 2 }
+  const dying = await start(t, at, { config: retry })
+  const { facade, mail, safe, pass, list, call } = dying
+  mail.behave = async () => ({ outcome: 'unknown', errorCode: 'acme.timeout', errorMessage: 'No answer' })
+  safe.behave = busy
+  await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail', 'safe'] })
+  await list()
+  await pass(10 * hourMs)
+  t.match(await dying.summary(), { unknown: 1, dead: 1 })
+  const ids = (await list()).items
+    .filter(({ status }: { status: string }) => status !== 'retried')
+    .map(({ id }: { id: number }) => id)
+  const ends = Promise.withResolvers<void>()
+  dying.door.opens = ends.promise
+  const retries = ids.map((id: number) => call('POST', `/${id}/retry`))
+  await until(async () => (await dying.summary()).retried === 3, 'both are claimed')
+
+  const other = await start(t, at, { config: retry, clock: manualClock(dying.clock.now() + hourMs) })
+  const purge = other.running.scheduledTasks.find(({ name }) => name === 'notification.send-log.purge')
+  await purge?.run(new AbortController().signal)
+  t.match(await other.summary(), { failed: 0, retryable: 0, unknown: 1, dead: 1, retried: 1 })
+  t.match(await other.call('POST', '/retry-batch', { ids }), { code: '409' }, 'what may have been sent is in no batch')
+  ends.resolve()
+  await Promise.all(retries)
+})
+
+onEachDatabase(t, 'B26 a retry by itself is not lost with the process that had claimed it', async (t, at) => {
+  const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
+  const dying = await start(t, at, { config })
+  dying.mail.behave = busy
+  await dying.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await dying.list()
+  const ends = Promise.withResolvers<void>()
+  dying.door.opens = ends.promise
+  const passing = dying.pass(10_001)
+  await until(async () => (await dying.summary()).retried === 1, 'claimed')
+
+  const other = await start(t, at, { config, clock: manualClock(dying.clock.now()) })
+  await other.db.execute(`update outbox_event set lease_token = null, next_at = ? where status = 'pending'`, [
+    new Date(0),
+  ])
+  await other.idle()
+  t.equal(other.mail.sent.length, 0, 'it may still be sent by the one that claimed it')
+  await other.pass(2 * 60_000)
+  t.equal(other.mail.sent.length, 1)
+  t.match(await other.summary(), { total: 2, success: 1, retried: 1 })
+  ends.resolve()
+  await passing
+  t.equal(dying.mail.sent.length, 1)
+})
+
+onSqlite(t, 'B26 a retry by itself is not lost with an answer of the database', async (t, at) => {
+  const config = { 'platform.notification.retry.enabled': true, 'platform.notification.retry.first-delay': '10s' }
+  const { facade, mail, pass, list, db, summary } = await start(t, at, { config })
+  mail.behave = busy
+  await facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
+  await list()
+  mail.behave = accept
+  const { transactional } = db
+  let failures = 0
+  db.transactional = async () => {
+    failures++
+    db.transactional = transactional
+    throw new Error('The connection is gone')
+  }
+  await pass(10_001)
+  t.equal(failures, 1)
+  await pass(60_000)
+  t.match(await summary(), { success: 1, retried: 1 })
+})
 
 onSqlite(t, 'N-001 what cannot be sent again by itself is not kept to be', async (t, at) => {
   const { facade, pass, mail, list, db } = await start(t, at)

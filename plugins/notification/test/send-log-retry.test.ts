@@ -283,7 +283,8 @@ onEachDatabase(t, 'B26 a retry whose process dies is unknown; what it never came
 
   dying.sms.behave = accept
   answer({ outcome: 'accepted' })
-  t.match(await hanging, { code: '200' })
+  t.match(await hanging, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [behind] } })
+  t.equal(dying.sms.sent.length, 1, 'its claim of the second one ran out')
 })
 
 onEachDatabase(t, 'B26 an outcome that comes after a send was taken for lost is the outcome', async (t, at) => {

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { type AuditEntry, audit, type Clock, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
+import { type AuditEntry, audit, type Clock, isBusinessError, type Kernel, type Logger, reasonOf } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { changeMessageCounts } from '../delivery/message-counts.ts'
 import { NotificationRow, SendLog, type SendLogState } from '../entities.ts'
@@ -17,6 +17,9 @@ export const largestBatch = 50
 
 /** Milliseconds that a retry may take on top of its channel's deadline until it is its turn. */
 const claimSlackMs = 30_000
+
+/** Milliseconds after the end of a claim at which it is over for every process. */
+const claimEndMs = 1_000
 
 export interface RetryOutcome {
   readonly id: number
@@ -36,10 +39,17 @@ export interface RetryParts {
   readonly outgoing: Outgoing
   readonly recorder: SendRecorder
   readonly sendDeadlineMs: () => number
+  /** Has `retryByItself` called for the row again after a delay. */
+  readonly retryLater: (id: number, delayMs: number) => Promise<unknown>
 }
 
-interface Claimed {
+/** The right to send a row again. Its end names it: whoever claims the row after that has a later one. */
+interface Claim {
   readonly id: number
+  readonly claimedUntil: Date
+}
+
+interface Claimed extends Claim {
   readonly channel: string
   readonly sending: Sending
   readonly before: SendLogState
@@ -52,7 +62,7 @@ const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
  * Sends failed messages again (document 2, "Batch retry rule"). A row is claimed first, to `retried` in one conditional update
  * together with the audit record, so of several callers one sends. When its turn comes, the claim ends together with the new
  * row, which says `sending` before anything leaves: when the process dies before that, the claim runs out and the row is as it
- * was; when it dies after it, the new row becomes `unknown`.
+ * was; when it dies after it, the new row becomes `unknown`. Who comes to its turn when the claim has run out has lost it.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts
@@ -80,13 +90,28 @@ export class SendLogRetries {
     return outcomes
   }
 
-  /** Sends a row again by itself, unless somebody has done so, or it cannot be any more. */
+  /**
+   * Sends a row again by itself, unless somebody has done so, or it cannot be any more. Of one that is claimed, perhaps by this
+   * very retry in a process that died, that shows when the claim ends.
+   */
   async retryByItself(id: number): Promise<void> {
-    const { db, outgoing } = this.#parts
-    const row = await db.fork().findOne(SendLog, { id, status: { $in: ['failed', 'unknown'] }, restorable: true })
+    const { db, clock, outgoing, retryLater } = this.#parts
+    await releaseInterrupted(db, clock)
+    const status = { $in: ['failed', 'unknown', 'retried'] } as const
+    const row = await db.fork().findOne(SendLog, { id, status, restorable: true })
     if (row === null || !outgoing.has(row.channel)) return
-    const [claimed] = await this.#claim([id], ['failed', 'unknown']).catch(() => [])
-    if (claimed !== undefined) await this.#sendAgain(claimed)
+    if (row.status === 'retried') {
+      await retryLater(id, Math.max(0, (row.claimedUntil?.getTime() ?? 0) - clock.now()) + claimEndMs)
+      return
+    }
+    try {
+      const [claimed] = await this.#claim([id], ['failed', 'unknown'])
+      await this.#sendAgain(claimed as Claimed)
+    } catch (error) {
+      if (!isBusinessError(error)) throw error
+      // Somebody was faster, and may yet come to nothing.
+      if (error.reason === 'notification.send-log-not-failed') await retryLater(id, claimEndMs)
+    }
   }
 
   async #claim(
@@ -116,7 +141,7 @@ export class SendLogRetries {
       for (const { channel } of rows) outgoing.requireChannel(channel)
       const claimedUntil = new Date(clock.now() + ids.length * (sendDeadlineMs() + claimSlackMs))
       for (const { id, status } of rows) {
-        const claim = { status: 'retried', claimedUntil } as const
+        const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
         const claimed = await em.nativeUpdate(SendLog, { id, status, restorable: true }, claim)
         if (claimed === 0) refuse('send-log-not-failed', [id])
       }
@@ -124,7 +149,7 @@ export class SendLogRetries {
       if (entry !== undefined) await audit(kernel, entry)
       const claimed = new Map(
         claims.flatMap(({ row: { id, channel, status }, sending }) =>
-          sending === undefined ? [] : [[id, { id, channel, sending, before: status }] as const],
+          sending === undefined ? [] : [[id, { id, channel, sending, before: status, claimedUntil }] as const],
         ),
       )
       return ids.flatMap((id) => claimed.get(id) ?? [])
@@ -139,14 +164,15 @@ export class SendLogRetries {
       await this.#release(claimed)
       return { id, logId: null, result: prepared.result }
     }
-    return outgoing.tracked(this.#begin(id, channel, sending, prepared))
+    return outgoing.tracked(this.#begin(claimed, prepared))
   }
 
-  async #begin(id: number, channel: string, sending: Sending, prepared: Prepared): Promise<RetryOutcome> {
+  async #begin(claimed: Claimed, prepared: Prepared): Promise<RetryOutcome> {
     const { db, outgoing, recorder } = this.#parts
+    const { id, channel, sending } = claimed
     const entry = recorder.entryOf(channel, sending, prepared.shown)
     await db.transactional(async () => {
-      await settle(db, id)
+      if (!(await settle(db, claimed))) refuse('send-log-not-failed', [id])
       await recorder.write([entry])
     })
     const result = 'result' in prepared ? prepared.result : await outgoing.call(prepared, sending)
@@ -155,10 +181,11 @@ export class SendLogRetries {
   }
 
   /** Of a row that was not sent. What fails here is made good when the claim runs out. */
-  async #release({ id, before }: Claimed): Promise<void> {
+  async #release(claimed: Claimed): Promise<void> {
     const { db, log } = this.#parts
+    const { id, before } = claimed
     try {
-      await giveBack(db, { id, status: 'retried', restorable: true }, before)
+      await giveBack(db, heldBy(claimed), before)
     } catch (error) {
       log.error({ id, reason: reasonOf(error) }, 'a row of the send log stays claimed until its claim runs out')
     }
@@ -167,13 +194,15 @@ export class SendLogRetries {
 
 const action = 'notification-send-log.retry'
 
-/** Ends the claim of a row whose message is about to be sent again, whatever the row is meanwhile. */
-async function settle(db: Database, id: number): Promise<void> {
-  await db.transactional(async (em) => {
-    const row = await em.findOne(SendLog, { id }, { exclude: ['payload'], ...rowLock(db) })
-    if (row === null) return
-    const settled = { status: 'retried', restorable: false, payload: null, claimedUntil: null } as const
-    await em.nativeUpdate(SendLog, { id }, settled)
+const heldBy = ({ id, claimedUntil }: Claim) => ({ id, status: 'retried' as const, restorable: true, claimedUntil })
+
+/** Ends the claim of a row whose message is about to be sent again. False when it ran out before. */
+function settle(db: Database, claim: Claim): Promise<boolean> {
+  return db.transactional(async (em) => {
+    const row = await em.findOne(SendLog, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
+    if (row === null) return false
+    const settled = { status: 'retried', restorable: false, payload: null, ...unclaimed } as const
+    await em.nativeUpdate(SendLog, { id: claim.id }, settled)
     const { notificationId, outcome } = row
     if (notificationId != null && outcome != null) await changeMessageCounts(db, [{ notificationId, outcome, by: -1 }])
     await changeCounts(
@@ -183,18 +212,26 @@ async function settle(db: Database, id: number): Promise<void> {
         [kindOf(settled), 1],
       ]),
     )
+    return true
   })
 }
 
 /** Gives back rows whose turn never came, because their process died. */
-export function releaseInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
+export async function releaseInterrupted(db: Database, clock: Pick<Clock, 'now'>): Promise<void> {
   const interrupted = { status: 'retried' as const, restorable: true, claimedUntil: { $lt: new Date(clock.now()) } }
-  return giveBack(db, interrupted, 'failed')
+  const found = await db.fork().find(SendLog, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
+  // A row that an earlier release has claimed does not say what it was.
+  for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
+    await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
+  }
 }
+
+/** What a row says that nobody has claimed. */
+const unclaimed = { claimedUntil: null, claimedFrom: null } as const
 
 const giveBack = (db: Database, where: object, status: SendLogState) =>
   db.transactional(async (em) => {
-    const rows = await em.nativeUpdate(SendLog, where, { status, claimedUntil: null })
+    const rows = await em.nativeUpdate(SendLog, where, { status, ...unclaimed })
     await changeCounts(
       db,
       tallied([

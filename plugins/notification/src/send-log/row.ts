@@ -27,7 +27,7 @@ export interface Sending {
   readonly retryOfId?: number | undefined
 }
 
-export type SendLogRow = Omit<SendLog, 'id'> & { readonly payload: string | null }
+export type SendLogRow = Omit<SendLog, 'id' | 'claimedFrom'> & { readonly payload: string | null }
 
 type Mask = (text: string, more?: Iterable<unknown>) => string
 
