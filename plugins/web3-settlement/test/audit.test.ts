@@ -4,7 +4,7 @@ import { http } from '@plinth/http'
 import t, { type Test } from 'tap'
 import { assessRisk, riskReasons } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'
-import { paidBy } from './fixtures/doubles.ts'
+import { paidBy, World } from './fixtures/doubles.ts'
 import {
   admin,
   administrator,
@@ -105,6 +105,34 @@ onEachDatabase(
     t.equal(await product.statusOf('order-2'), 'success', 'what was paid stays paid')
   },
 )
+
+onEachDatabase(t, 'S-058 two audits at the same moment write one log of each risk', async (t: Test, at) => {
+  const world = new World()
+  const one = await startSettlement(t, at, { world })
+  const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
+  await settledOrder(one, cases.gone)
+  const isWriting = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  /** Has something done before the statements of an instance about a table. */
+  const before = ({ db }: RunningSettlement, table: RegExp, work: () => Promise<void>) => {
+    const execute = db.execute.bind(db)
+    db.execute = async (sql, parameters) => {
+      if (table.test(sql)) await work()
+      return execute(sql, parameters)
+    }
+  }
+  before(one, /^insert into web3_settlement_audit_count/, async () => {
+    isWriting.resolve()
+    await goesOn.promise
+  })
+  const first = one.runTask(auditTask)
+  await isWriting.promise
+  // On SQLite the second one waits for the whole transaction of the first.
+  if (at.dialect === 'sqlite') goesOn.resolve()
+  else before(other, /^insert into web3_settlement_audit_/, async () => goesOn.resolve())
+  await Promise.all([first, other.runTask(auditTask)])
+  t.equal(await one.count('web3_settlement_audit_log'), 1)
+})
 
 onEachDatabase(
   t,

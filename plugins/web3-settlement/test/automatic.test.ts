@@ -1,4 +1,5 @@
 /** What happens by itself: overdue reviews, retries and the notices of both. */
+import { approvals } from '@plinth/approval'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
@@ -273,6 +274,69 @@ onEachDatabase(t, 'S-044 two instances handle each overdue review and each retry
   one.clock.shiftWallClock(6 * minute)
   await Promise.all([one.runTask(retryTask), other.runTask(retryTask)])
   for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await one.count(table), 7, table)
+})
+
+onEachDatabase(t, 'S-051 a retry settles nothing that was rejected since its turn was taken', async (t: Test, at) => {
+  const config = { [`${auto}.action`]: 'auto-reject' }
+  const world = new World()
+  const one = await startSettlement(t, at, { world, config })
+  const other = await startSettlement(t, at, { world, config, clock: one.clock, isFirst: false })
+  const { outTradeNo, transactionHash } = await one.paidOrder()
+  const { data: review } = await one.save(outTradeNo)
+  const hash = String(transactionHash)
+  world.answers.set(hash, { error: 'timeout' })
+  await one.settle(review.id)
+  world.answers.set(hash, paidBy(hash))
+  one.clock.shiftWallClock(31 * minute)
+
+  const guard = one.running.service(approvals)
+  const assert = guard.assert.bind(guard)
+  const isApproved = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  guard.assert = async (request) => {
+    const approved = await assert(request)
+    isApproved.resolve()
+    await goesOn.promise
+    return approved
+  }
+  const retried = one.runTask(retryTask)
+  await isApproved.promise
+  t.match((await other.call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
+  goesOn.resolve()
+  await retried
+  t.equal(await one.statusOf(outTradeNo), 'pending')
+  t.equal(await one.count('test_effect'), 0)
+  t.match((await one.call('GET', `${reviewPath}/${review.id}`)).data, { status: 'rejected', retryAt: null })
+})
+
+onEachDatabase(t, 'S-051 what another instance has retried since it was found due waits again', async (t: Test, at) => {
+  const world = new World()
+  const one = await startSettlement(t, at, { world })
+  const other = await startSettlement(t, at, { world, clock: one.clock, isFirst: false })
+  const hashes: string[] = []
+  for (let index = 0; index < 2; index++) {
+    const { outTradeNo, transactionHash } = await one.paidOrder()
+    hashes.push(String(transactionHash))
+    const { data: review } = await one.save(outTradeNo)
+    world.answers.set(String(transactionHash), { error: 'timeout' })
+    await one.settle(review.id)
+    one.clock.shiftWallClock(1_000)
+  }
+  one.clock.shiftWallClock(6 * minute)
+  const isAsked = Promise.withResolvers<void>()
+  const answers = Promise.withResolvers<void>()
+  world.answers.set(String(hashes[0]), async () => {
+    isAsked.resolve()
+    await answers.promise
+    return { error: 'timeout' }
+  })
+  const slow = other.runTask(retryTask)
+  await isAsked.promise
+  await one.runTask(retryTask)
+  answers.resolve()
+  await slow
+  t.match(await one.rows('select attempts from web3_settlement_retry order by id'), [{ attempts: 1 }, { attempts: 1 }])
+  t.equal((await one.rows(`select id from web3_settlement_review_log where action = 'auto-retry'`)).length, 2)
 })
 
 onSqlite(

@@ -118,9 +118,9 @@ export class SettledAudit {
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
     return this.#parts.db.transactional(async () => {
-      const written = await this.#write(worth, rules.notify)
+      // First of all: of two runs at once the second waits here, and then sees what the first has found.
       await this.#moveTo(walk, nextAfterId ?? 0)
-      return written
+      return this.#write(worth, rules.notify)
     })
   }
 

@@ -42,8 +42,9 @@ export class AutoRetry {
   }
 
   async #retry(log: ReviewLog): Promise<SettlementResult | undefined> {
-    const { approvals, executor, reviews } = this.#parts
-    if (!(await this.#takeTurn(log))) return undefined
+    const { approvals, executor } = this.#parts
+    const version = await this.#takeTurn(log)
+    if (version === undefined) return undefined
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     try {
       await approvals.assert('auto-retry', { id: log.id, state: log.status }, reviewer)
@@ -52,20 +53,22 @@ export class AutoRetry {
       await this.#giveUp(log)
       return undefined
     }
-    return executor.execute(await reviews.get(log.id), 'auto-retry', reviewer)
+    // As it was approved: what somebody has decided since has changed the version, and nothing is settled.
+    return executor.execute({ ...log, version }, 'auto-retry', reviewer)
   }
 
-  /** True when this instance is the one to try, and a try is left. */
-  async #takeTurn(log: ReviewLog): Promise<boolean> {
+  /** The version under which this instance is the one to try; undefined when it is not, or no try is left. */
+  async #takeTurn(log: ReviewLog): Promise<number | undefined> {
     const { db, clock } = this.#parts
     const { maxAttempts, delayMs } = this.#parts.rules()
     const now = new Date(clock.now())
     return db.transactional(async () => {
       const claimed = await db.execute(
-        'update web3_settlement_review_log set retry_at = ?, version = version + 1 where id = ? and version = ?',
-        [new Date(clock.now() + delayMs), log.id, log.version],
+        `update web3_settlement_review_log set retry_at = ?, version = version + 1
+         where id = ? and version = ? and retry_at <= ?`,
+        [new Date(now.getTime() + delayMs), log.id, log.version, now],
       )
-      if (claimed === 0) return false
+      if (claimed === 0) return undefined
       const { outTradeNo, reviewFingerprint } = log
       await insertMissing(
         db,
@@ -81,8 +84,9 @@ export class AutoRetry {
          where out_trade_no = ? and review_fingerprint = ? and attempts < ?`,
         [now, outTradeNo, reviewFingerprint, maxAttempts],
       )
-      if (counted === 0) await this.#giveUp(log)
-      return counted > 0
+      if (counted > 0) return log.version + 1
+      await this.#giveUp(log)
+      return undefined
     })
   }
 
