@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { createDatabase } from '@plinth/database/testing'
+import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
-import { requirePrincipal } from '@plinth/iam'
+import { loginGuard, requirePrincipal } from '@plinth/iam'
 import { definePlugin } from '@plinth/kernel'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -110,4 +110,39 @@ t.test('a body that arrives slowly does not stretch authority', async (t) => {
     const { code } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
     t.equal(code, { role: '403', sessions: '401', nothing: '200' }[what], what)
   }
+})
+
+onEachDatabase(t, 'who knew a password that was replaced meanwhile sets no other one', async (t, at) => {
+  const isProven = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  const slow = definePlugin({
+    id: 'slow',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [loginGuard],
+    setup: ({ contribute }) =>
+      contribute(loginGuard, 'slow', {
+        beforeAttempt: async () => {},
+        afterAttempt: async ({ method }) => {
+          if (method !== 'password-change') return
+          isProven.resolve()
+          await goesOn.promise
+        },
+      }),
+  })
+  const iam = await startIam(t, at, { plugins: [slow] })
+  const admin = await iam.administrator()
+  const mia = await iam.accounts.create({ username: 'mia', password: 'secret1' }, system)
+  const token = await iam.login('mia', 'secret1')
+  const body = { currentPassword: 'secret1', newPassword: 'secret2' }
+  const changing = iam.call('PUT', '/api/v1/iam/users/me/password', { token, body })
+  await isProven.promise
+  const reset = { token: admin, body: { password: 'secret3' } }
+  t.equal((await iam.call('PUT', `/api/v1/admin/iam/users/${mia.id}/password`, reset)).code, '200')
+  goesOn.resolve()
+  t.match(await changing, { code: '409', data: { reason: 'iam.changed-meanwhile' } })
+  const loginWith = (password: string) =>
+    iam.call('POST', '/api/v1/auth/login', { body: { username: 'mia', password } })
+  t.match(await loginWith('secret2'), { code: '401' })
+  t.match(await loginWith('secret3'), { code: '200' })
 })

@@ -107,8 +107,9 @@ export const ownRoutes = [
     handler: async (request, { login, users }, reply) => {
       const { userId, username, sessionId } = requirePrincipal(request)
       const { currentPassword, newPassword } = request.body
-      await login.confirmPassword(userId, currentPassword, attemptOf(request, reply, 'password-change', username))
-      await users.setPassword(userId, newPassword, actorOf(request), sessionId)
+      const attempt = attemptOf(request, reply, 'password-change', username)
+      const provenHash = await login.confirmPassword(userId, currentPassword, attempt)
+      await users.setPassword(userId, newPassword, actorOf(request), { provenHash, sessionId })
       return null
     },
   }),

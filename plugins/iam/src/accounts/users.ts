@@ -24,6 +24,14 @@ export interface UserChange {
   readonly roleIds?: readonly number[]
 }
 
+/** That somebody knows the current password of an account. */
+export interface PasswordProof {
+  /** What was stored when it was checked. */
+  readonly provenHash: string
+  /** Of the one who has proven it; stays. */
+  readonly sessionId: number
+}
+
 /** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
@@ -139,23 +147,25 @@ export class Users {
 
   /**
    * Sets a password and ends all sessions but one. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
-   * actor's own without a kept session, and as `update`.
+   * actor's own without a proof, "409" `iam.changed-meanwhile` when the proof holds no more, and as `update`.
    *
-   * @param keepSession session of the caller, who has proven the current password of the same account
+   * @param proof of the owner
    */
-  async setPassword(id: number, password: string, actor: Actor, keepSession = 0): Promise<void> {
+  async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
     const { passwords, hasher, rules, sessions, audit, authority, db, clock } = this.#parts
-    if (keepSession === 0 && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
+    if (proof === undefined && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
     const current = await userInScope(db.fork(), id, actor)
-    passwords.assertAllowed(password, current.username, keepSession === 0 ? 'password' : 'newPassword')
+    passwords.assertAllowed(password, current.username, proof === undefined ? 'password' : 'newPassword')
     const passwordHash = await hasher.hash(password)
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
+      // Whoever has set another one since has taken the right away from those who know the old one.
+      if (proof !== undefined && user.passwordHash !== proof.provenHash) throw refusal('changed-meanwhile')
       user.passwordHash = passwordHash
       touch(user, clock)
       await em.flush()
-      const ended = await sessions.endAll(id, keepSession)
+      const ended = await sessions.endAll(id, proof?.sessionId)
       if (ended > 0) await authority.changeOf(id)
       await audit.record(actor, 'user.password', id, { username: user.username, endedSessions: ended })
     })

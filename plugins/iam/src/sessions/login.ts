@@ -64,11 +64,17 @@ export class Login {
     })
   }
 
-  /** Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`. */
-  async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<void> {
-    await this.#audited(attempt, { id: userId }, async (user) => {
-      const { matches } = await this.#parts.hasher.verify(user?.passwordHash ?? null, password)
-      if (!matches) throw refusal('password-wrong')
+  /**
+   * Checks the password of a logged-in user, under the same guards and audit as a login. Throws as `withPassword`.
+   *
+   * @returns the hash that it was checked against
+   */
+  async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<string> {
+    return this.#audited(attempt, { id: userId }, async (user) => {
+      const stored = user?.passwordHash ?? null
+      const { matches } = await this.#parts.hasher.verify(stored, password)
+      if (stored === null || !matches) throw refusal('password-wrong')
+      return stored
     })
   }
 
