@@ -15,7 +15,7 @@ import type { ManualClock } from '@plinth/kernel/testing'
 import rateLimitPlugin from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
-import sharedStorePlugin from '@plinth/shared-store'
+import sharedStorePlugin, { sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import systemConfig, { configCentre } from '@plinth/system-config'
 import fc from 'fast-check'
@@ -466,6 +466,35 @@ t.test('B22 R-095 a delivery that fails costs the quota and makes the code void;
     t.notMatch(JSON.stringify(answers), word, 'answers')
     t.notMatch(file.toString('latin1'), word, 'database with every audit')
   }
+})
+
+onEachDatabase(t, 'what makes a code void leaves the one alone that came after it', async (t, at) => {
+  const outbox = sink()
+  let isRefused = true
+  const { send } = outbox.sender
+  outbox.sender.send = async (message, signal) => {
+    if (isRefused) throw new Error('The provider refuses')
+    await send(message, signal)
+  }
+  const config = { [`${root}.email.email-max-attempts`]: 0 }
+  const it = await start(t, at, { senders: [outbox.plugin], config })
+  const store = it.running.service(sharedStore)
+  const again = async () => {
+    if (!isRefused) return
+    isRefused = false
+    t.match(await it.send('email', address.email), { code: '200' })
+  }
+  const { delete: remove, deleteIf } = store
+  store.delete = async (key) => {
+    await again()
+    return remove.call(store, key)
+  }
+  store.deleteIf = async (key, value) => {
+    await again()
+    return deleteIf.call(store, key, value)
+  }
+  t.match(await it.send('email', address.email), { code: '503', data: { reason: 'verification.delivery-failed' } })
+  t.match(await it.check('email', address.email, outbox.last()), { code: '200' })
 })
 
 t.test('a store that is down is a clear failure and lets nobody in', async (t) => {

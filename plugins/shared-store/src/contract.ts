@@ -31,6 +31,8 @@ export interface SharedStore {
   take(key: string): Promise<string | undefined>
   /** True when there was a value. */
   delete(key: string): Promise<boolean>
+  /** Deletes the value if it still is this one, in one step: a newer one stays, and of several callers one gets true. */
+  deleteIf(key: string, value: string): Promise<boolean>
 
   /**
    * Adds to a counter in one atomic step. The first hit sets the time to live; later ones never extend it.

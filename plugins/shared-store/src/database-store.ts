@@ -106,6 +106,15 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     return (await this.take(key)) !== undefined
   }
 
+  async deleteIf(key: string, value: string): Promise<boolean> {
+    checkContent(value)
+    const entry = id('value', key)
+    return this.#entries.change([entry], (live) => {
+      const isIt = live.get(entryKey(entry))?.content === value
+      return isIt ? { answer: true, changed: [deadEntry(entry)] } : { answer: false }
+    })
+  }
+
   async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)

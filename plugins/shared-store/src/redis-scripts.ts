@@ -34,7 +34,7 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', 86400000 + ARGV[2
 return fence
 `)
 
-/** KEYS: lock. ARGV: owner, lease; without a lease the lock is released. */
+/** KEYS: lock, or a value. ARGV: owner, or that value; lease. Without a lease it is deleted. */
 export const holdScript = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -53,6 +53,11 @@ export class RedisStore implements SharedStore {
     return (await this.#connection.send((redis) => redis.del(name))) === 1
   }
 
+  async deleteIf(key: string, value: string): Promise<boolean> {
+    const name = this.#valueName(key, value, undefined)
+    return (await this.#connection.run(holdScript, [name], [value])) === 1
+  }
+
   async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)

@@ -25,23 +25,17 @@ export class CodeStore {
     const salt = randomBytes(16).toString('hex')
     const stored = `${salt}.${mac(secret, salt, key, code).toString('hex')}`
     await this.#reach(() => this.#store.set(key, stored, ttlMs))
-    return () =>
-      this.#reach(async () => {
-        if ((await this.#store.get(key)) === stored) await this.#store.delete(key)
-      })
+    return async () => void (await this.#reach(() => this.#store.deleteIf(key, stored)))
   }
 
   /** True for the one caller that uses up the code. */
-  async use(key: string, code: string, ttlMs: number): Promise<boolean> {
+  async use(key: string, code: string): Promise<boolean> {
     const stored = await this.#reach(() => this.#store.get(key))
     if (stored === undefined) return false
     const secret = await this.#reach(() => this.#key.find())
     if (secret === undefined || !isMacOf(stored, secret, key, code)) return false
-    const taken = await this.#reach(() => this.#store.take(key))
-    if (taken === stored) return true
-    // A fresh code came in between: it was not meant.
-    if (taken !== undefined) await this.#reach(() => this.#store.setIfAbsent(key, taken, ttlMs))
-    return false
+    // A fresh code that came in between was not meant.
+    return this.#reach(() => this.#store.deleteIf(key, stored))
   }
 
   async #reach<T>(call: () => Promise<T>): Promise<T> {

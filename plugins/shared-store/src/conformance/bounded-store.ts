@@ -18,6 +18,7 @@ export function boundedStore(store: SharedStore, { answer }: ReturnType<typeof p
     setIfAbsent: (key, value, ttlMs) => answer('setIfAbsent', () => store.setIfAbsent(key, value, ttlMs)),
     take: (key) => answer('take', () => store.take(key)),
     delete: (key) => answer('delete', () => store.delete(key)),
+    deleteIf: (key, value) => answer('deleteIf', () => store.deleteIf(key, value)),
     increment: (key, ttlMs, by) => answer('increment', () => store.increment(key, ttlMs, by)),
     acquire: (key, leaseMs) =>
       answer('acquire', async () => {

@@ -133,6 +133,26 @@ const bodies: CaseBodies<SharedStoreHarness> = {
     },
   ],
 
+  'deleteIf deletes one value and no other': [
+    'Compare and delete in one atomic step.',
+    async ({ instances, pass }) => {
+      const [one, two] = instances
+      expectEqual('There is nothing to delete', await one.deleteIf('code', 'first'), false)
+      await one.set('code', 'first')
+      const deleted = await inParallel(instances, 20, (store) => store.deleteIf('code', 'first'))
+      expectEqual('One of 20 callers deletes it', deleted.filter(Boolean).length, 1)
+      expectEqual('Then it is gone', await two.get('code'), undefined)
+      await one.set('code', 'second')
+      expectEqual('Another value is not meant', await two.deleteIf('code', 'first'), false)
+      expectEqual('It stays', await one.get('code'), 'second')
+      await Promise.all([two.deleteIf('code', 'second'), one.set('code', 'third')])
+      expectEqual('What comes while an older one is deleted stays', await two.get('code'), 'third')
+      await one.set('short', 'x', shortMs)
+      await pass(shortMs + 1)
+      expectEqual('What has ended is not there', await two.deleteIf('short', 'x'), false)
+    },
+  ],
+
   'setIfAbsent lets one caller set': [
     'Look and set in one atomic step; a refused call changes neither the value nor its end.',
     async ({ instances, pass }) => {
