@@ -76,7 +76,7 @@ t.test(
 
     await page.getByRole('searchbox').fill('ANN')
     await page.waitForURL(/q=ANN/)
-    await page.getByRole('link', { name: 'root' }).waitFor({ state: 'detached' })
+    await page.locator('main').getByRole('link', { name: 'root' }).waitFor({ state: 'detached' })
     t.match(await table(page), [/anna@example\.com/])
     await page.getByRole('link', { name: 'anna' }).click()
     await page.locator('dl').waitFor()
@@ -354,7 +354,7 @@ t.test(
   'the palette finds rows of the lists that can be searched: once for a text, called off by the next, told when it fails',
   { skip, timeout: 600_000 },
   async (t) => {
-    for (const username of ['clara', 'clarence'])
+    for (const username of ['zlara', 'zlarence'])
       await office?.people.create({ username, email: `${username}@example.com`, password }, office.actor)
     const { page, complaints } = await opened(t.teardown, 'events.outbox', { colorScheme: 'dark' })
     await page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
@@ -385,35 +385,35 @@ t.test(
       await until(() => calls().length >= count, `${count} calls, and not ${calls()}`)
       return calls().toSorted()
     }
-    await page.keyboard.type('c')
+    await page.keyboard.type('z')
     await settled(dialog.getByText('Nothing fits.'))
     await page.clock.runFor(1_000)
     t.strictSame(asked, [], 'a letter is not enough')
     await page.keyboard.type('l')
-    await settled(dialog.getByRole('option', { name: 'clara' }))
+    await settled(dialog.getByRole('option', { name: 'zlara' }))
     t.strictSame(
       await told(() => asked, 2),
-      ['roles cl', 'users cl'],
+      ['roles zl', 'users zl'],
       'lists that are searched; no whole key is that short',
     )
     asked.length = 0
-    await page.route(/keyword=cla$|keyword=cla&/, () => {})
+    await page.route(/keyword=zla$|keyword=zla&/, () => {})
     await page.keyboard.type('a')
     t.strictSame(asked, [], 'not while somebody types')
     await settled(dialog.getByText('Looking in Users', { exact: false }))
-    t.strictSame(await told(() => asked, 3), ['outbox cla', 'roles cla', 'users cla'], 'each list once')
+    t.strictSame(await told(() => asked, 3), ['outbox zla', 'roles zla', 'users zla'], 'each list once')
     asked.length = 0
     await page.keyboard.type('r')
-    const hit = dialog.getByRole('option', { name: 'clarence' })
+    const hit = dialog.getByRole('option', { name: 'zlarence' })
     await settled(hit)
     await page.clock.resume()
     // Others may have answered before.
-    const held = () => calledOff.filter((call) => /^(?:roles|users) cla$/.test(call))
-    t.strictSame(await told(held, 2), ['roles cla', 'users cla'], 'what nobody waits for any more is called off')
-    t.strictSame(await told(() => asked, 3), ['outbox clar', 'roles clar', 'users clar'])
+    const held = () => calledOff.filter((call) => /^(?:roles|users) zla$/.test(call))
+    t.strictSame(await told(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
+    t.strictSame(await told(() => asked, 3), ['outbox zlar', 'roles zlar', 'users zlar'])
     t.match(await dialog.getByRole('group', { name: 'Users' }).getByRole('option').allInnerTexts(), [
-      /^clara\s+clara@example\.com/,
-      /^clarence/,
+      /^zlara\s+zlara@example\.com/,
+      /^zlarence/,
     ])
     await dialog.getByText('2 found').waitFor()
     t.strictSame(await barriers(page), [])
@@ -422,13 +422,13 @@ t.test(
         .locator('[aria-selected=true]')
         .innerText()
         .then((text) => text.split('\n')[0]),
-      'clara',
+      'zlara',
     )
     await page.keyboard.press('ArrowDown')
     t.equal(await field.getAttribute('aria-activedescendant'), await hit.getAttribute('id'))
     await page.keyboard.press('Enter')
     await page.waitForURL(/iam\.user\/\d+$/)
-    await page.getByRole('heading', { name: 'clarence' }).waitFor()
+    await page.getByRole('heading', { name: 'zlarence' }).waitFor()
     await dialog.waitFor({ state: 'detached' })
 
     for (let number = 1; number <= 6; number++)
@@ -445,13 +445,13 @@ t.test(
 
     await page.route(/iam\/users\?keyword=/, (route) => route.fulfill({ status: 500, body: '{}' }))
     await page.keyboard.press('Control+K')
-    await field.fill('clara')
+    await field.fill('zlara')
     t.match(await dialog.getByRole('alert').innerText(), /^Could not be searched: Users\./)
     await dialog.getByText('Nothing fits.').waitFor()
     t.strictSame(await barriers(page), [])
     await page.unroute(/iam\/users\?keyword=/)
     await dialog.getByRole('button', { name: 'Load again' }).click()
-    await dialog.getByRole('option', { name: 'clara' }).waitFor()
+    await dialog.getByRole('option', { name: 'zlara' }).waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     t.strictSame(
@@ -593,7 +593,7 @@ t.test('who may not see a page is told which permission opens it', { skip, timeo
   const { page, complaints } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })
   await signIn(page, 'nobody')
   await page.getByText('iam:user:view', { exact: false }).waitFor()
-  t.strictSame(await page.locator('nav a').count(), 0)
+  t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'], 'what everybody may see')
   t.equal(await page.locator('h1').innerText(), 'You may not see this')
   t.strictSame(await barriers(page), [])
   await page.goto(`${office?.url}nothing.here`)

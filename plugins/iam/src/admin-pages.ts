@@ -241,5 +241,68 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
   empty: text('Nobody is signed in to this account.', '此账户当前没有登录。'),
 }))
 
+const ownAccount = adminDetail('getIamUsersMe', (it) => ({
+  id: 'iam.own-account',
+  title: text('My account', '我的账户'),
+  place: { group: 'access', order: 5 },
+  live: ['iam_user', 'iam_user_role'],
+  sections: [
+    {
+      columns: [
+        it.text('username'),
+        it.text('email'),
+        it.flag('emailVerified'),
+        it.text('mobile'),
+        it.chips('roles', 'name'),
+        it.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+        it.time('lastLoginAt'),
+        it.time('createdAt'),
+      ],
+    },
+  ],
+  form: it.form('putIamUsersMe', {
+    title: text('Change', '修改'),
+    fields: ['username', 'email', 'mobile'],
+    version: 'version',
+  }),
+  actions: [
+    it.action('putIamUsersMePassword', {
+      label: text('Change the password', '修改密码'),
+      params: {},
+      ask: ['currentPassword', 'newPassword'],
+      confirm: text('All your other sessions end.', '你的其他会话将全部结束。'),
+    }),
+    it.action('deleteIamUsersMeSessions', {
+      label: text('End all other sessions', '结束其他会话'),
+      params: {},
+      confirm: text('You are signed out on all devices but this one.', '除当前设备外，你将在所有设备上退出登录。'),
+    }),
+  ],
+  related: [{ page: 'iam.own-sessions', title: text('Where you are signed in', '已登录的设备'), filter: {} }],
+}))
+
+const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
+  id: 'iam.own-sessions',
+  title: text('My sessions', '我的会话'),
+  key: 'id',
+  columns: [
+    row.flag('current', { title: text('This one', '当前会话') }),
+    row.time('lastSeenAt'),
+    row.time('createdAt'),
+    row.time('expiresAt'),
+    row.text('method'),
+    row.text('clientIp'),
+    row.text('userAgent'),
+  ],
+  actions: [
+    row.action('deleteIamUsersMeSessionsById', {
+      label: text('End', '结束'),
+      params: { id: 'id' },
+      when: { current: false },
+      confirm: text('Whoever uses this session is signed out.', '使用此会话的人将退出登录。'),
+    }),
+  ],
+}))
+
 /** What the back office shows of accounts. */
-export const pages = [users, user, userSessions, roles, roleDetail, audit, loginAudit]
+export const pages = [ownAccount, ownSessions, users, user, userSessions, roles, roleDetail, audit, loginAudit]

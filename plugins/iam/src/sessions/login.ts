@@ -73,7 +73,7 @@ export class Login {
     return this.#audited(attempt, { id: userId }, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches } = await this.#parts.hasher.verify(stored, password)
-      if (stored === null || !matches) throw refusal('password-wrong')
+      if (stored === null || !matches) throw refusal('password-wrong', { data: { field: 'currentPassword' } })
       return stored
     })
   }

@@ -144,7 +144,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
     return (
       <PasswordInput
         {...shared}
-        autoComplete="new-password"
+        autoComplete={field.name === 'currentPassword' ? 'current-password' : 'new-password'}
         visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label: title }), tabIndex: 0 }}
       />
     )

@@ -79,7 +79,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
         <Pages groups={navigation.groups} onChosen={onChosen} />
         <div className={classes.foot}>
           <Switches />
-          <Account username={username} session={session} onShortcuts={onShortcuts} />
+          <Account {...{ navigation, username, session, onShortcuts, onChosen }} />
         </div>
       </div>
     </aside>
@@ -180,13 +180,30 @@ function Unsaved({ count }: { readonly count: number }) {
   )
 }
 
-function Account({ username, session, onShortcuts }: Pick<NavigationProps, 'username' | 'session' | 'onShortcuts'>) {
+/** Page of the own account, where the product has it. */
+const ownAccount = 'iam.own-account'
+
+/** The name leads to the own account. */
+function Account({
+  navigation,
+  username,
+  session,
+  onShortcuts,
+  onChosen,
+}: Omit<NavigationProps, 'onSearch'> & { onChosen(): void }) {
   const { say } = useSpeech()
+  const page = navigation.groups.flatMap(({ pages }) => pages).find(({ id }) => id === ownAccount)
   return (
     <div className={classes.account}>
-      <span className={classes.name} title={username}>
-        {username}
-      </span>
+      {page === undefined ? (
+        <span className={classes.name} title={username}>
+          {username}
+        </span>
+      ) : (
+        <Link href={`/${page.id}`} className={classes.name} title={`${page.title}: ${username}`} onClick={onChosen}>
+          {username}
+        </Link>
+      )}
       <ActionIcon
         variant="subtle"
         color="gray"
