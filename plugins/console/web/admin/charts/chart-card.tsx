@@ -64,6 +64,7 @@ export function ChartCard({ chart }: { readonly chart: Chart }) {
       {instances.length > 1 && (
         <NativeSelect
           size="xs"
+          className={classes.picker}
           aria-label={say('admin.chart.instance', { title: chart.title })}
           value={of}
           onChange={(event) => setOf(event.currentTarget.value)}
