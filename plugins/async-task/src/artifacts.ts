@@ -5,6 +5,12 @@ const directory = 'async-task'
 /** Code points. */
 const longestName = 200
 
+/** One run of a task. */
+interface TaskRun {
+  readonly id: number
+  readonly fence: number
+}
+
 const directoryOf = (taskId: number) => `${directory}/${taskId}`
 
 /** True for a name that a file may have for the one who downloads it. */
@@ -28,7 +34,7 @@ export class Artifacts {
   }
 
   async write(
-    task: { readonly id: number; readonly fence: number },
+    task: TaskRun,
     name: string,
     content: AsyncIterable<string | Uint8Array>,
     signal: AbortSignal,
@@ -40,11 +46,14 @@ export class Artifacts {
     return { name, size, disk, path }
   }
 
-  /** Removes what runs of a task wrote, save the file that is its result. */
-  async keepOnly(taskId: number, kept: TaskArtifact | undefined): Promise<void> {
+  /**
+   * Removes what this run of a task and those before it wrote, save the file that is its result. Whoever does so may have lost
+   * the task without noticing: files of later runs are not its own.
+   */
+  async keepOnly({ id, fence }: TaskRun, kept: TaskArtifact | undefined): Promise<void> {
     const disk = kept?.disk ?? this.disk
-    for await (const { path } of this.#storage.list(disk, directoryOf(taskId))) {
-      if (path !== kept?.path) await this.#storage.delete(disk, path)
+    for await (const { path } of this.#storage.list(disk, directoryOf(id))) {
+      if (path !== kept?.path && fenceOf(path) <= fence) await this.#storage.delete(disk, path)
     }
   }
 
@@ -59,3 +68,6 @@ export class Artifacts {
     }
   }
 }
+
+/** Of the run that wrote the file; what has no such name is nobody's. */
+const fenceOf = (path: string) => Number.parseInt(path.slice(path.lastIndexOf('/') + 1), 10) || 0

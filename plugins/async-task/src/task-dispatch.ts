@@ -68,7 +68,7 @@ export class TaskDispatch {
     })
     if (!isTaken) return
     log.warn({ taskId: task.id, holder: task.holder, attempts: task.attempts }, 'task taken from a lost instance')
-    if (end !== undefined) await artifacts.keepOnly(task.id, undefined)
+    if (end !== undefined) await artifacts.keepOnly(task, undefined)
   }
 
   /** `undefined` when it is to be tried again. */

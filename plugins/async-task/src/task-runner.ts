@@ -133,13 +133,13 @@ export class TaskRunner {
     const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
     if (run.stopCause === 'lost') return count('lost')
     // Once it is released another run may write.
-    if (ended === undefined) await this.#tidy(row.id, undefined)
+    if (ended === undefined) await this.#tidy(claim, undefined)
     const isRecorded = await this.runs.record(row.id, () =>
       ended === undefined ? rows.release(claim, this.#filesOf(run)) : this.#finish(row, claim, run, ended),
     )
     if (isRecorded === undefined) return
     count(isRecorded ? (ended?.end.status ?? 'released') : 'lost')
-    if (isRecorded && ended !== undefined) await this.#tidy(row.id, ended.end)
+    if (isRecorded && ended !== undefined) await this.#tidy(claim, ended.end)
   }
 
   #finish(row: TaskRow, claim: Claim, run: Run, { end, error }: Ended): Promise<boolean> {
@@ -155,9 +155,9 @@ export class TaskRunner {
     return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }
 
-  async #tidy(taskId: number, end: TaskEnd | undefined): Promise<void> {
+  async #tidy({ key: taskId, fence }: Claim, end: TaskEnd | undefined): Promise<void> {
     const { artifacts, log } = this.#parts
-    await artifacts.keepOnly(taskId, end?.artifact).catch((error: unknown) => {
+    await artifacts.keepOnly({ id: taskId, fence }, end?.artifact).catch((error: unknown) => {
       log.warn({ taskId, reason: reasonOf(error) }, 'files of a task that nobody needs could not be removed')
     })
   }

@@ -1,7 +1,7 @@
 /** How a task is lost, given back and cancelled, with every engine, on every database, on a clock that the test moves. */
 
 import type { TaskContext } from '@plinth/async-task'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { livesTo } from '../../coordination/test/fixtures/instances.ts'
@@ -86,6 +86,44 @@ onEachEngine('an instance that stops gives its tasks back, and another one runs 
   await two.reaches(kept.id, 'succeeded')
   t.match(await two.tasks.get(unwanted.id), { status: 'cancelled' }, 'what nobody wants any more is not run again')
   t.equal(second.runs.length, 1)
+})
+
+onSqlite(t, 'an instance that stops tidies up after its own run, whoever has the task by then', async (t, db) => {
+  const config = { 'platform.async-task.lease': `${leaseSeconds}s` }
+  const text = async function* (said: string) {
+    yield said
+  }
+  const hasWritten = Promise.withResolvers<void>()
+  const one = await startTasks(t, db, {
+    config,
+    handle: (tasks) =>
+      tasks.handle(report, async (_, { signal, writeArtifact }) => {
+        await writeArtifact({ name: 'report.csv' }, text('of the first'))
+        hasWritten.resolve()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      }),
+  })
+  const { id } = await one.tasks.submit(report, { rows: 1 }, owner)
+  await hasWritten.promise
+  const list = one.storage.list.bind(one.storage)
+  const isTidying = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  one.storage.list = async function* (disk, directory) {
+    isTidying.resolve()
+    await goesOn.promise
+    yield* list(disk, directory)
+  }
+  const stopped = one.running.stop('deploy')
+  await isTidying.promise
+  const two = await startTasks(t, db, {
+    config,
+    handle: (tasks) =>
+      tasks.handle(report, (_, { writeArtifact }) => writeArtifact({ name: 'report.csv' }, text('of the second'))),
+  })
+  await comes(two.clock, async () => (await two.tasks.get(id)).status === 'succeeded', 'the task is taken over')
+  goesOn.resolve()
+  await stopped
+  t.same(await two.paths(), [(await two.tasks.get(id)).artifact?.path])
 })
 
 onEachDatabase(t, 'a pool that other work has used up costs no running task its lease', async (t, db) => {
