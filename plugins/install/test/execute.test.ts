@@ -322,6 +322,35 @@ onEachDatabase(t, 'I-130 a database without any table is migrated on the way', a
   t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'no record is lost')
 })
 
+onEachDatabase(
+  t,
+  'I-138 who began without tables to lock goes on in no product that another one has installed',
+  async (t, db) => {
+    const config = { 'platform.database.migrate-at-start': false }
+    const [first, late] = [await startInstall(t, db, { config }), await startInstall(t, db, { config })]
+    const migrate = late.db.migrate.bind(late.db)
+    const isBefore = Promise.withResolvers<void>()
+    const goesOn = Promise.withResolvers<void>()
+    late.db.migrate = async (options) => {
+      isBefore.resolve()
+      await goesOn.promise
+      return migrate(options)
+    }
+    const form = { ...late.form, site: { ...late.form.site, name: 'Late' } }
+    const coming = late.execute({ body: form })
+    await isBefore.promise
+    t.match((await first.execute()).data, { passed: true, locked: true })
+    goesOn.resolve()
+    const { data } = await coming
+    t.match(data, { authorized: true, passed: false, locked: false, administratorReady: false })
+    t.match(data.records.at(-1), { stepCode: 'database-migration', status: 'failed', message: /has been installed/ })
+    t.match(await first.centre.get('platform.site.name'), { stored: { value: 'Acme' } }, 'its settings are not stored')
+    const admin = await first.administrator()
+    const { items } = (await admin('GET', 'sessions')).data
+    t.same(items.map(({ status }: { status: string }) => status).sort(), ['failed', 'passed'])
+  },
+)
+
 onSqlite(t, 'I-206 a failure before the first migration is announced', async (t, db) => {
   const { heard, told, plugin } = listener()
   const { execute, form } = await startInstall(t, db, {

@@ -7,6 +7,7 @@ import type { Parts } from '../parts.ts'
 import { auditActions } from '../records/audit-trail.ts'
 import type { Session } from '../records/sessions.ts'
 import type { Run } from './step.ts'
+import { StepFailure } from './step-failure.ts'
 import type { StepResult } from './step-runner.ts'
 
 type ExecutionParts = Pick<
@@ -43,12 +44,21 @@ export class Execution {
   execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
     const { singleRun, sessions, runner } = this.#parts
     return singleRun.run(async (takeDatabase) => {
-      await takeDatabase()
+      const isHeld = await takeDatabase()
       if (!(await request.isOpen())) return undefined
       const session = sessions.begin(request.caller.clientIp, request.retriedSessionId)
-      const run = runner.newRun({ ...request, session, takeDatabase })
-      await sessions.store(session)
-      await sessions.closeAbandoned(session)
+      const own = async () => {
+        await sessions.store(session)
+        await sessions.closeAbandoned(session)
+      }
+      const takeMigrated = async () => {
+        await takeDatabase()
+        // Before there were tables to lock another run may have been at it, and have come to its end.
+        if (!(await request.isOpen())) throw new StepFailure('failure.closed')
+        await own()
+      }
+      const run = runner.newRun({ ...request, session, takeDatabase: takeMigrated })
+      if (isHeld) await own()
       return this.#runSteps(run, session, request.onRecord)
     })
   }

@@ -37,10 +37,10 @@ export class SingleRun {
   /**
    * Runs the work unless another run goes on.
    *
-   * @param work is told how to take the lock of the database as well, which it does as soon as there are tables
+   * @param work is told how to take the lock of the database as well, which answers false while there are no tables
    * @throws BusinessError "409", reason `install.running`
    */
-  async run<T>(work: (takeDatabase: () => Promise<void>) => Promise<T>): Promise<T> {
+  async run<T>(work: (takeDatabase: () => Promise<boolean>) => Promise<T>): Promise<T> {
     if (this.#isRunning) throw alreadyRunning()
     this.#isRunning = true
     try {
@@ -51,8 +51,8 @@ export class SingleRun {
     }
   }
 
-  async #take(): Promise<void> {
-    if (this.#isHeld) return
+  async #take(): Promise<boolean> {
+    if (this.#isHeld) return true
     const { token } = this.#self
     // Before the row says so: whoever reads the row must find its holder alive.
     living.add(token)
@@ -61,8 +61,8 @@ export class SingleRun {
     } finally {
       if (!this.#isHeld) living.delete(token)
     }
-    if (!this.#isHeld) return
-    this.#lease = this.#keepLease()
+    if (this.#isHeld) this.#lease = this.#keepLease()
+    return this.#isHeld
   }
 
   /** False while there are no tables. */

@@ -39,6 +39,7 @@ export interface RunRequest {
   readonly signal: AbortSignal
   /** Absent for a step that runs alone. */
   readonly session?: Session
+  /** Once the database is migrated. @throws StepFailure when the installation is closed by now */
   readonly takeDatabase?: () => Promise<void>
 }
 

@@ -19,7 +19,6 @@ type StepParts = Pick<
   | 'administrator'
   | 'state'
   | 'journal'
-  | 'sessions'
   | 'restartNote'
   | 'trial'
   | 'say'
@@ -124,11 +123,10 @@ export class InstallSteps {
   }
 
   async #migrate(run: Run): Promise<StepEnd> {
-    const { migration, settings, sessions, journal } = this.#parts
+    const { migration, settings, journal } = this.#parts
     const { pendingBefore, applied } = await migration.run(run.signal)
     run.migrated = { pendingBefore, applied }
     await run.takeDatabase?.()
-    if (run.session !== undefined) await sessions.store(run.session)
     await journal.storeWaiting()
     if (run.unstored !== undefined) await settings.store(run.unstored, run.caller.traceId)
     return pendingBefore === 0 ? passed('up-to-date') : passed('migrated', { count: applied })
