@@ -406,3 +406,34 @@ onEachDatabase(t, 'P-007 P-026 P-027 P-028 P-059 tasks that other modules have c
   })
   t.same(await brokenRules(product), [])
 })
+
+onEachDatabase(t, 'a check-in right after midnight counts on the one right before it', async (t, at) => {
+  const one = await startPoints(t, at)
+  const member = await one.member('ada')
+  const checkIn = 'member-points/users/me/check-in'
+  t.match((await member.call('POST', checkIn)).data, { consecutiveDays: 1 })
+  one.clock.shiftWallClock(day)
+  const other = await startPoints(t, at, { clock: manualClock(one.clock.now() + day) })
+  const { call } = await other.loginAs('ada')
+  const isWritten = Promise.withResolvers<void>()
+  const commits = Promise.withResolvers<void>()
+  /** Has something done before the statements of an instance about check-ins. */
+  const before = ({ db }: Points, statement: RegExp, work: () => Promise<void>) => {
+    const execute = db.execute.bind(db)
+    db.execute = async (sql, parameters) => {
+      if (statement.test(sql)) await work()
+      return execute(sql, parameters)
+    }
+  }
+  before(one, /^update points_check_in set journal_id/, async () => {
+    isWritten.resolve()
+    await commits.promise
+  })
+  const earlier = member.call('POST', checkIn)
+  await isWritten.promise
+  // On SQLite the second one waits for the whole transaction of the first.
+  if (at.dialect === 'sqlite') commits.resolve()
+  else before(other, /points_check_in/, async () => commits.resolve())
+  const [first, second] = await Promise.all([earlier, call('POST', checkIn)])
+  t.match([first.data, second.data], [{ consecutiveDays: 2 }, { consecutiveDays: 3 }])
+})

@@ -62,7 +62,7 @@ export class CheckIns {
       const rule = await rules.at('check-in', now)
       if (!rule.enabled) throw refusal('rule-disabled', { data: { code: rule.code } })
       const date = calendar.dayOf(new Date(now))
-      const last = await this.last(userId)
+      const last = await this.#lockLast(userId)
       const streak = streakOn(date, last)
       const id = db.newId()
       const points = streak === undefined ? 0 : checkInPoints(rule.config, streak)
@@ -75,6 +75,20 @@ export class CheckIns {
       if (isNew && points > 0) await this.#grant({ id, userId, date, points, rule })
       return { repeated: !isNew, points: isNew ? points : 0, date, consecutiveDays: kept?.streak ?? 1 }
     })
+  }
+
+  /** The last check-in of a member; until the transaction ends nobody adds another one to it. */
+  async #lockLast(userId: number): Promise<LastCheckIn | undefined> {
+    for (let last = await this.last(userId); ; ) {
+      if (last === undefined) return undefined
+      await this.#parts.db.execute(`update ${table} set user_id = user_id where user_id = ? and check_date = ?`, [
+        ...[userId, last.day],
+      ])
+      // Whoever held the lock may have added one.
+      const found = await this.last(userId)
+      if (found?.day === last.day) return found
+      last = found
+    }
   }
 
   /** The last check-in of a member. */
