@@ -1,8 +1,8 @@
 import { extensionPoint } from '../refs.ts'
 
 /**
- * Says whether the product can do its work. Throws with a reason when it cannot. The reason is logged, not shown to
- * callers. Must give up when the signal aborts.
+ * Says whether the product can do its work. Throws with a reason when it cannot. The reason is logged, and shown to
+ * operators alone. Must give up when the signal aborts.
  */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
 

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail } from '@plinth/http'
+import { adminAttention, adminDetail, adminList } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
 
 const tones = {
@@ -49,10 +49,38 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
   ],
 }))
 
+const health = adminList('getAdminConsoleHealth', (row) => ({
+  id: 'console.health',
+  title: text('Health', '健康状况'),
+  lead: text(
+    'What the process that answers needs for its work. It takes no requests from a load balancer while a check fails.',
+    '当前进程正常工作所需的条件。任一检查失败时，负载均衡器将不再向其分发请求。',
+  ),
+  place: { group: 'product', order: 15 },
+  key: 'name',
+  live: true,
+  columns: [
+    row.text('name', { mono: true, title: text('Check', '检查项') }),
+    row.status(
+      'outcome',
+      { passed: 'good', failed: 'bad' },
+      { labels: { passed: text('Passed', '通过'), failed: text('Failed', '失败') } },
+    ),
+    row.text('reason'),
+  ],
+}))
+
 /** What the console declares as data, like any plugin. */
-export const pages = [database]
+export const pages = [database, health]
 
 export const needsAttention = [
+  adminAttention('getAdminConsoleHealth', {
+    id: 'console.health',
+    title: text('Health checks that fail', '未通过的健康检查'),
+    tone: 'bad',
+    where: { outcome: 'failed' },
+    page: { id: 'console.health' },
+  }),
   adminAttention('getAdminConsoleDatabase', {
     id: 'console.migrations-changed',
     title: text('Change sets that differ from what was applied', '与已应用内容不一致的变更集'),

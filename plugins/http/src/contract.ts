@@ -172,6 +172,22 @@ export const http = service<HttpServer>('http', { from: '@plinth/http' })
 /** The product's Prometheus registry. Tags must be bounded: never keys, addresses, names. */
 export const metrics = service<Registry>('metrics', { from: '@plinth/http' })
 
+/** What a health check said just now. */
+export interface HealthOutcome {
+  /** Under which it was contributed: `database`, `storage`, ... */
+  readonly name: string
+  /** Why it fails; `undefined` when it passes. May hold secrets: mask it before anybody sees it. */
+  readonly reason: string | undefined
+}
+
+/** The health checks of this process, as `/health/ready` asks them. */
+export interface Health {
+  outcomes(): Promise<readonly HealthOutcome[]>
+}
+
+/** Whether this process can do its work, check by check. */
+export const health = service<Health>('health', { from: '@plinth/http' })
+
 /** Envelope of every ordinary JSON answer (document 1, "Response envelope and naming rules"). */
 export interface Envelope<T> {
   readonly code: string

@@ -5,7 +5,7 @@ import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts
 import { createForwarding } from './caller/forwarding.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
-import { http, metrics } from './contract.ts'
+import { health, http, metrics } from './contract.ts'
 import { measureDatabase } from './database-metrics.ts'
 import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   version: '1.0.0',
   kernel: '^1.0.0',
   requires,
-  provides: [http, metrics, site],
+  provides: [http, metrics, site, health],
   contributes: [healthCheck, optional(charts)],
   config: keys,
   configGroups: {
@@ -63,6 +63,7 @@ export default definePlugin({
       clock,
       log,
     })
+    provide(health, readiness)
     const metricsReaders = new AddressSet(config.get('platform.http.metrics.allowed-clients'))
     const probes = [
       ...healthRoutes({ readiness, isDraining: () => isDraining, say }),

@@ -35,6 +35,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
     row.time('lastRun.startedAt', { title: text('Last started', '上次开始') }),
     row.time('nextRunAt'),
     row.flag('paused'),
+    row.flag('overdue'),
     row.count('fixedDelayMs', { title: text('Interval', '间隔'), unit: 'ms', hidden: true }),
     row.flag('running', { hidden: true }),
     row.text('plugin', { hidden: true, mono: true }),
@@ -65,6 +66,7 @@ const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
         it.flag('requested'),
         it.flag('running'),
         it.time('nextRunAt'),
+        it.flag('overdue'),
       ],
     },
     {
@@ -114,6 +116,13 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
 export const pages = [tasks, task, runs]
 
 export const needsAttention = [
+  adminAttention('getAdminSchedulerTasks', {
+    id: 'scheduler.overdue',
+    title: text('Scheduled tasks that are due, and no instance begins', '已到期但没有实例执行的计划任务'),
+    tone: 'bad',
+    where: { overdue: true },
+    page: { id: 'scheduler.tasks' },
+  }),
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.failed',
     title: text('Scheduled tasks whose last run failed', '最近一次运行失败的计划任务'),

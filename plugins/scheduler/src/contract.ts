@@ -43,6 +43,8 @@ export interface TaskState {
   readonly lastRun: TaskRun | null
   /** Null while it runs and when it does not run by itself. In the past when no worker has got to it yet. */
   readonly nextRunAt: Date | null
+  /** Due for longer than an instance may take to show that it lives (`platform.scheduler.lease`), and nobody begins it. */
+  readonly overdue: boolean
 }
 
 /** Which runs to list; all without a member. */

@@ -56,7 +56,7 @@ export default definePlugin({
     let worker: RunEngine | undefined
     const wake = () => worker?.wake()
     const wakeUp = new WakeUp({ ...about, messages: services.sharedStore, channel: 'scheduler.wake-up', wake })
-    const service = new SchedulerService({ tasks, rows, db, clock, onChanged: () => wakeUp.send() })
+    const service = new SchedulerService({ tasks, rows, db, clock, leaseMs, onChanged: () => wakeUp.send() })
     onStop(() => wakeUp.stop())
     provide(scheduler, service)
     for (const page of pages) contribute(adminPages, page.id, page)

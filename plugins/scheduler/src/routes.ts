@@ -45,6 +45,7 @@ const taskView = Type.Object({
   requested: Type.Boolean({ description: 'Asked for, and not yet begun.' }),
   lastRun: nullable(runView),
   nextRunAt: nullable(instant),
+  overdue: Type.Boolean({ description: 'Due for some time, and no instance begins it.' }),
 })
 
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()

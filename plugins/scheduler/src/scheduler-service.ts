@@ -10,6 +10,7 @@ export interface ServiceParts {
   readonly rows: TaskRows
   readonly db: Database
   readonly clock: Clock
+  readonly leaseMs: number
   /** Called after an operator changed something. */
   readonly onChanged: () => void
 }
@@ -111,6 +112,7 @@ export class SchedulerService implements Scheduler {
       ...{ name, plugin, displayName, fixedDelayMs, autoStartup, paused, running, requested },
       lastRun: run === undefined ? null : runOf(run),
       nextRunAt: running ? null : requested ? now : runsByItself ? due : null,
+      overdue: !running && runsByItself && now.getTime() - due.getTime() > this.#parts.leaseMs,
     }
   }
 }

@@ -101,6 +101,9 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
   t.match((await view(root)).data, [{ running: false, requested: false }], 'refused requests ask for nothing')
   t.equal(probe.begun.length, 3)
 
+  clock.shiftWallClock(60_000)
+  t.match((await view(root)).data, [{ overdue: false }], 'due, and not for long')
+
   const actions = ['pause', 'run-now', 'resume', 'run-now'].map((action) => `scheduled-task.${action}`)
   t.same(
     trail.map(({ action, subject, actor, traceId }) => ({ action, subject, actor, traceId })),

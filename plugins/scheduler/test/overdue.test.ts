@@ -42,6 +42,24 @@ t.test('a run that the queue takes and nobody begins is taken directly', { skip:
   t.ok((probe.begun[0] ?? 0) >= 5000, `after ${probe.begun[0]} ms`)
 })
 
+t.test('a task that is due and that nobody begins is overdue, until it is paused', async (t) => {
+  const db = await sqlite(t)
+  const probe = new Probe()
+  const worker = await startScheduler(t, db, { plugins: [probePlugin(probe)] })
+  await until(async () => (await worker.scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')
+  await worker.running.stop('nobody is left who runs it')
+  const clock = manualClock(worker.clock.now())
+  const web = await startScheduler(t, db, { plugins: [probePlugin(probe)], clock, roles: ['web'] })
+  const isOverdue = async () => (await web.scheduler.list()).find(({ name }) => name === 'probe.task')?.overdue
+  t.equal(await isOverdue(), false)
+  clock.shiftWallClock(61_000)
+  t.equal(await isOverdue(), false, 'due, and not for long')
+  clock.shiftWallClock(3_600_000)
+  t.equal(await isOverdue(), true)
+  await web.scheduler.pause('probe.task')
+  t.equal(await isOverdue(), false)
+})
+
 t.test('whoever asks for a run wakes the workers, however long they pause', { skip: skipRedis }, async (t) => {
   const space = redisSpace()
   t.teardown(() => space.drop())

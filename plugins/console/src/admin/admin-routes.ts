@@ -2,6 +2,7 @@ import type { Database } from '@plinth/database'
 import {
   type AmountUnit,
   type BrowserPage,
+  type Health,
   type HttpServer,
   htmlText,
   instant,
@@ -20,6 +21,7 @@ import { requirePrincipal } from '@plinth/iam'
 import { type Kernel, localize } from '@plinth/kernel'
 import { chartPoints } from './chart-views.ts'
 import { databaseFacts, databaseFactsView, viewDatabase } from './database-facts.ts'
+import { healthFacts, healthFactsView, viewHealth } from './health-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { type JoinedHistory, summed } from './joined-history.ts'
 import { spans } from './metric-history.ts'
@@ -35,6 +37,9 @@ export interface AdminRouteParts {
   readonly site: Site
   readonly kernel: Kernel
   readonly http: Pick<HttpServer, 'routes'>
+  readonly health: Health
+  /** Masks what is secret in a text. */
+  readonly redact: (text: string) => string
   readonly db: Pick<Database, 'server' | 'migrationStatus' | 'longestWaitSeconds'>
 }
 
@@ -253,6 +258,14 @@ const apiRoutes = [
     access: { permission: viewPlugins },
     response: pluginFactsView,
     handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/admin/console/health',
+    summary: 'Health checks of the process that answers, those that fail first',
+    access: { permission: viewHealth },
+    response: healthFactsView,
+    handler: async (_, { health, redact }) => healthFacts(await health.outcomes(), redact),
   }),
   route({
     method: 'GET',

@@ -1,5 +1,16 @@
 import { database } from '@plinth/database'
-import { adminPages, amountUnits, attention, charts, http, labelSources, metrics, signInWays, site } from '@plinth/http'
+import {
+  adminPages,
+  amountUnits,
+  attention,
+  charts,
+  health,
+  http,
+  labelSources,
+  metrics,
+  signInWays,
+  site,
+} from '@plinth/http'
 import { identity } from '@plinth/iam'
 import { definePlugin, kernel, optional } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
@@ -9,6 +20,7 @@ import { messages } from '../failures.ts'
 import { adminRoutes, viewMetrics } from './admin-routes.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase } from './database-facts.ts'
+import { viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
 import { JoinedHistory } from './joined-history.ts'
 import { MetricHistory } from './metric-history.ts'
@@ -21,7 +33,7 @@ export default definePlugin({
   title: { en: 'Back office', 'zh-CN': '管理后台' },
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { kernel, http, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
+  requires: { kernel, http, health, metrics, site, identity, builtPages, database, sharedStore: optional(sharedStore) },
   extensionPoints: [adminPages, amountUnits, attention, charts, labelSources, signInWays],
   contributes: [adminPages, attention, labelSources],
   permissions: [
@@ -31,9 +43,10 @@ export default definePlugin({
       code: viewDatabase,
       displayName: { en: 'View the database and its change sets', 'zh-CN': '查看数据库及其变更集' },
     },
+    { code: viewHealth, displayName: { en: 'View the health of the product', 'zh-CN': '查看系统健康状况' } },
   ],
   messages,
-  setup({ services, contribute, contributions, roles, clock, log, onReady, onDrain, onStop }) {
+  setup({ services, contribute, contributions, roles, clock, log, redact, onReady, onDrain, onStop }) {
     const { kernel, http, metrics: registry, site, identity, builtPages, database: db, sharedStore: store } = services
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
@@ -66,6 +79,8 @@ export default definePlugin({
       site,
       kernel,
       http,
+      health: services.health,
+      redact,
       db,
       page: builtPages.page('admin'),
     })

@@ -1,0 +1,47 @@
+import { createDatabase } from '@plinth/database/testing'
+import { definePlugin, healthCheck, key } from '@plinth/kernel'
+import t from 'tap'
+import { startLiveOffice } from './fixtures/live-office.ts'
+
+const token = 'lamp-oil-secret-4711'
+
+t.test('operators see which health checks fail and why, without secrets, and that they need a look', async (t) => {
+  let isBroken = false
+  const lamp = definePlugin({
+    id: 'lamp',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    contributes: [healthCheck],
+    config: { 'platform.lamp.token': key.string({ title: 'Token', required: true, sensitive: true }) },
+    setup({ contribute }) {
+      contribute(healthCheck, 'lamp', () => {
+        if (isBroken) throw new Error(`no oil for ${token}`)
+      })
+    },
+  })
+  const at = await createDatabase('sqlite')
+  t.teardown(() => at.drop())
+  const { call, root } = await startLiveOffice(
+    (work) => t.teardown(work),
+    at,
+    { 'platform.lamp.token': token },
+    { plugins: [lamp] },
+  )
+  t.match(await call('GET', 'admin/console/health'), { code: '401' })
+  const session = await root()
+  const checks = async () => (await call('GET', 'admin/console/health', session)).data
+  t.strictSame(await checks(), [
+    { name: 'database', outcome: 'passed', reason: null },
+    { name: 'lamp', outcome: 'passed', reason: null },
+  ])
+  isBroken = true
+  const [first] = (await checks()) as readonly { readonly reason: string }[]
+  t.match(first, { name: 'lamp', outcome: 'failed', reason: /^no oil for / }, 'what fails stands first')
+  t.notMatch(first?.reason, token)
+  const { data } = await call('GET', 'admin/console/attention', session)
+  const { items } = data as { readonly items: readonly { readonly id: string }[] }
+  t.match(
+    items.find(({ id }) => id === 'console.health'),
+    { path: '/api/v1/admin/console/health', where: { outcome: 'failed' }, page: { id: 'console.health' } },
+  )
+})
