@@ -38,11 +38,12 @@ async function removeUnusedKeys(db: Database, before: Date, signal: AbortSignal)
        order by s.updated_at limit ${batch}`,
       [before],
     )
-    // Somebody may publish under the key meanwhile: its position has moved on then.
+    // Somebody may publish under the key meanwhile: its position has moved on then, or begun anew after another purge.
     for (const { stream_key, last_position } of unused) {
-      await db.execute('delete from outbox_stream where stream_key = ? and last_position = ?', [
+      await db.execute('delete from outbox_stream where stream_key = ? and last_position = ? and updated_at < ?', [
         stream_key,
         Number(last_position),
+        before,
       ])
     }
     found = unused.length

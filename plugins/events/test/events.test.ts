@@ -129,6 +129,40 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     },
   )
 
+  await t.test('a key that is used again since a purge has found it unused keeps its place', async (t) => {
+    const { running, db, events, clock } = await startEvents(t, at, {
+      config: { 'platform.events.retention': '1d', 'platform.events.retry.max-attempts': 1 },
+      handlers: (events) =>
+        events.on(loose, 'test.fail', ({ payload }) => {
+          if (payload === 'bad') throw new Error('no')
+        }),
+    })
+    await events.publish(loose, 'good', { key: 'again' })
+    await events.idle()
+    clock.shiftWallClock(86_400_001)
+    const { execute } = db
+    db.execute = async (sql, parameters) => {
+      if (sql.startsWith('delete from outbox_stream')) {
+        // Another purge was quicker, and then somebody publishes.
+        db.execute = execute
+        await db.execute(`delete from outbox_stream where stream_key = 'again'`)
+        await events.publish(loose, 'bad', { key: 'again' })
+      }
+      return execute.call(db, sql, parameters)
+    }
+    const purge = running.scheduledTasks.find(({ name }) => name === 'events.purge')
+    await purge?.run(new AbortController().signal)
+    t.equal(db.execute, execute, 'the key was found unused')
+    await events.publish(loose, 'behind', { key: 'again' })
+    t.same(
+      (
+        await db.query<{ position: unknown }>(`select position from outbox_event where stream_key = 'again'
+         order by position`)
+      ).map(({ position }) => Number(position)),
+      [1, 2],
+    )
+  })
+
   await t.test('D.66 a handler with a schema of its own gets no emitted event that breaks it', async (t) => {
     const shorter = event('test.noted', Type.Object({ note: Type.String({ maxLength: 2 }) }))
     const [seen, own]: [string[], string[]] = [[], []]

@@ -154,25 +154,50 @@ export class StoredConfigCentre implements ConfigCentre {
     // In turn with the reloads, so that none of them takes back what is being offered.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
-      const before = this.#stored
-      // An owner that stores its own state has judged it.
-      const isOffered = stateOf === undefined && !this.#isOutdated(changes)
-      if (isOffered) {
-        const refused = await this.#owners.offer(changes, before)
-        if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
-      }
-      let version: number
-      try {
-        version = await reachingStorage(log, () => this.#store.write(changes, origin, options, stateOf))
-      } catch (error) {
-        if (isOffered) await this.#owners.takeBack(before)
-        throw error
+      let before = this.#stored
+      let version = await this.#write(changes, origin, options, stateOf)
+      // Somebody else was faster, and what was right then need not be right with what is stored now.
+      while (version === undefined) {
+        await reachingStorage(log, () => this.#read())
+        before = this.#stored
+        version = await this.#write(changes, origin, options, stateOf)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
       // The change is stored: when it cannot be read back now, the next poll does it.
       await this.#read().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
       return { version, effects: this.#effects.happened(changes, before) }
     })
+  }
+
+  /**
+   * Judges changes by the values that this instance knows, offers them and writes them.
+   *
+   * @returns the new version; undefined when these values are not those that are stored any more
+   */
+  async #write(
+    changes: readonly ConfigChange[],
+    origin: ChangeOrigin,
+    options: SaveOptions,
+    stateOf: string | undefined,
+  ): Promise<number | undefined> {
+    const before = this.#stored
+    const faults = this.#faultsOf(changes, stateOf)
+    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
+    // An owner that stores its own state has judged it.
+    const isOffered = stateOf === undefined && !this.#isOutdated(changes)
+    if (isOffered) {
+      const refused = await this.#owners.offer(changes, before)
+      if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
+    }
+    let version: number | undefined
+    try {
+      version = await reachingStorage(this.#options.log, () =>
+        this.#store.write(changes, origin, options, before.version, stateOf),
+      )
+      return version
+    } finally {
+      if (isOffered && version === undefined) await this.#owners.takeBack(before)
+    }
   }
 
   /** Whether the write will find a conflict: then nobody is asked to take a value that does not come. */

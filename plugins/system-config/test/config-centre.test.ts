@@ -214,6 +214,40 @@ onEachDatabase(
   },
 )
 
+onEachDatabase(t, 'what no two values may say together is not stored by two who save at once', async (t, db) => {
+  const [enabled, mode] = ['platform.pair.enabled', 'platform.pair.mode'] as const
+  const pair = definePlugin({
+    id: 'test.pair',
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    config: {
+      [enabled]: key.boolean({ title: 'Enabled', default: true, neededWhile: { key: mode, is: 'on' } }),
+      [mode]: key.enum({ title: 'Mode', values: ['off', 'on'], default: 'off' }),
+    },
+  })
+  const one = await startOn(t, db, { plugins: [pair] })
+  const two = await startOn(t, db, { plugins: [pair] })
+  const switchOff = [{ key: enabled, action: 'set', value: false }] as const
+  const use = [{ key: mode, action: 'set', value: 'on' }] as const
+  const resets = [enabled, mode].map((key) => ({ key, action: 'reset' }) as const)
+  const refused = { code: '400', reason: 'system-config.invalid', data: { errors: [{ field: mode, rule: 'needed' }] } }
+
+  // The other one saves when this one has judged its change.
+  const store = one.running.service(database)
+  const { transactional } = store
+  store.transactional = async (work, options) => {
+    store.transactional = transactional
+    await two.centre.save(switchOff, by)
+    return transactional.call(store, work, options) as Promise<never>
+  }
+  await t.rejects(one.centre.save(use, by), refused)
+  t.match(await one.centre.get(mode), { stored: undefined })
+
+  await one.centre.save(resets, by)
+  const outcomes = await Promise.allSettled([one.centre.save(switchOff, by), one.centre.save(use, by)])
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'nor on one instance')
+})
+
 onEachDatabase(t, 'history says who, when and why; a rollback is a new version', async (t, db) => {
   const { centre, running } = await startOn(t, db)
   await centre.save([set('limit', 20), set('window', '5m')], { ...by, reason: '因为'.repeat(150) })

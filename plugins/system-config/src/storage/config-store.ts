@@ -65,18 +65,22 @@ export class ConfigStore {
    * Writes all changes or none. Every writer locks the version row first, so that saves of all instances happen one after
    * another, and reads the master keys after that, so that a rotation cannot drop the key that it is about to use.
    *
+   * @param judgedAt version of the values that the changes were judged by
    * @param stateOf plugin that changes its own state
-   * @returns the new version, or the old one when everything was stored already
+   * @returns the new version, or the old one when everything was stored already; undefined, and nothing is written, when
+   *   somebody else has stored something since that version
    * @throws BusinessError `409` and `503` as `ConfigCentre.save` does
    */
   write(
     changes: readonly ConfigChange[],
     origin: ChangeOrigin,
     options: SaveOptions,
+    judgedAt: number,
     stateOf?: string,
-  ): Promise<number> {
+  ): Promise<number | undefined> {
     return this.#db.transactional(async (em) => {
       const current = await lockVersion(this.#db)
+      if (current !== judgedAt) return undefined
       const keyring = await this.#options.masterKeys.read()
       const keys = changes.map(({ key }) => key)
       const rows = new Map(
