@@ -1,10 +1,9 @@
 /** Every page of the back office of the quickstart in a browser, with rows, in both languages. */
-import AxeBuilder from '@axe-core/playwright'
 import { dialectsUnderTest } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { openPage, skip } from '../plugins/console/test/fixtures/browser.ts'
+import { barriers, openPage, prefer, skip } from '../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
 /** Chinese, or the name of something, which is the same in every language. */
@@ -43,16 +42,8 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   /** Looks at the page that is shown, in the other colours than the last one. */
   const look = async (name: string, part: string) => {
     isDark = !isDark
-    await page.emulateMedia({ colorScheme: isDark ? 'dark' : 'light' })
-    const { violations } = await new AxeBuilder({ page })
-      .setLegacyMode()
-      .include(part)
-      .options({ resultTypes: ['violations'] })
-      .analyze()
-    const found = violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`)
-    t.strictSame(found, [], `${name} ${isDark ? 'dark' : 'light'}`)
+    await prefer(page, isDark ? 'dark' : 'light')
+    t.strictSame(await barriers(page, part), [], `${name} ${isDark ? 'dark' : 'light'}`)
     const keys = (await page.locator('body').innerText()).match(keyShown) ?? []
     t.strictSame(
       keys.filter((key) => texts.has(key)),

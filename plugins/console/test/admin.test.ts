@@ -2,7 +2,7 @@ import { until } from '@plinth/kernel/testing'
 import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
 import { openSignedIn, password, signIn, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, barriersInFrame, openPage, overhang, skip } from './fixtures/browser.ts'
+import { barriers, barriersInFrame, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
 const office = skip === false ? await startBackOffice(t.testdir(), (work) => t.teardown(work)) : undefined
 
@@ -283,7 +283,7 @@ t.test(
     await pane.getByText('Does not show your last changes.').waitFor()
     t.equal(await frame.getByText('From Ada & co to Bela').count(), 1, 'the last one that could be made')
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
+      await prefer(page, colorScheme)
       t.strictSame(await barriers(page), [], colorScheme)
       t.strictSame(await barriersInFrame(page, 'iframe'), [], `the document in the frame ${colorScheme}`)
     }
@@ -506,7 +506,7 @@ t.test(
     await logins.waitFor()
     t.equal(await group('Activity').getAttribute('aria-expanded'), 'true')
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
+      await prefer(page, colorScheme)
       t.strictSame(await barriers(page), [], colorScheme)
     }
     t.equal(await overhang(page), 0)

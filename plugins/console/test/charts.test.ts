@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { pagePlaces } from '../src/page-source.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, overhang, picture, skip } from './fixtures/browser.ts'
+import { barriers, overhang, picture, prefer, skip } from './fixtures/browser.ts'
 import { lending } from './fixtures/lending.ts'
 
 const stepMs = 30_000
@@ -130,7 +130,7 @@ t.test(
     await page.getByText('中文', { exact: true }).click()
     const chinese = page.getByRole('region', { name: 'At the desk 中文' })
     await chinese.getByText('最近一天').waitFor()
-    await page.emulateMedia({ colorScheme: 'dark' })
+    await prefer(page, 'dark')
     await page.setViewportSize({ width: 390, height: 844 })
     t.equal(await overhang(page), 0)
     t.strictSame(await barriers(page), [])

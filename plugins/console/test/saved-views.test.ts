@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Kept, longestViewName, mostViews, type SavedView } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, openPage, overhang, skip } from './fixtures/browser.ts'
+import { barriers, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
 /** A storage as browsers have it, which refuses to write when it is told so. */
 function memory(written: Record<string, string> = {}) {
@@ -119,7 +119,7 @@ t.test(
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name of the view').fill('Active people')
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
+      await prefer(page, colorScheme)
       t.strictSame(await barriers(page), [], colorScheme)
     }
     await page.keyboard.press('Enter')

@@ -12,7 +12,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { password, startBackOffice } from './fixtures/back-office.ts'
-import { barriers, openPage, overhang, picture, skip } from './fixtures/browser.ts'
+import { barriers, openPage, overhang, picture, prefer, skip } from './fixtures/browser.ts'
 
 type Teardown = (work: () => Promise<void>) => void
 
@@ -135,7 +135,7 @@ t.test(
     await page.getByRole('button', { name: 'Amber' }).and(page.locator(':focus')).waitFor()
     await page.getByRole('status').filter({ hasText: 'Choose a wallet' }).waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
+      await prefer(page, colorScheme)
       t.strictSame(await barriers(page), [], colorScheme)
     }
     await picture(page, 'choice')
