@@ -59,6 +59,58 @@ t.test('every page of the product names what its routes have', async (t) => {
   t.strictSame(pageFaults(pages, await operationsOf(server), kinds), [])
 })
 
+/** Operations for operators that no page needs, and why. */
+const withoutPage: Readonly<Record<string, string>> = {
+  getAdminInstallStatus: 'is part of the diagnostics',
+  getAdminMoneyAccountsById: 'is part of where its balance comes from',
+  getAdminSchedulerTasksByNameRuns: 'the runs of all tasks can be filtered',
+  getAdminSystemConfigKeysByKey: 'the list of keys has it',
+  getAdminWeb3PaymentSettlementAuditLogsCompensationMetadata: 'the pages have the texts of these values',
+  getNotificationsSendMetadata: 'the form that sends names channels by their labels, and takes attributes as JSON',
+  postAdminWeb3PaymentConfirmationsBatch: 'one order at a time is asked about; many are reviewed',
+}
+
+t.test('whatever operators can do by the API, they can do in the back office', async (t) => {
+  const shown = JSON.stringify([pages, needs, drawn, ownPages])
+  const missing = [...(await operationsOf(server)).values()]
+    .filter(({ path, id }) => /^\/api\/v1\/(admin|notification)/.test(path) && !id.startsWith('getConsole'))
+    .map(({ id }) => id)
+    .filter((id) => !shown.includes(`"${id}"`) && withoutPage[id] === undefined)
+  t.strictSame(missing, [])
+  for (const id of Object.keys(withoutPage)) t.notOk(shown.includes(`"${id}"`), `${id} has a page by now`)
+})
+
+/** Members of bodies that no form has, by the operation: what programs send, and a name that stays. */
+const notTyped: Readonly<Record<string, readonly string[]>> = {
+  postAdminMemberPointsManualAdjustments: ['idempotencyKey'],
+  postAdminWeb3PaymentConfirmationsSettledAudits: ['outTradeNos', 'provider', 'afterId'],
+  postAdminWeb3PaymentSettlementReviewLogs: ['reviewFingerprint'],
+  putNotificationRulesById: ['code'],
+}
+
+t.test('a form has every member that its operation takes', async (t) => {
+  const operations = await operationsOf(server)
+  const forms = pages.flatMap((page) =>
+    page.kind === 'list' ? [page.create ?? [], page.forms ?? []].flat() : (page.form ?? []),
+  )
+  t.ok(forms.length > 15)
+  const missing = forms.flatMap(({ operation, fields, body = {}, version, preview }) => {
+    const typed = fields.map((name) => name.split('.')[0])
+    const given = [
+      ...typed,
+      ...Object.keys(body),
+      version,
+      typeof preview === 'string' ? preview : undefined,
+      'version',
+    ]
+    const own = [...given, ...(notTyped[operation] ?? [])]
+    return Object.keys((operations.get(operation)?.body as { properties?: object } | undefined)?.properties ?? {})
+      .filter((name) => !own.includes(name))
+      .map((name) => `${operation}: ${name}`)
+  })
+  t.strictSame(missing, [])
+})
+
 t.test(
   'every table that a page follows is there, and every operation that follows one belongs to its page',
   async (t) => {

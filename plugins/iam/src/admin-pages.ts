@@ -42,7 +42,7 @@ const users = adminList('getAdminIamUsers', (row) => ({
   sort: 'username',
   create: adminForm('postAdminIamUsers', {
     title: text('New user', '新建用户'),
-    fields: ['username', 'email', 'mobile', 'password', 'enabled', 'roleIds'],
+    fields: ['username', 'email', 'mobile', 'password', 'enabled', 'orgId', 'roleIds'],
     options: { roleIds: roleChoice },
     secret: ['password'],
   }),

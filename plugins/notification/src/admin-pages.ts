@@ -244,7 +244,7 @@ const messages = adminList('getNotifications', (row) => ({
     submit: text('Send', '发送'),
     fields: [
       ...(['channels', 'recipientUserIds', 'subject', 'content', 'template', 'variables', 'locale'] as const),
-      ...(['priority', 'notBefore'] as const),
+      ...(['priority', 'notBefore', 'attributes'] as const),
     ],
     options: { channels, recipientUserIds: users },
     long: ['content'],
@@ -421,6 +421,10 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   bulk: [
     adminBulk('putNotificationsInboxReadBatch', { label: text('Mark as read', '标为已读'), ids: 'ids' }),
     adminBulk('putNotificationsInboxUnreadBatch', { label: text('Mark as unread', '标为未读'), ids: 'ids' }),
+    adminBulk('deleteNotificationsInbox', {
+      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      confirm: text('The messages are deleted from your inbox.', '这些消息将从你的收件箱中删除。'),
+    }),
   ],
   empty: text('Nobody has told you anything yet.', '还没有发给你的消息。'),
 }))
@@ -507,6 +511,12 @@ const rules = adminList('getNotificationRules', (row) => ({
       when: { enabled: false },
     }),
     row.action('deleteNotificationRulesById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+  ],
+  bulk: [
+    adminBulk('deleteNotificationRules', {
+      ...{ label: text('Delete', '删除'), ids: 'ids', tone: 'danger' },
+      confirm: text('The rules are deleted; their events are sent to nobody.', '这些规则将被删除，其事件不再发送。'),
+    }),
   ],
 }))
 

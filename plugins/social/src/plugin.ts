@@ -1,10 +1,11 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { http } from '@plinth/http'
-import { definePlugin } from '@plinth/kernel'
+import { adminPages, http } from '@plinth/http'
+import { definePlugin, optional } from '@plinth/kernel'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
+import { pages } from './admin-pages.ts'
 import { config, tokenKeyName } from './config.ts'
 import { social } from './contract.ts'
 import { SocialOutbound } from './entities.ts'
@@ -33,6 +34,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [social],
+  contributes: [optional(adminPages)],
   config,
   configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
   entities: [SocialOutbound],
@@ -40,7 +42,7 @@ export default definePlugin({
   permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],
   scheduledTasks: [purge],
   messages: { en, 'zh-CN': zhCN },
-  setup({ plugin: { id: plugin }, services, config, clock, log, redact, provide }) {
+  setup({ plugin: { id: plugin }, services, config, clock, log, redact, provide, contribute }) {
     const { database: db, http, outgoingHttp, sharedStore: store, configCentre: centre } = services
     const stored = () => config.get(tokenKeyName)
     const box = new SealedBox(new PluginKey({ plugin, name: tokenKeyName, centre, stored }))
@@ -50,5 +52,6 @@ export default definePlugin({
     const accounts = () => config.get('platform.social.accounts')
     provide(social, new SocialService({ accounts, tokens, http: outgoingHttp, endpoint, outbound }))
     http.addRoutes(outboundRoutes, { outbound })
+    for (const page of pages) contribute(adminPages, page.id, page)
   },
 })

@@ -43,7 +43,7 @@ const sendBody = Type.Object({
   attributes: Type.Optional(
     Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
       description:
-        'Jump target and choices of channels, by the names of the metadata; no keys, tokens or addresses of robots',
+        'Jump target and choices of channels by their names, such as `{"webhook.provider": "ntfy", "webhook.ntfy.topic": "ops"}`; no keys, tokens or addresses of robots',
     }),
   ),
   notBefore: Type.Optional(described(instant, 'Not sent before this moment, at most 366 days ahead')),

@@ -41,5 +41,5 @@ export function requireSentAttributes(
   const other = names.find((name) => !allowed.has(name))
   if (other === undefined) return
   const attribute = columnText(other, 128)
-  throw refusal('attribute-refused', { params: { attribute }, data: { attribute } })
+  throw refusal('attribute-refused', { params: { attribute }, data: { attribute, field: 'attributes' } })
 }

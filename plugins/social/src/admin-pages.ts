@@ -1,0 +1,38 @@
+import { adminList } from '@plinth/http'
+import { bilingual as text } from '@plinth/kernel'
+
+const outcomes = {
+  accepted: text('Accepted', '已接收'),
+  rejected: text('Rejected', '被拒绝'),
+  deferred: text('Put off', '已推迟'),
+  unknown: text('Unknown', '未知'),
+}
+
+const messages = adminList('getAdminSocialMessages', (row) => ({
+  id: 'social.messages',
+  title: text('Messages of WeChat', '微信消息记录'),
+  lead: text('What became of every message at WeChat.', '每条微信消息的发送结果。'),
+  place: { group: 'messages', order: 70 },
+  key: 'id',
+  live: ['social_outbound'],
+  columns: [
+    row.time('createdAt'),
+    row.status(
+      'outcome',
+      { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' },
+      { labels: outcomes },
+    ),
+    row.text('accountCode', { mono: true }),
+    row.text('messageType', { mono: true }),
+    row.text('toUser', { mono: true }),
+    row.text('providerMessage'),
+    row.text('providerCode', { mono: true }),
+    row.text('templateId', { mono: true, hidden: true }),
+    row.text('clientMessageId', { mono: true, hidden: true }),
+    row.text('providerMessageId', { mono: true, hidden: true }),
+  ],
+  filters: ['outcome', 'accountCode'],
+}))
+
+/** What the back office shows of WeChat. */
+export const pages = [messages]
