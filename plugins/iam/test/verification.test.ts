@@ -437,7 +437,7 @@ t.test('B22 R-095 a delivery that fails costs the quota and makes the code void;
   answers.push(await it.send('sms', phone))
   t.match(answers.at(-1), { code: '429' }, 'the quota is gone')
   answers.push(await it.check('sms', phone, seen.at(-1) ?? ''))
-  t.match(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } })
+  t.match(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid', field: 'code' } })
 
   const begun = Promise.withResolvers<AbortSignal>()
   behave = (_message, signal) => {

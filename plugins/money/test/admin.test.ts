@@ -86,7 +86,11 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
     const whole = await get(`accounts?ownerType=user&ownerId=0`)
     t.match(whole.data.items, [{ id: ids[0], available: 50, frozen: 30, version: 3, status: 'open', role: 'owner' }])
     t.match((await get(`accounts/${ids[1]}`)).data, { available: 101, owner: { type: 'user', id: '1' }, asset })
-    t.match(await get('accounts?ownerType=user'), { code: '400', data: { reason: 'money.owner-incomplete' } })
+    t.match(await get('accounts?ownerType=user'), {
+      code: '400',
+      data: { reason: 'money.owner-incomplete', field: 'ownerId' },
+    })
+    t.match(await get('accounts?ownerId=7'), { data: { reason: 'money.owner-incomplete', field: 'ownerType' } })
     t.match(await get('accounts/1'), { code: '404', data: { reason: 'money.account-unknown' } })
 
     const entries = (await get(`entries?accountId=${ids[0]}`)).data

@@ -61,7 +61,7 @@ export const usageRoutes = [
       const { appId } = query
       const to = query.to ?? site.dayOf(new Date(clock.now()))
       const from = query.from ?? earlier(to, 29)
-      if (from > to) throw refusal('day-range')
+      if (from > to) throw refusal('day-range', { data: { field: 'from' } })
       return answerList(query, newestDayFirst, async (window) => {
         const found = await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window)
         return { ...found, items: found.items.map((line) => ({ ...line, id: idOf(line) })) }

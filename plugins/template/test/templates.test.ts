@@ -171,7 +171,9 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
     t.match(await preview({ html: '<p>x</p>' }), { data: { reason: 'template.html-format', field: 'htmlFormat' } })
     t.match(await preview({ content: 'x'.repeat(20_001) }), { code: '400', data: { errors: [{ field: /content/ }] } })
-    t.match(await preview({ variables: { x: 'x'.repeat(150_001) } }), { data: { reason: 'template.value-refused' } })
+    t.match(await preview({ variables: { x: 'x'.repeat(150_001) } }), {
+      data: { reason: 'template.value-refused', field: 'variables' },
+    })
     const long = { content: '{{#each l}}{{@root.t}}{{/each}}' }
     t.match(await preview({ ...long, variables: { l: Array(1_000).fill(1), t: 'x'.repeat(100_000) } }), {
       ...{ code: '400', message: /with these values is too large/, data: { reason: 'template.output-too-large' } },

@@ -78,7 +78,7 @@ export class Codes implements VerificationCodes {
   ): Promise<void> {
     const { settings, recipient, codeKey } = this.#case(subject)
     await this.#takeQuota(subject.channel, 'check', settings, recipient, clientIp)
-    if (!(await this.#parts.store.use(codeKey, code))) throw refusal('code-invalid')
+    if (!(await this.#parts.store.use(codeKey, code))) throw refusal('code-invalid', { data: { field: 'code' } })
   }
 
   #case({ channel, recipient: text, scene }: VerificationSubject): Case {

@@ -42,7 +42,9 @@ export const ledgerRoutes = [
     response: listPage(accountAnswer),
     async handler({ query }, { ledger }) {
       const { asset, ownerType, ownerId } = query
-      if ((ownerType === undefined) !== (ownerId === undefined)) throw refusal('owner-incomplete')
+      if ((ownerType === undefined) !== (ownerId === undefined)) {
+        throw refusal('owner-incomplete', { data: { field: ownerType === undefined ? 'ownerType' : 'ownerId' } })
+      }
       const filter = {
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),

@@ -23,8 +23,10 @@ export function plainVariables(variables: Variables): Variables {
     if (characters > valueLimits.characters) throw tooMuch()
     return text
   }
-  const tooMuch = () =>
-    refusal('value-refused', { params: { name: variable.slice(0, 64) }, data: { name: variable.slice(0, 64) } })
+  const tooMuch = () => {
+    const name = variable.slice(0, 64)
+    return refusal('value-refused', { params: { name }, data: { name, field: 'variables' } })
+  }
 
   const copy = (value: unknown, depth: number): TemplateValue => {
     values += 1
