@@ -85,19 +85,14 @@ t.test(
     t.match(await page.locator('main section').first().innerText(), /1\s+Events that were not delivered/)
     await look('overview', 'body')
 
-    for (const { id, title } of english) {
-      await choose('EN')
-      await open({ id, title })
-      t.match(await page.title(), `${title} · `, id)
-      await choose('中文')
-      const translated = inChinese.get(id) ?? ''
-      await page.getByRole('heading', { level: 1, name: translated, exact: true }).waitFor()
+    const inEnglish = async ({ id, title }: Entry) => {
+      await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
       await settled(page)
-      for (const heading of await headings()) t.match(heading, translatedOrName, `${id}: ${heading}`)
-      await look(id, 'main')
-
+      t.match(await page.title(), `${title} · `, id)
+    }
+    const lookAtThing = async (id: string) => {
       const link = page.locator('main tbody td a').first()
-      if ((await link.count()) === 0) continue
+      if ((await link.count()) === 0) return false
       const name = await link.innerText()
       await link.click()
       await page.locator('main dl').first().waitFor()
@@ -105,6 +100,28 @@ t.test(
       t.equal(await page.locator('main [role=alert]').count(), 0, `${id}: ${name}`)
       for (const heading of (await headings()).slice(1)) t.match(heading, translatedOrName, `${id} ${name}: ${heading}`)
       await look(`${id}: ${name}`, 'main')
+      return true
+    }
+    // Opened in one language, seen in the other one too: they take turns, so that none is chosen without a page to show it.
+    for (const [index, entry] of english.entries()) {
+      const { id } = entry
+      const translated = { id, title: inChinese.get(id) ?? '' }
+      const isEnglishFirst = index % 2 === 0
+      await open(isEnglishFirst ? entry : translated)
+      if (isEnglishFirst) {
+        await inEnglish(entry)
+        await choose('中文')
+        await page.getByRole('heading', { level: 1, name: translated.title, exact: true }).waitFor()
+        await settled(page)
+      }
+      for (const heading of await headings()) t.match(heading, translatedOrName, `${id}: ${heading}`)
+      await look(id, 'main')
+      const isLeft = await lookAtThing(id)
+      if (isEnglishFirst) continue
+      if (isLeft) await page.goBack()
+      await page.getByRole('heading', { level: 1, name: translated.title, exact: true }).waitFor()
+      await choose('EN')
+      await inEnglish(entry)
     }
     await choose('EN')
     await tryChannel(t, { page, look, open })
