@@ -111,6 +111,24 @@ t.test('a form has every member that its operation takes', async (t) => {
   t.strictSame(missing, [])
 })
 
+t.test('a state is shown by a text, not by the word that the API has for it', (t) => {
+  const columns = pages.flatMap((page) =>
+    page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
+  )
+  // HTML and MJML are names, the same in every language.
+  const states = columns
+    .flatMap((column) => [column, ...(column.columns ?? [])])
+    .filter(({ as, field }) => as === 'status' && field !== 'htmlFormat')
+  t.ok(states.length > 30)
+  for (const { field, tones = {}, labels = {} } of states)
+    t.strictSame(
+      Object.keys(tones).filter((value) => labels[value] === undefined),
+      [],
+      field,
+    )
+  t.end()
+})
+
 t.test(
   'every table that a page follows is there, and every operation that follows one belongs to its page',
   async (t) => {

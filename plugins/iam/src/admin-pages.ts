@@ -4,6 +4,13 @@ import { bilingual as text } from '@plinth/kernel'
 const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
 
+const scopes = {
+  all: text('Everybody’s data', '全部数据'),
+  org: text('Data of the own organisation', '本组织数据'),
+  self: text('Own data', '本人数据'),
+}
+const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
+
 const disable = text('Disable', '停用')
 const enable = text('Enable', '启用')
 const endSessions = {
@@ -124,7 +131,7 @@ const roles = adminList('getAdminIamRoles', (row) => ({
   columns: [
     row.text('name', { link: true }),
     row.text('code', { mono: true }),
-    row.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+    row.status('dataScope', scopeTones, { labels: scopes }),
     row.flag('builtIn'),
     row.text('description'),
     row.time('updatedAt', { hidden: true }),
@@ -149,7 +156,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
         it.text('name'),
         it.text('code', { mono: true }),
         it.text('description'),
-        it.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+        it.status('dataScope', scopeTones, { labels: scopes }),
         it.flag('builtIn'),
         it.chips('permissions'),
         it.time('updatedAt'),
@@ -254,7 +261,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
         it.flag('emailVerified'),
         it.text('mobile'),
         it.chips('roles', 'name'),
-        it.status('dataScope', { all: 'warn', org: 'info', self: 'quiet' }),
+        it.status('dataScope', scopeTones, { labels: scopes }),
         it.time('lastLoginAt'),
         it.time('createdAt'),
       ],
