@@ -79,14 +79,15 @@ export class TaskRows {
   }
 
   /**
-   * Ends a run. False when the lease was lost before; then nothing changes.
+   * Ends a run. False when the lease was lost before; then nothing changes. What was asked for and cut short by the stop of
+   * an instance is still asked for, as it is when the instance dies.
    *
    * @param together done in the same transaction
    */
   release(claim: Claim, { outcome, error, durationMs }: RunEnd, together: () => Promise<void>): Promise<boolean> {
     const endedAt = new Date(this.#clock.now())
     return this.#db.transactional(async () => {
-      const end = { sql: 'requested = ?, ended_at = ?', parameters: [false, endedAt] }
+      const end = { sql: 'requested = (requested and ?), ended_at = ?', parameters: [outcome === 'aborted', endedAt] }
       if (!(await this.#leases.release(claim, end))) return false
       await this.#db.execute(
         'update scheduler_run set ended_at = ?, duration_ms = ?, outcome = ?, error = ? where id = ?',

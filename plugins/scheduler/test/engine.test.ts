@@ -343,6 +343,26 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
   t.match(await one.last(), { outcome: 'succeeded' })
 })
 
+onEachDatabase(t, 'a run that was asked for and that a stop has cut short is still asked for', async (t, db) => {
+  const [probe, next] = [new Probe(), new Probe()]
+  probe.isQuick = false
+  const config = { [autoKey]: false }
+  const one = await startProbe(t, db, { config, probe })
+  const other = await startProbe(t, db, { config, roles: ['web'] })
+  await one.scheduler.runNow(task)
+  await one.begun(1)
+  const stopped = one.running.stop('deploy')
+  await until(() => probe.signals[0]?.aborted, 'the signal aborts')
+  probe.end()
+  await stopped
+  t.match(await other.last(), { cause: 'request', outcome: 'aborted' })
+  t.match(await other.scheduler.get(task), { running: false, requested: true })
+  const later = await startProbe(t, db, { config, probe: next })
+  await later.ended(2)
+  t.match(await later.last(), { cause: 'request', outcome: 'succeeded' })
+  t.match(await other.scheduler.get(task), { requested: false })
+})
+
 onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time', async (t, db, engine) => {
   const probe = new Probe()
   probe.isQuick = false
