@@ -44,9 +44,11 @@ const kinds = running.contributions(labelSources)
 const password = 'Back-office-2026'
 await running.service(accounts).createSuperAdministrator({ username: 'root', password }, actor)
 const login = async (username: string) => {
-  const { data } = (
+  const answer = (
     await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
   ).json()
+  if (answer.code !== '200') throw new Error(`${username} cannot sign in: ${JSON.stringify(answer)}`)
+  const { data } = answer
   return (url: string, language = 'en') =>
     server
       .inject({ url, headers: { authorization: `Bearer ${data.accessToken}`, 'accept-language': language } })
