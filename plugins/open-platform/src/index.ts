@@ -1,3 +1,5 @@
+export * from './contract.ts'
+export { default } from './plugin.ts'
 export {
   canonicalQuery,
   canonicalRequest,
@@ -5,7 +7,5 @@ export {
   signatureHeaders,
   signatureOf,
   timestampToleranceMs,
-} from './canonical-request.ts'
-export * from './contract.ts'
-export { default } from './plugin.ts'
-export { requireOpenCaller } from './signature-guards.ts'
+} from './signature/canonical-request.ts'
+export { requireOpenCaller } from './signature/signature-guards.ts'

@@ -1,6 +1,6 @@
 import { routesWith, Type } from '@plinth/http'
 import { openApi } from './contract.ts'
-import { requireOpenCaller } from './signature-guards.ts'
+import { requireOpenCaller } from './signature/signature-guards.ts'
 
 const callerMembers = {
   appKey: Type.String(),

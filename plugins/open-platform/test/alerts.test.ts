@@ -4,7 +4,7 @@ import { definePlugin } from '@plinth/kernel'
 import { until } from '@plinth/kernel/testing'
 import { sharedStore } from '@plinth/shared-store'
 import t from 'tap'
-import { alertWindowMs } from '../src/application-alerts.ts'
+import { alertWindowMs } from '../src/applications/application-alerts.ts'
 import { outcome, shop, startOpen } from './fixtures/product.ts'
 
 onEachDatabase(t, 'operations are told of refused applications, once per window each', async (t, at) => {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { finished } from 'node:stream'
 import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
+import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
+import { refusal } from '../failures.ts'
+import { signatureHeaders } from '../signature/canonical-request.ts'
 import type { CallRecord, CallRecords } from './call-records.ts'
-import { signatureHeaders } from './canonical-request.ts'
-import type { GuardedReply, GuardedRequest, OpenCaller } from './contract.ts'
-import { refusal } from './failures.ts'
 
 /** Calls written in one transaction. */
 const batchSize = 200

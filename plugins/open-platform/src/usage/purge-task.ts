@@ -1,6 +1,6 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
-import type { keys } from './config.ts'
-import type { requires } from './requires.ts'
+import type { keys } from '../config.ts'
+import type { requires } from '../requires.ts'
 
 type Uses = { requires: typeof requires; config: typeof keys }
 

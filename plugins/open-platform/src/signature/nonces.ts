@@ -1,7 +1,7 @@
 import type { Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
+import { refusal } from '../failures.ts'
 import { timestampToleranceMs } from './canonical-request.ts'
-import { refusal } from './failures.ts'
 
 /**
  * How long a nonce is remembered. A request may be dated 300 s ahead and then counts for 600 s; a minute more, because the

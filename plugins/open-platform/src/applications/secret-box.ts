@@ -1,6 +1,6 @@
 import { type BusinessError, type Logger, reasonOf } from '@plinth/kernel'
 import { type PluginKey, SealedBox } from '@plinth/system-config'
-import { refusal } from './failures.ts'
+import { refusal } from '../failures.ts'
 
 /** Seals the secrets of applications under a key that the database does not hold. */
 export class SecretBox {

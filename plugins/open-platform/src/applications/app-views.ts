@@ -1,6 +1,6 @@
 import { currentVersion, id, instant, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
-import type { OpenApp } from './entities.ts'
+import type { OpenApp } from '../entities.ts'
 
 export const appStatus = Type.Enum(['active', 'disabled'])
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { refusal } from '../failures.ts'
 import { signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
-import { refusal } from './failures.ts'
 
 /** What a signed request says about itself, well-formed but not yet believed. */
 export interface SignedHeaders {

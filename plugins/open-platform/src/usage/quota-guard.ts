@@ -1,11 +1,11 @@
 import type { RouteGuard } from '@plinth/http'
 import { type RateLimiter, type RateLimitResult, retryAfterSeconds, tooManyRequests } from '@plinth/rate-limit'
-import type { ApplicationAlerts } from './application-alerts.ts'
+import type { ApplicationAlerts } from '../applications/application-alerts.ts'
+import type { GuardedReply } from '../contract.ts'
+import type { Nonces } from '../signature/nonces.ts'
+import { openApiOf, requireOpenCaller } from '../signature/signature-guards.ts'
+import { readSignedHeaders } from '../signature/signed-headers.ts'
 import type { CallMeter } from './call-meter.ts'
-import type { GuardedReply } from './contract.ts'
-import type { Nonces } from './nonces.ts'
-import { openApiOf, requireOpenCaller } from './signature-guards.ts'
-import { readSignedHeaders } from './signed-headers.ts'
 
 const windowMs = 60_000
 

@@ -18,12 +18,12 @@ import { operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type Clock, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
+import { largestLimit } from '../config.ts'
+import type { OpenScopes } from '../contract.ts'
+import { OpenApp } from '../entities.ts'
+import { own } from '../permissions.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
-import { largestLimit } from './config.ts'
-import type { OpenScopes } from './contract.ts'
-import { OpenApp } from './entities.ts'
-import { own } from './permissions.ts'
 
 interface AppRouteParts {
   readonly db: Database

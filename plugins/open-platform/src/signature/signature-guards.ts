@@ -1,13 +1,13 @@
 import type { HttpServer, RouteGuard, RouteInfo } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
+import { largestLimit } from '../config.ts'
+import { type GuardedRequest, type OpenApi, type OpenCaller, openApiAnnotation } from '../contract.ts'
+import { openPlatformError } from '../errors.ts'
+import { refusal } from '../failures.ts'
+import type { ScopeRegistry } from '../scopes.ts'
 import type { Authenticator } from './authenticator.ts'
 import { canonicalRequest, signatureHeaders, timestampToleranceMs } from './canonical-request.ts'
-import { largestLimit } from './config.ts'
-import { type GuardedRequest, type OpenApi, type OpenCaller, openApiAnnotation } from './contract.ts'
-import { openPlatformError } from './errors.ts'
-import { refusal } from './failures.ts'
 import type { Nonces } from './nonces.ts'
-import type { ScopeRegistry } from './scopes.ts'
 import { assertFresh, readSignedHeaders } from './signed-headers.ts'
 
 export interface SignatureParts {

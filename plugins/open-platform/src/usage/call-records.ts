@@ -1,5 +1,5 @@
 import { addToRows, type Database, type FoundPage, findPage, insertMissing, type PageWindow } from '@plinth/database'
-import { OpenCall, OpenCallDay } from './entities.ts'
+import { OpenCall, OpenCallDay } from '../entities.ts'
 
 /** An accepted call before it has an id. */
 export type CallRecord = Readonly<Omit<OpenCall, 'id' | 'code' | 'durationMs'>> & {

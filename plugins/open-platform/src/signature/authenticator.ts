@@ -1,12 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
-import type { ApplicationAlerts } from './application-alerts.ts'
+import type { ApplicationAlerts } from '../applications/application-alerts.ts'
+import { SecretBox } from '../applications/secret-box.ts'
+import type { OpenCaller } from '../contract.ts'
+import { OpenApp } from '../entities.ts'
+import { refusal } from '../failures.ts'
 import { signatureOf } from './canonical-request.ts'
-import type { OpenCaller } from './contract.ts'
-import { OpenApp } from './entities.ts'
-import { refusal } from './failures.ts'
-import { SecretBox } from './secret-box.ts'
 import type { SignedHeaders } from './signed-headers.ts'
 
 type Secrets = Pick<OpenApp, 'appKey' | 'secretEnc' | 'previousSecretEnc' | 'previousValidUntil'>

@@ -1,9 +1,9 @@
 import { answerList, type ListOrder, listPage, listQuery, routesWith, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { Static } from 'typebox'
+import { refusal } from '../failures.ts'
+import { own } from '../permissions.ts'
 import type { CallRecords } from './call-records.ts'
-import { refusal } from './failures.ts'
-import { own } from './permissions.ts'
 
 interface UsageRouteParts {
   readonly records: CallRecords

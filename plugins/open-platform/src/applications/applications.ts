@@ -10,9 +10,9 @@ import {
   isBusinessError,
   type Kernel,
 } from '@plinth/kernel'
-import { type AppStatus, OpenApp } from './entities.ts'
-import { refusal } from './failures.ts'
-import type { ScopeRegistry } from './scopes.ts'
+import { type AppStatus, OpenApp } from '../entities.ts'
+import { refusal } from '../failures.ts'
+import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** What an administrator says about an application. */
