@@ -1,9 +1,9 @@
 /** What stands beside a form while somebody types, as far as it needs no browser. */
 import fc from 'fast-check'
 import t from 'tap'
+import { LatestAsk } from '../web/admin/pages/forms/latest-ask.ts'
+import { sampleOf, samplesOf } from '../web/admin/pages/forms/sample-values.ts'
 import { framedHtml } from '../web/admin/pages/framed-html.ts'
-import { LatestAsk } from '../web/admin/pages/latest-ask.ts'
-import { sampleOf, samplesOf } from '../web/admin/pages/sample-values.ts'
 
 /** Time that passes when the test says so. */
 function handTimers() {

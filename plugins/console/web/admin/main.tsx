@@ -7,7 +7,7 @@ import { Api } from './api/call.ts'
 import { ApiProvider } from './api/context.tsx'
 import { base } from './shell/base.ts'
 import { keptColours, keptLanguages } from './shell/kept-look.ts'
-import { SessionState } from './shell/session-state.ts'
+import { SessionState } from './shell/session/session-state.ts'
 import { Shell } from './shell/shell.tsx'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }

@@ -1,13 +1,13 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import { useLoaded } from '../app/use-loaded.ts'
 import { Closed, type ClosedReason } from './closed.tsx'
-import type { Found } from './configuration-step.tsx'
-import { EnvironmentStep } from './environment-step.tsx'
 import type { GateRefusal } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'
 import type { WizardStep } from './step-navigation.tsx'
+import type { Found } from './steps/configuration-step.tsx'
+import { EnvironmentStep } from './steps/environment-step.tsx'
 import type { InstallForm } from './wire.ts'
 
 /** Whether the page may go on. */

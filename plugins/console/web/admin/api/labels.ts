@@ -1,4 +1,4 @@
-import { labels } from '../shell/session-calls.ts'
+import { labels } from '../shell/session/session-calls.ts'
 import type { Callable } from './callable.ts'
 
 /** Something that an id names, as people call it. */

@@ -6,7 +6,7 @@ import type { Api } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { OwnPageView } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-failure.tsx'
-import { onePage } from '../shell/session-calls.ts'
+import { onePage } from '../shell/session/session-calls.ts'
 import { ownPages } from './own-pages.ts'
 
 /** What a page by hand may call; the same question for the page and for the palette. */

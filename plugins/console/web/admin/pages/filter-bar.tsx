@@ -2,9 +2,9 @@ import { NativeSelect, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import type { Field } from '../api/page-types.ts'
-import { choicesOf } from './field-input.tsx'
 import classes from './filter-bar.module.css'
-import { LabelPicker } from './label-picker.tsx'
+import { choicesOf } from './forms/field-input.tsx'
+import { LabelPicker } from './forms/label-picker.tsx'
 import type { ListState } from './list-state.ts'
 
 /** One control for each filter, by the schema of its parameter. */

@@ -6,7 +6,7 @@ import { useSpeech } from '../../app/app.tsx'
 import type { ListPage } from '../api/page-types.ts'
 import { longestViewName, mostViews } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
-import dialog from './dialog.module.css'
+import dialog from './forms/dialog.module.css'
 import { addressOfView, searchOfView } from './list-state.ts'
 
 /** Filters, order and columns of a list under a name, to be found again here and in the palette. */

@@ -2,7 +2,7 @@ import type { Callable, Value } from '../api/callable.ts'
 import type { Label } from '../api/labels.ts'
 import type { Json } from '../api/page-types.ts'
 import { type Column, type Operation, type Row, type Rows, rowsOf } from '../api/page-types.ts'
-import { labels } from '../shell/session-calls.ts'
+import { labels } from '../shell/session/session-calls.ts'
 
 interface Asker {
   call<T>(

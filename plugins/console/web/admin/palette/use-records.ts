@@ -5,7 +5,7 @@ import { useApi } from '../api/context.tsx'
 import { type Row, valueAt } from '../api/page-types.ts'
 import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
-import { lookups } from '../shell/session-calls.ts'
+import { lookups } from '../shell/session/session-calls.ts'
 import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
 import type { PaletteGroup } from './palette-group.ts'
 

@@ -8,9 +8,9 @@ import type { Navigation } from '../api/page-types.ts'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
 import { OverviewCharts } from './overview-charts.tsx'
-import type { Account } from './session-calls.ts'
-import type { SessionState } from './session-state.ts'
-import { SignOut } from './sign-out.tsx'
+import type { Account } from './session/session-calls.ts'
+import type { SessionState } from './session/session-state.ts'
+import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
 
 interface HomeProps {

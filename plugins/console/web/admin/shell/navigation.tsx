@@ -10,8 +10,8 @@ import type { Attention, Navigation as NavigationView } from '../api/page-types.
 import { useFormats } from '../pages/shown-value.ts'
 import { useKept } from './kept-context.ts'
 import classes from './navigation.module.css'
-import type { SessionState } from './session-state.ts'
-import { SignOut } from './sign-out.tsx'
+import type { SessionState } from './session/session-state.ts'
+import { SignOut } from './session/sign-out.tsx'
 import { useUnsaved } from './unsaved.ts'
 import { useAttention } from './use-attention.ts'
 

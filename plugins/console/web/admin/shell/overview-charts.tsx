@@ -4,7 +4,7 @@ import { useApi } from '../api/context.tsx'
 import type { Chart } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { LoadFailure } from '../pages/load-failure.tsx'
-import { charts } from './session-calls.ts'
+import { charts } from './session/session-calls.ts'
 
 /** Charts of the overview that this person may see. */
 export function OverviewCharts() {

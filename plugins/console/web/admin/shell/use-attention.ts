@@ -2,7 +2,7 @@ import { useQueries, useQuery } from '@tanstack/react-query'
 import { useApi } from '../api/context.tsx'
 import { usePolling } from '../api/live.tsx'
 import { type Attention, countOf } from '../api/page-types.ts'
-import { attention } from './session-calls.ts'
+import { attention } from './session/session-calls.ts'
 
 /** Asked again so often while somebody looks. */
 const everyMs = 15_000

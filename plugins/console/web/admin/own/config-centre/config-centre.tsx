@@ -27,11 +27,11 @@ import { GroupChoice } from './group-choice.tsx'
 import { useInstances } from './instances-state.tsx'
 import { hasFilter, keyQuery, toggledFilter } from './key-filter.ts'
 import { KeyList } from './key-list.tsx'
-import { ReviewDialog } from './review-dialog.tsx'
+import { ReviewDialog } from './review/review-dialog.tsx'
+import { ExportButton, ImportButton } from './review/transfer.tsx'
 import { SearchBar } from './search-bar.tsx'
 import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
-import { ExportButton, ImportButton } from './transfer.tsx'
 
 addTexts({ en, 'zh-CN': zhCN })
 

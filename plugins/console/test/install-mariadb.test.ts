@@ -1,4 +1,0 @@
-import t from 'tap'
-import { installsOnServer } from './fixtures/server-install.ts'
-
-installsOnServer(t, 'mariadb')

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { installsOnServer } from '../fixtures/server-install.ts'
+
+installsOnServer(t, 'postgresql')

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { returnsFrom } from '../fixtures/server-install.ts'
+
+returnsFrom(t, 'postgresql')

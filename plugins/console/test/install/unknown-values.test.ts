@@ -1,0 +1,56 @@
+/** A newer server says more than these pages know. */
+import t from 'tap'
+import { known } from '../../web/app/answer.ts'
+import { brokenRule } from '../../web/field/field-rules.ts'
+import { formOf, groupsOf, hintOf, initialValues } from '../../web/install/install-form.ts'
+import { progressOf } from '../../web/install/steps/step-progress.ts'
+import { type FormSchema, outcomeOf, outcomes } from '../../web/install/wire.ts'
+
+t.test('C-034 a value of an enum that is not known becomes the fallback', async (t) => {
+  t.equal(known(['on', 'off'], 'off', 'on'), 'off')
+  t.equal(known(['on', 'off'], 'dimmed', 'on'), 'on')
+  for (const outcome of outcomes) t.equal(outcomeOf(outcome), outcome)
+  t.equal(outcomeOf('deferred'), 'warning', "worth a look, and in nobody's way")
+})
+
+t.test('C-034 step states: a step that ended in an unknown way is over, with something to know', async (t) => {
+  const steps = ['one', 'two', 'three'].map((code, index) => ({
+    ...{ sequence: index + 1, code, name: code, description: '', status: 'halfway', message: '' },
+    ...{ required: true, retryable: true },
+  }))
+  const record = { id: 1, sessionId: 's', stepCode: 'one', status: 'deferred', message: 'Later.' }
+  const progress = progressOf(steps, [{ ...record, occurredAt: '2026-01-01T00:00:00.000Z' }], 'running')
+  t.same(
+    progress.map(({ state }) => state),
+    ['warning', 'running', 'waiting'],
+  )
+})
+
+t.test('C-034 database types and kinds of fields: what is not known is a text, sent as it is', async (t) => {
+  const field = { label: '', description: '', required: true, candidates: [], hints: { input: 'slider' } }
+  const schema: FormSchema = {
+    groups: [
+      {
+        ...{ code: 'database', label: 'Database', description: '' },
+        fields: [
+          {
+            ...{ ...field, name: 'type', type: 'string', hints: { input: 'select' } },
+            candidates: [{ value: 'h2', label: 'Embedded' }],
+          },
+          { ...field, name: 'level', type: 'decimal' },
+        ],
+      },
+    ],
+  }
+  const groups = groupsOf(schema)
+  const values = initialValues(
+    groups,
+    { database: { type: 'quantum', level: '1.5' } },
+    {
+      ...{ url: '', language: 'en', timeZone: 'UTC' },
+    },
+  )
+  t.same(formOf(groups, values), { database: { type: 'quantum', level: '1.5' } })
+  for (const one of groups[0]?.fields ?? []) t.equal(hintOf(one, values), undefined)
+  t.equal(brokenRule('1.5', { type: 'decimal', maximum: 1 }), undefined, 'its rules are those of the server')
+})

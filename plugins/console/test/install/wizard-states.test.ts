@@ -1,0 +1,463 @@
+import { join } from 'node:path'
+import { systemClock } from '@plinth/kernel'
+import { pino } from 'pino'
+import t, { type Test } from 'tap'
+import { builtPage } from '../../src/built-page.ts'
+import { PageBuild } from '../../src/page-build.ts'
+import { pagePlaces } from '../../src/page-source.ts'
+import { barriers, leftovers, nothingLeft, openPage, overhang, picture, skip } from '../fixtures/browser.ts'
+import { type Answer, type Script, scriptedServer } from '../fixtures/scripted-server.ts'
+import { leastForm, Wizard } from '../fixtures/wizard.ts'
+
+const timeout = 600_000
+const places = pagePlaces(join(import.meta.dirname, '../..'))
+const build = new PageBuild(places, { clock: systemClock, log: pino({ level: 'silent' }) })
+build.start()
+await build.settled(120_000)
+const install = builtPage(places.output, build, 'install')
+
+const data = (content: object): Answer => ({ data: content })
+const field = (name: string, given: object = {}) => ({
+  ...{ name, label: name, description: '', type: 'string', required: true, candidates: [], hints: { input: 'text' } },
+  ...given,
+})
+const password = { hints: { input: 'password' } }
+const status = (installed: boolean) => data({ installed, installAllowed: !installed, productPath: '/' })
+const step = (code: string, index: number) => ({
+  ...{ sequence: index + 1, code, name: `Step ${code}`, description: '', status: 'pending', message: '' },
+  ...{ required: true, retryable: true },
+})
+const record = (id: number, stepCode: string, outcome = 'passed') => ({
+  ...{ id, sessionId: 'session-1', stepCode, status: outcome, message: `${stepCode} ${outcome}` },
+  occurredAt: new Date(id * 1000).toISOString(),
+})
+const finished = data({
+  ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
+  ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'lock')] },
+})
+
+/** A product without trouble; tests replace what they are about. */
+const wellBehaved: Script = {
+  status: () => status(false),
+  'token/verify': () => data({ valid: true, reason: 'install.token.not-required', installed: false }),
+  preflight: () =>
+    data({
+      passed: true,
+      checks: [{ code: 'node', group: 'runtime', field: '', status: 'passed', message: 'Node.', fix: '' }],
+    }),
+  'config/schema': () =>
+    data({
+      groups: [
+        { code: 'site', label: 'Site', description: '', fields: [field('name')] },
+        {
+          ...{ code: 'administrator', label: 'Administrator', description: '' },
+          fields: [field('username'), field('password', password), field('confirmPassword', password)],
+        },
+      ],
+    }),
+  'config/defaults': () => data({}),
+  'config/plan': () => data({ passed: true, restartRequired: false, checks: [], entries: [] }),
+  steps: () => data({ steps: ['entry', 'work', 'lock'].map(step) }),
+  'execution-logs': () => data({ records: [] }),
+  execute: () => finished,
+}
+
+async function open(t: Test, script: Script, path = '', locale = 'en') {
+  const server = await scriptedServer(install, { ...wellBehaved, ...script })
+  t.teardown(() => server.close())
+  const watched = await openPage(t.teardown, `${server.url}${path}`, { locale })
+  return { server, ...watched, wizard: new Wizard(watched.page) }
+}
+
+/** From the first view to the running installation. */
+async function begin(wizard: Wizard): Promise<void> {
+  await wizard.heading('Environment check').waitFor()
+  await wizard.page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+  await wizard.fill(leastForm)
+  await wizard.next.click()
+  await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+}
+
+t.test('I-011 I-090 P46 an entry that is closed says why, and looks again on demand', { skip, timeout }, async (t) => {
+  let isInstalled = false
+  let isAllowed = false
+  const { page, complaints, wizard } = await open(t, {
+    'token/verify': () =>
+      isAllowed
+        ? data({ valid: true, reason: 'install.token.not-required', installed: false })
+        : data({ valid: false, reason: 'install.token.not-allowed', installed: isInstalled }),
+  })
+  await wizard.heading('The installation is closed').waitFor()
+  await page.getByText('require-https').waitFor()
+  t.same(await barriers(page), [])
+  isInstalled = true
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await wizard.heading('Already installed').waitFor()
+  t.equal(await page.getByRole('link', { name: 'Open the product' }).getAttribute('href'), '../')
+  t.same(await barriers(page), [])
+  isAllowed = true
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await wizard.heading('Environment check').waitFor()
+  t.same(complaints, [])
+})
+
+t.test('I-201 E6 what stops a reader is said in Chinese too, with no key of a text', { skip, timeout }, async (t) => {
+  const verified = (answer: object) => ({ 'token/verify': () => data({ valid: false, installed: false, ...answer }) })
+  const closed = { reason: 'install.token.not-allowed' }
+  const check = {
+    code: 'disk',
+    group: 'files',
+    field: '',
+    status: 'failed',
+    message: '空间不足。',
+    fix: '请清理磁盘。',
+  }
+  const states: [Script, string, string][] = [
+    [verified(closed), '安装入口已关闭', 'platform.install.allowed-cidrs'],
+    [verified({ ...closed, hint: '只能通过 localhost 访问' }), '安装入口已关闭', '只能通过 localhost 访问'],
+    [verified({ ...closed, installed: true }), '已经安装', '无需任何操作'],
+    [verified({ reason: 'install.token.invalid' }), '安装令牌', 'PLATFORM_INSTALL_TOKEN'],
+    [{ 'token/verify': () => undefined }, '无法连接服务器', '请确认产品正在运行'],
+    [{ preflight: () => data({ passed: false, checks: [check] }) }, '环境检查', '请清理磁盘。'],
+    [{ preflight: () => ({ code: '500', data: null }) }, '环境检查', 'refused'],
+  ]
+  for (const [script, heading, text] of states) {
+    const { page, wizard } = await open(t, script, '', 'zh-CN')
+    await wizard.heading(heading).waitFor()
+    await page.getByText(text).first().waitFor()
+    t.same(await barriers(page), [], heading)
+  }
+})
+
+t.test(
+  'I-089 I-090 too many wrong tokens: the page says how long to wait, then lets try again',
+  { skip, timeout },
+  async (t) => {
+    const tokens: unknown[] = []
+    const { page, wizard } = await open(t, {
+      'token/verify': ({ body }) => {
+        const { token } = body as { token: string }
+        tokens.push(token)
+        if (token === 'right') return data({ valid: true, reason: 'install.token.valid', installed: false })
+        if (token === 'again') return { code: '429', data: { retryAfter: 10 } }
+        return data({ valid: false, reason: 'install.token.invalid', installed: false })
+      },
+      preflight: ({ token }) =>
+        token === 'right' ? (wellBehaved['preflight']?.({} as never) as Answer) : data({ authorized: false }),
+    })
+    await wizard.heading('Install token').waitFor()
+    const input = page.getByLabel('Token', { exact: true })
+    await input.fill('again')
+    await page.keyboard.press('Enter')
+    await page.getByText(/You can try again in (?:10|\d) s/).waitFor()
+    const button = page.getByRole('button', { name: 'Continue' })
+    t.ok(await button.isDisabled())
+    t.same(await barriers(page), [])
+    await input.fill('right')
+    await page.locator('button[type="submit"]:not([disabled])').click()
+    await page.getByText(/^Show all \d+ checks?$/).waitFor()
+    t.same(tokens, ['', 'again', 'right'])
+  },
+)
+
+t.test(
+  'I-093 a token that does not count any more leads back to the gate, and what was typed stays',
+  { skip, timeout },
+  async (t) => {
+    let isRefused = false
+    const { page, wizard } = await open(t, {
+      'token/verify': () =>
+        isRefused
+          ? data({ valid: false, reason: 'install.token.invalid', installed: false })
+          : data({ valid: true, reason: 'install.token.valid', installed: false }),
+      'config/plan': () =>
+        isRefused ? data({ authorized: false, passed: false, checks: [], entries: [] }) : undefined,
+    })
+    await wizard.heading('Environment check').waitFor()
+    await page.getByText(/^Show all \d+ checks?$/).waitFor()
+    await wizard.next.click()
+    await wizard.field('site.name').waitFor()
+    await wizard.fill(leastForm)
+    isRefused = true
+    await wizard.next.click()
+    await wizard.heading('Install token').waitFor()
+    isRefused = false
+    await page.getByLabel('Token', { exact: true }).fill('right')
+    await page.keyboard.press('Enter')
+    await wizard.field('site.name').waitFor()
+    t.equal(await wizard.field('site.name').inputValue(), leastForm['site.name'])
+  },
+)
+
+t.test(
+  'I-073 an entry that closes while it runs leads back to the gate, and from there to the form',
+  { skip, timeout },
+  async (t) => {
+    let isRefused = false
+    const { page, wizard } = await open(t, {
+      'token/verify': () =>
+        isRefused
+          ? data({ valid: false, reason: 'install.token.invalid', installed: false })
+          : data({ valid: true, reason: 'install.token.valid', installed: false }),
+      execute: () => {
+        isRefused = true
+        return data({ authorized: false, passed: false, records: [] })
+      },
+    })
+    await begin(wizard)
+    await wizard.heading('Install token').waitFor()
+    isRefused = false
+    await page.getByLabel('Token', { exact: true }).fill('right')
+    await page.keyboard.press('Enter')
+    await wizard.heading('Configuration').waitFor()
+    t.equal(await wizard.field('administrator.username').inputValue(), leastForm['administrator.username'])
+  },
+)
+
+t.test(
+  'I-116 what failed keeps the way closed; a server that does not answer is told apart',
+  { skip, timeout },
+  async (t) => {
+    let turn: 'broken' | 'failed' | 'gone' | 'good' = 'failed'
+    const { page, complaints, wizard } = await open(t, {
+      preflight: () => {
+        if (turn === 'gone') return undefined
+        if (turn === 'broken') return { code: '500', data: null }
+        if (turn === 'good') return wellBehaved['preflight']?.({} as never) as Answer
+        const check = {
+          code: 'disk',
+          group: 'files',
+          field: '',
+          status: 'failed',
+          message: 'No room.',
+          fix: 'Make room.',
+        }
+        return data({ passed: false, checks: [check] })
+      },
+    })
+    await page.getByText('Make room.').first().waitFor()
+    await page.getByText('Something must be fixed first').waitFor()
+    t.ok(await wizard.next.isDisabled())
+    t.same(await barriers(page), [])
+    await picture(page, 'state-environment-failed')
+    turn = 'broken'
+    await wizard.back.click()
+    await page.getByRole('alert').getByText('refused').waitFor()
+    turn = 'gone'
+    await wizard.back.click()
+    await page.getByRole('alert').getByText('The server does not answer').waitFor()
+    t.ok(await wizard.next.isDisabled())
+    turn = 'good'
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Everything is ready').waitFor()
+    t.notOk(await wizard.next.isDisabled())
+    t.ok(complaints.every((complaint) => complaint.startsWith('Failed to load resource: net::ERR_')))
+  },
+)
+
+t.test(
+  'I-199 live progress: one polite announcement, a warning before leaving, steps as they are recorded',
+  { skip, timeout },
+  async (t) => {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    let records: object[] = []
+    const { page, complaints, wizard, server } = await open(t, {
+      execute: () => promise,
+      'execution-logs': () => data({ records }),
+    })
+    await begin(wizard)
+    await wizard.heading('Installing').waitFor()
+    await page.locator('[aria-live="polite"]').getByText('Step 1 of 3: Step entry').waitFor()
+    records = [record(2, 'work', 'warning'), record(1, 'entry')]
+    await page.locator('[aria-live="polite"]').getByText('Step 3 of 3: Step lock').waitFor()
+    t.equal(await page.locator('[aria-live]').count(), 1)
+    await page.getByText('2 of 3 steps').waitFor()
+    await page.getByText('work warning').waitFor()
+    await page.getByText('1.0 s').waitFor()
+    t.same(await barriers(page), [], 'progress')
+    t.equal(await overhang(page), 0)
+    await picture(page, 'state-running')
+    const question = page.waitForEvent('dialog')
+    await page.close({ runBeforeUnload: true })
+    const dialog = await question
+    t.equal(dialog.type(), 'beforeunload')
+    await dialog.dismiss()
+    resolve(finished)
+    await wizard.heading('The product is installed').waitFor()
+    t.same(await leftovers(page), nothingLeft)
+    t.same(complaints, [])
+    t.equal(server.calls.filter((call) => call === 'execute').length, 1)
+  },
+)
+
+t.test(
+  'I-139 an answer that is lost: the page finds out what became of it and does not claim more',
+  { skip, timeout },
+  async (t) => {
+    let isInstalled = false
+    const { page, wizard } = await open(t, {
+      status: () => status(isInstalled),
+      execute: () => {
+        isInstalled = true
+        return undefined
+      },
+    })
+    await begin(wizard)
+    await wizard.heading('The product is installed').waitFor()
+    await page.getByText('The product reports that it is installed').waitFor()
+    t.same(await barriers(page), [])
+  },
+)
+
+t.test('I-140 a new try after a failure goes to the failed session', { skip, timeout }, async (t) => {
+  const failed = data({
+    ...{ passed: false, restartRequired: false, administratorReady: false, locked: false, message: 'It failed.' },
+    ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'work', 'failed')] },
+  })
+  const { page, wizard, server } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
+  await begin(wizard)
+  await page.getByText('It stopped at: Step work').waitFor()
+  await page.getByText('session-1').waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await wizard.heading('The product is installed').waitFor()
+  t.equal(server.calls.filter((call) => call === 'sessions/session-1/retry').length, 1)
+})
+
+t.test('I-198 P07 P08 the address of the endpoints comes from the window alone', { skip, timeout }, async (t) => {
+  const { page, server, wizard } = await open(
+    t,
+    {},
+    '?__INSTALL_API_BASE__=https://evil.example&apiBase=https://evil.example#__INSTALL_API_BASE__=https://evil.example',
+  )
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  t.same(server.calls.slice(0, 2), ['token/verify', 'preflight'], 'neither query nor hash count')
+
+  const asked: string[] = []
+  await page.route('**/config.js', (route) =>
+    route.fulfill({ contentType: 'text/javascript', body: `window.__INSTALL_API_BASE__ = '/elsewhere/'` }),
+  )
+  await page.route('**/ctx/install/', async (route) => {
+    const response = await route.fetch()
+    const html = (await response.text()).replace('<script', '<script src="./config.js"></script><script')
+    await route.fulfill({ response, body: html })
+  })
+  await page.route('**/elsewhere/**', (route) => {
+    asked.push(new URL(route.request().url()).pathname)
+    return route.fulfill({
+      json: { code: '200', message: '', data: { valid: false, reason: 'install.token.invalid' } },
+    })
+  })
+  await page.goto(server.url)
+  await wizard.heading('Install token').waitFor()
+  t.same(asked, ['/elsewhere/token/verify'])
+})
+
+t.test(
+  'C-034 I-199 a newer server: unknown states, reasons, kinds and targets stop nobody',
+  { skip, timeout },
+  async (t) => {
+    const unknownCheck = {
+      ...{ code: 'orbit', group: 'space', field: '', status: 'deferred', message: 'Orbit.', fix: '' },
+    }
+    const { page, complaints, wizard } = await open(t, {
+      'token/verify': ({ body }) =>
+        (body as { token: string }).token === 'right'
+          ? data({ valid: true, reason: 'install.token.good-enough', installed: false })
+          : data({ valid: false, reason: 'install.token.expired', installed: false }),
+      status: () => data({ installed: true, installAllowed: false, productPath: '/', entries: ['docs', 'holodeck'] }),
+      preflight: () => data({ passed: true, checks: [unknownCheck] }),
+      'config/schema': () =>
+        data({
+          groups: [
+            {
+              ...{ code: 'galaxy', label: 'Galaxy', description: '' },
+              fields: [field('name', { type: 'essay', hints: { input: 'hologram' } })],
+            },
+            {
+              ...{ code: 'database', label: 'Database', description: '' },
+              fields: [
+                field('type', {
+                  candidates: [{ value: 'quantum', label: 'Quantum' }],
+                  hints: { input: 'select' },
+                }),
+              ],
+            },
+          ],
+        }),
+      'config/plan': () =>
+        data({
+          ...{ passed: true, restartRequired: false, checks: [unknownCheck] },
+          entries: [
+            {
+              ...{ propertyKey: 'galaxy.name', environmentKey: '', maskedValue: 'M31', sensitive: false },
+              ...{ target: 'blackboard', note: '' },
+            },
+          ],
+        }),
+      execute: () =>
+        data({
+          ...{ passed: true, restartRequired: false, administratorReady: true, locked: true, message: 'Installed.' },
+          ...{ sessionId: 'session-1', records: [record(1, 'entry'), record(2, 'warp', 'deferred')] },
+        }),
+    })
+    await wizard.heading('Install token').waitFor()
+    await page.getByLabel('Token', { exact: true }).fill('right')
+    await page.keyboard.press('Enter')
+    await page.getByText('Orbit.').first().waitFor()
+    await page.getByText('Ready, with something to know').waitFor()
+    await wizard.next.click()
+    t.equal(await wizard.field('galaxy.name').getAttribute('type'), 'text')
+    await wizard.fill({ 'galaxy.name': 'M31' })
+    t.ok(await page.getByRole('radio', { name: 'Quantum' }).isChecked())
+    await wizard.next.click()
+    await wizard.dialog.getByText('blackboard').waitFor()
+    await wizard.dialog.getByText('Orbit.').first().waitFor()
+    t.same(await barriers(page), [])
+    await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+    await wizard.heading('The product is installed').waitFor()
+    await page.getByText('warp deferred').waitFor()
+    const links = await page.getByRole('main').getByRole('link').all()
+    t.same(await Promise.all(links.map((link) => link.getAttribute('href'))), ['../docs/', '/ctx/'])
+    t.same(complaints, [])
+  },
+)
+
+t.test('I-129 what a tried connection met stands at the field once the form is back', { skip, timeout }, async (t) => {
+  const refusal = 'The server refuses the password. Nothing was written.'
+  const failed = data({
+    ...{ passed: false, restartRequired: false, administratorReady: false, locked: false, message: 'It failed.' },
+    ...{ failedField: 'administrator.password', sessionId: 'session-1' },
+    records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: refusal }],
+  })
+  const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
+  await begin(wizard)
+  await wizard.heading('The installation stopped').waitFor()
+  await page.getByRole('button', { name: 'Back to the form' }).click()
+  await page.getByText(refusal).waitFor()
+  await wizard.field('administrator.password').and(page.locator(':focus')).waitFor()
+  t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
+  t.same(await barriers(page), [])
+  await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
+  t.equal(await page.getByText(refusal).count(), 0, 'what is corrected is not wrong any more')
+  await wizard.next.click()
+  await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
+  await wizard.heading('The product is installed').waitFor()
+})
+
+t.test('a script that does not arrive: the page says so, and a new try loads it', { skip, timeout }, async (t) => {
+  const server = await scriptedServer(install, wellBehaved)
+  t.teardown(() => server.close())
+  const { page } = await openPage(t.teardown, server.url, { locale: 'en' })
+  let isBroken = true
+  await page.route('**/later-steps-*.js', (route) => (isBroken ? route.abort() : route.continue()))
+  await page.reload()
+  const wizard = new Wizard(page)
+  await wizard.heading('No connection to the server').waitFor()
+  isBroken = false
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText(/^Show all \d+ checks?$/).waitFor()
+  await wizard.next.click()
+  await wizard.field('site.name').waitFor()
+})

@@ -1,0 +1,85 @@
+import { known } from '../../../../app/answer.ts'
+import { useSpeech } from '../../../../app/app.tsx'
+import type { ConfigItem, Effect, KeyFault, Outcome } from '../config-types.ts'
+import { faultText } from '../key-row.tsx'
+import { Change } from '../value-text.tsx'
+import classes from './impact.module.css'
+
+const outcomes = ['rejected', 'applied', 'pendingRestart', 'shadowed', 'unchanged'] as const
+const tones = {
+  rejected: 'bad',
+  applied: 'good',
+  pendingRestart: 'warn',
+  shadowed: 'warn',
+  unchanged: 'quiet',
+} as const
+
+interface ImpactProps {
+  readonly outcome: Outcome
+  readonly items: ReadonlyMap<string, ConfigItem>
+  /** Whether it has happened. */
+  readonly isDone: boolean
+}
+
+/** What changes do, by how they count; what is refused comes first. */
+export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactProps) {
+  const { say } = useSpeech()
+  const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
+  return (
+    <div className={classes.impact}>
+      {errors.length > 0 && (
+        <section data-tone="bad">
+          <h3>{say('config.impact.faults', { count: errors.length })}</h3>
+          <ul>
+            {errors.map((fault) => (
+              <Fault key={`${fault.field} ${fault.rule}`} fault={fault} item={items.get(fault.field)} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {outcomes.map((name) => {
+        const members = groups.get(name)
+        return members === undefined ? null : (
+          <section key={name} data-tone={tones[name]} data-outcome={name}>
+            <h3>{say(isDone ? `config.done.${name}` : `config.impact.${name}`, { count: members.length })}</h3>
+            <ul>
+              {members.map((effect) => (
+                <Line key={effect.key} effect={effect} item={items.get(effect.key)} />
+              ))}
+            </ul>
+          </section>
+        )
+      })}
+    </div>
+  )
+}
+
+function Fault({ fault, item }: { readonly fault: KeyFault; readonly item: ConfigItem | undefined }) {
+  return (
+    <li>
+      <Name name={fault.field} item={item} />
+      <p>{faultText(fault.message, fault.field)}</p>
+    </li>
+  )
+}
+
+const Name = ({ name, item }: { readonly name: string; readonly item: ConfigItem | undefined }) => (
+  <p className={classes.name}>
+    <strong>{item?.displayTitle ?? name}</strong> <code>{name}</code>
+  </p>
+)
+
+function Line({ effect, item }: { readonly effect: Effect; readonly item: ConfigItem | undefined }) {
+  const { say } = useSpeech()
+  // Where nothing is stored, what counts until now is what a weaker source gives.
+  const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
+  const { key, before = weaker, after, reason } = effect
+  return (
+    <li>
+      <Name name={key} item={item} />
+      <Change before={before} after={after ?? weaker} isSecret={item?.sensitive ?? false} />
+      {after === undefined && <p className={classes.note}>{say('config.impact.removed')}</p>}
+      {reason !== undefined && <p className={classes.note}>{reason}</p>}
+    </li>
+  )
+}

@@ -1,0 +1,157 @@
+import { Button, Modal, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useEffect, useState } from 'react'
+import { useSpeech } from '../../../../app/app.tsx'
+import { Notice } from '../../../../app/notice.tsx'
+import { CallFailure } from '../../../api/call.ts'
+import { useApi } from '../../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import dialog from '../../../pages/forms/dialog.module.css'
+import { conflictsOf, draft, sentChange, useDraft } from '../config-draft.ts'
+import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
+import { InstancesState } from '../instances-state.tsx'
+import { Conflicts } from './conflicts.tsx'
+import { Impact } from './impact.tsx'
+
+interface ReviewDialogProps {
+  readonly page: OwnPageView
+  readonly items: ReadonlyMap<string, ConfigItem>
+  onClose(): void
+}
+
+/** What the draft will do, why it is done, and what came of it. */
+export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDialogProps) {
+  const { say } = useSpeech()
+  const { changes } = useDraft()
+  const client = useQueryClient()
+  const [reason, setReason] = useState('')
+  const conflicts = conflictsOf(changes.values(), items)
+  const preview = useSent(operations[operationIds.preview], 'preview')
+  const save = useSent(operations[operationIds.save], 'save')
+  const refetch = () => client.invalidateQueries({ queryKey: [operationIds.keys] })
+  const look = preview.mutate
+  useEffect(() => {
+    if (changes.size > 0) look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteFaults })
+  }, [changes, look])
+  const saved = save.data
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const sent = [...changes.values()].map(sentChange)
+    save.mutate(
+      { changes: sent, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) },
+      {
+        onSuccess: () => {
+          draft.clear()
+          void refetch()
+        },
+        onError: (error) => {
+          if (!(error instanceof CallFailure)) throw error
+          // Refused values are told at their fields, conflicts by what is stored now.
+          if (error.faults.length > 0) draft.refuse(error.faults as never)
+          if (error.kind === 'conflict') void refetch()
+        },
+      },
+    )
+  }
+  if (saved !== undefined) {
+    return (
+      <Frame title={say('config.saved')} onClose={onClose}>
+        <Impact outcome={saved} items={items} isDone />
+        <InstancesState
+          operation={operations[operationIds.instances]}
+          version={saved.version}
+          keys={saved.effects.map(({ key }) => key)}
+        />
+        <div className={dialog.buttons}>
+          <Button onClick={onClose}>{say('admin.close')}</Button>
+        </div>
+      </Frame>
+    )
+  }
+  const foreseen = preview.data
+  const isConflict = save.error instanceof CallFailure && save.error.kind === 'conflict'
+  const isRefused = (foreseen?.errors.length ?? 0) > 0
+  return (
+    <Frame title={say('config.review')} onClose={onClose}>
+      <form onSubmit={submit} className={dialog.form}>
+        <Failure error={preview.error} />
+        {/* A conflict is told by what stands on both sides. */}
+        {!isConflict && <Failure error={save.error} />}
+        {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
+        {changes.size === 0 && <p>{say('config.nothing-left')}</p>}
+        {foreseen !== undefined && changes.size > 0 && conflicts.length === 0 && (
+          <Impact outcome={foreseen} items={items} isDone={false} />
+        )}
+        <TextInput
+          label={say('config.reason')}
+          description={say('config.reason-hint')}
+          maxLength={200}
+          value={reason}
+          onChange={(event) => setReason(event.currentTarget.value)}
+          data-autofocus
+        />
+        <div className={dialog.buttons}>
+          <Button variant="default" onClick={onClose}>
+            {say('config.back')}
+          </Button>
+          <Button
+            type="submit"
+            loading={save.isPending}
+            disabled={changes.size === 0 || conflicts.length > 0 || isRefused || preview.isPending}
+          >
+            {say('config.save', { count: changes.size })}
+          </Button>
+        </div>
+      </form>
+    </Frame>
+  )
+}
+
+/** The fields say it too, once the dialog is closed. */
+const noteFaults = ({ errors }: Outcome) => draft.refuse(errors)
+
+/** Nothing of what is sent stays in a cache: there may be secrets in it. */
+function useSent(operation: Operation | undefined, name: string) {
+  const api = useApi()
+  return useMutation({
+    mutationKey: [name],
+    mutationFn: (body: object) => api.call<Outcome>(operation as Operation, { body }),
+    gcTime: 0,
+  })
+}
+
+export function Frame({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string
+  readonly children: React.ReactNode
+  onClose(): void
+}) {
+  const { say } = useSpeech()
+  return (
+    <Modal opened onClose={onClose} title={title} size="xl" closeButtonProps={{ 'aria-label': say('admin.close') }}>
+      <div className={dialog.form}>{children}</div>
+    </Modal>
+  )
+}
+
+/** What the server says of what was sent, but that somebody has to sign in again, which the shell says. */
+export function Failure({ error }: { readonly error: Error | null }) {
+  const { say } = useSpeech()
+  if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null
+  if (!(error instanceof CallFailure)) throw error
+  const { message, traceId, faults } = error
+  return (
+    <Notice tone="bad" title={say('app.failure.title')}>
+      <p>{message === '' ? say('app.failure.unreachable') : message}</p>
+      <ul>
+        {faults.map((fault) => (
+          <li key={fault.field}>{fault.message}</li>
+        ))}
+      </ul>
+      {traceId !== '' && <p>{say('app.failure.trace', { traceId })}</p>}
+    </Notice>
+  )
+}

@@ -1,0 +1,197 @@
+import { Button, SegmentedControl, TextInput } from '@mantine/core'
+import { IconDownload, IconUpload } from '@tabler/icons-react'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type ChangeEvent, type FormEvent, useId, useState } from 'react'
+import { useSpeech } from '../../../../app/app.tsx'
+import { Notice } from '../../../../app/notice.tsx'
+import { useApi } from '../../../api/context.tsx'
+import type { Operation, OwnPageView } from '../../../api/page-types.ts'
+import dialog from '../../../pages/forms/dialog.module.css'
+import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
+import { InstancesState } from '../instances-state.tsx'
+import { Impact } from './impact.tsx'
+import { Failure, Frame } from './review-dialog.tsx'
+import classes from './transfer.module.css'
+
+/** Whose permission is missing is said, not hidden. */
+function useWhyNot() {
+  const { say } = useSpeech()
+  return (operation: Operation | undefined) =>
+    operation?.allowed === false ? say('admin.needs-permission', { permission: operation.permission }) : undefined
+}
+
+/** Takes the stored values along as a file, without secrets. */
+export function ExportButton({ operation }: { readonly operation: Operation }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const whyNot = useWhyNot()(operation)
+  const run = useMutation({
+    mutationFn: () => api.call<{ readonly product: string; readonly version: number }>(operation),
+    onSuccess: (document) => {
+      const href = URL.createObjectURL(
+        new Blob([`${JSON.stringify(document, undefined, 2)}\n`], { type: 'application/json' }),
+      )
+      const link = Object.assign(window.document.createElement('a'), {
+        href,
+        download: `${document.product.replace(/[^\w.-]+/g, '-')}-config-${document.version}.json`,
+      })
+      link.click()
+      URL.revokeObjectURL(href)
+    },
+  })
+  return (
+    <>
+      <Button
+        variant="default"
+        size="sm"
+        leftSection={<IconDownload size={16} aria-hidden />}
+        disabled={whyNot !== undefined}
+        title={whyNot}
+        loading={run.isPending}
+        onClick={() => run.mutate()}
+      >
+        {say('config.export')}
+      </Button>
+      {run.error !== null && <span role="alert">{run.error.message}</span>}
+    </>
+  )
+}
+
+interface ImportProps {
+  readonly page: OwnPageView
+  readonly items: ReadonlyMap<string, ConfigItem>
+}
+
+export function ImportButton({ page, items }: ImportProps) {
+  const { say } = useSpeech()
+  const [isOpen, setOpen] = useState(false)
+  const whyNot = useWhyNot()(page.operations[operationIds.imported])
+  return (
+    <>
+      <Button
+        variant="default"
+        size="sm"
+        leftSection={<IconUpload size={16} aria-hidden />}
+        disabled={whyNot !== undefined}
+        title={whyNot}
+        onClick={() => setOpen(true)}
+      >
+        {say('config.import')}
+      </Button>
+      {isOpen && <ImportDialog page={page} items={items} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+interface ChosenFile {
+  readonly name: string
+  readonly document: unknown
+}
+
+const modes = ['merge', 'replace'] as const
+
+/** Reads a file, shows what it would change, and then does it. */
+function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { onClose(): void }) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const client = useQueryClient()
+  const inputId = useId()
+  const [file, setFile] = useState<ChosenFile>()
+  const [isUnreadable, setUnreadable] = useState(false)
+  const [mode, setMode] = useState<string>('merge')
+  const [reason, setReason] = useState('')
+  const operation = operations[operationIds.imported] as Operation
+  const send = (body: object) => api.call<Outcome>(operation, { body })
+  const dry = useMutation({ mutationFn: send, gcTime: 0 })
+  const run = useMutation({ mutationFn: send, gcTime: 0 })
+  const lookAt = (chosen: ChosenFile, how: string) => dry.mutate({ document: chosen.document, mode: how, dryRun: true })
+  const read = async ({ currentTarget: { files } }: ChangeEvent<HTMLInputElement>) => {
+    const [given] = files ?? []
+    if (given === undefined) return
+    try {
+      const chosen = { name: given.name, document: importable(JSON.parse(await given.text())) }
+      setUnreadable(false)
+      setFile(chosen)
+      lookAt(chosen, mode)
+    } catch {
+      setUnreadable(true)
+      setFile(undefined)
+    }
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const { version } = dry.data ?? {}
+    run.mutate(
+      {
+        ...{ document: file?.document, mode, expectedVersion: version },
+        ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
+      },
+      { onSuccess: () => void client.invalidateQueries({ queryKey: [operationIds.keys] }) },
+    )
+  }
+  if (run.data !== undefined) {
+    return (
+      <Frame title={say('config.imported')} onClose={onClose}>
+        <Impact outcome={run.data} items={items} isDone />
+        <InstancesState
+          operation={operations[operationIds.instances]}
+          version={run.data.version}
+          keys={run.data.effects.map(({ key }) => key)}
+        />
+        <div className={dialog.buttons}>
+          <Button onClick={onClose}>{say('admin.close')}</Button>
+        </div>
+      </Frame>
+    )
+  }
+  const foreseen = dry.data
+  const isNothing = foreseen !== undefined && foreseen.effects.length === 0 && foreseen.errors.length === 0
+  return (
+    <Frame title={say('config.import-title')} onClose={onClose}>
+      <form onSubmit={submit} className={dialog.form}>
+        <p>{say('config.import-lead')}</p>
+        <div className={classes.file}>
+          <label htmlFor={inputId}>{say('config.import-file')}</label>
+          <input id={inputId} type="file" accept="application/json,.json" onChange={(event) => void read(event)} />
+        </div>
+        <SegmentedControl
+          aria-label={say('config.import-mode')}
+          data={modes.map((value) => ({ value, label: say(`config.mode.${value}`) }))}
+          value={mode}
+          onChange={(next) => {
+            setMode(next)
+            if (file !== undefined) lookAt(file, next)
+          }}
+        />
+        {isUnreadable && <Notice tone="bad" title={say('config.unreadable')} />}
+        <Failure error={dry.error ?? run.error} />
+        {isNothing && <p>{say('config.import-nothing')}</p>}
+        {foreseen !== undefined && <Impact outcome={foreseen} items={items} isDone={false} />}
+        <TextInput
+          label={say('config.reason')}
+          maxLength={200}
+          value={reason}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+        <div className={dialog.buttons}>
+          <Button variant="default" onClick={onClose}>
+            {say('admin.cancel')}
+          </Button>
+          <Button
+            type="submit"
+            loading={run.isPending || dry.isPending}
+            disabled={foreseen === undefined || isNothing || foreseen.errors.length > 0}
+          >
+            {say('config.import-now')}
+          </Button>
+        </div>
+      </form>
+    </Frame>
+  )
+}
+
+/** The part of an exported file that an import reads. */
+function importable(document: unknown): unknown {
+  const { format, values } = document as { readonly format?: unknown; readonly values?: unknown }
+  return { format, values }
+}

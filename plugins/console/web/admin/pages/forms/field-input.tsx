@@ -1,0 +1,164 @@
+import { NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
+import { useSpeech } from '../../../app/app.tsx'
+import type { Field, Json, Unit } from '../../api/page-types.ts'
+import { codeSpans } from './code-spans.ts'
+import { LabelPicker, LabelsPicker } from './label-picker.tsx'
+
+/** What is typed, as text; as the schema wants it only when it is sent. */
+export type Typed = string | boolean | readonly string[]
+
+/** The closed set that a value is of, as texts; `undefined` for an open one. */
+export function choicesOf(schema: Json): readonly string[] | undefined {
+  if (schema['type'] === 'boolean') return ['true', 'false']
+  const values = (schema['enum'] ??
+    (schema['anyOf'] as readonly Json[] | undefined)?.flatMap((one) => ('const' in one ? [one['const']] : []))) as
+    | readonly unknown[]
+    | undefined
+  return values === undefined || values.length === 0 ? undefined : values.map(String)
+}
+
+/** What stands in a field at first. */
+export function typedOf(value: unknown, { schema, required }: Field): Typed {
+  if (typeof value === 'boolean') return value
+  if (isSwitch(schema, required)) return schema['default'] === true
+  if (isSimpleList(schema)) return Array.isArray(value) ? value.map(idOf) : []
+  if (value === undefined || value === null) return schema['default'] === undefined ? '' : String(schema['default'])
+  return typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value)
+}
+
+/** Yes or no. What may stay open, and has no value of its own, is a choice of three. */
+const isSwitch = (schema: Json, required: boolean) =>
+  schema['type'] === 'boolean' && (required || schema['default'] !== undefined)
+const isSimpleList = (schema: Json) => schema['type'] === 'array' && (schema['items'] as Json)?.['type'] !== 'object'
+const structures = new Set(['object', 'array'])
+
+/** Of things that a form knows by their ids alone. */
+const idOf = (item: unknown) =>
+  typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item)
+
+/** What is sent; `undefined` for what is left out. Throws `SyntaxError` for a structure that is none. */
+export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
+  if (typeof typed === 'boolean') return typed
+  if (typeof typed !== 'string') {
+    const isNumeric = numeric.has(String((schema['items'] as Json | undefined)?.['type']))
+    return typed.map((item) => (isNumeric ? Number(item) : item))
+  }
+  if (typed === '' && !(required && schema['type'] === 'string')) return nullable ? null : undefined
+  const type = String(schema['type'])
+  if (numeric.has(type)) return Number.isNaN(Number(typed)) ? typed : Number(typed)
+  if (type === 'boolean') return typed === 'true'
+  return structures.has(type) ? JSON.parse(typed) : typed
+}
+
+const numeric = new Set(['integer', 'number'])
+
+interface FieldInputProps {
+  readonly id: string
+  readonly field: Field
+  readonly value: Typed
+  readonly error: string | undefined
+  readonly isSecret: boolean
+  readonly isLong: boolean
+  /** Kind of things that it chooses among. */
+  readonly kind: string | undefined
+  /** What an amount is typed in. */
+  readonly unit: Unit | undefined
+  onChange(value: Typed): void
+}
+
+/** A control for one member, by its schema. */
+export function FieldInput({ id, field, value, error, isSecret, isLong, kind, unit, onChange }: FieldInputProps) {
+  const { say } = useSpeech()
+  const { title, required, schema, nullable, labels } = field
+  const said = field.description === undefined ? undefined : codeSpans(field.description)
+  const description =
+    unit === undefined ? (
+      said
+    ) : (
+      <>
+        {said} {say('admin.amount.unit', { unit: unit.symbol ?? unit.displayName })}
+      </>
+    )
+  if (typeof value === 'boolean') {
+    return (
+      <Switch
+        {...{ id, description, error }}
+        aria-invalid={error !== undefined}
+        label={title}
+        checked={value}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+    )
+  }
+  if (typeof value !== 'string') {
+    if (kind !== undefined)
+      return <LabelsPicker {...{ id, title, description, error, required, kind, value, onChange }} />
+    return (
+      <Textarea
+        {...{ id, error }}
+        label={title}
+        description={
+          <>
+            {description} {say('admin.one-per-line')}
+          </>
+        }
+        withAsterisk={required}
+        rows={4}
+        value={value.join('\n')}
+        onChange={(event) => onChange(event.currentTarget.value.split('\n').filter((line) => line !== ''))}
+      />
+    )
+  }
+  const shared = {
+    ...{ id, description, error, value },
+    label: title,
+    withAsterisk: required,
+    'aria-required': required,
+    'aria-invalid': error !== undefined,
+    onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
+  }
+  if (kind !== undefined) {
+    return (
+      <LabelPicker
+        {...{ id, title, description, error, required, kind, value }}
+        label={title}
+        onChange={(chosen) => onChange(chosen ?? '')}
+      />
+    )
+  }
+  const choices = choicesOf(schema)
+  if (choices !== undefined) {
+    const words: Readonly<Record<string, string>> = { true: say('admin.yes'), false: say('admin.no') }
+    const none = nullable || !required ? [{ value: '', label: '–' }] : []
+    return (
+      <NativeSelect
+        {...shared}
+        data={[
+          ...none,
+          ...choices.map((choice) => ({ value: choice, label: labels?.[choice] ?? words[choice] ?? choice })),
+        ]}
+      />
+    )
+  }
+  if (isSecret) {
+    return (
+      <PasswordInput
+        {...shared}
+        autoComplete={field.name === 'currentPassword' ? 'current-password' : 'new-password'}
+        visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label: title }), tabIndex: 0 }}
+      />
+    )
+  }
+  if (isLong || structures.has(String(schema['type']))) return <Textarea {...shared} rows={8} spellCheck={false} />
+  const isMoment = schema['format'] === 'date-time'
+  return (
+    <TextInput
+      {...shared}
+      inputMode={unit !== undefined ? 'decimal' : numeric.has(String(schema['type'])) ? 'numeric' : undefined}
+      placeholder={isMoment ? '2026-01-31T12:00:00Z' : undefined}
+      autoComplete="off"
+      autoCapitalize="none"
+      spellCheck={false}
+    />
+  )
+}

@@ -1,0 +1,67 @@
+import { useEffect, useId, useRef } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import type { Field, Form, Write } from '../../api/page-types.ts'
+import { FieldInput } from './field-input.tsx'
+import classes from './form-fields.module.css'
+import { type FormState, memberMeant, type UnitOf } from './form-state.ts'
+
+interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'titles'> {
+  readonly fields: readonly Field[]
+  readonly state: FormState
+  /** The unit that an amount is typed in. */
+  readonly unitOf?: UnitOf
+  /** What is found wrong while somebody types. */
+  readonly notes?: Readonly<Record<string, string>>
+}
+
+/** The fields of a form, above them what belongs to none of them. */
+export function FormFields({
+  fields,
+  state,
+  unitOf,
+  notes = {},
+  secret = [],
+  long = [],
+  titles = {},
+}: FormFieldsProps) {
+  const { say } = useSpeech()
+  const id = useId()
+  const { failure, sought } = state
+  const notice = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (sought !== undefined) document.getElementById(`${id}-${sought.name}`)?.focus()
+    else if (failure !== undefined) notice.current?.scrollIntoView({ block: 'nearest' })
+  }, [id, sought, failure])
+  const meant =
+    failure?.faults.flatMap(({ field }) => titles[memberMeant(Object.keys(titles), field) ?? ''] ?? []) ?? []
+  return (
+    <div className={classes.fields}>
+      {failure !== undefined && (
+        <div ref={notice}>
+          <Notice tone="bad" title={say('currentVersion' in failure.data ? 'admin.conflict' : 'app.failure.title')}>
+            {meant.length > 0 && <strong>{meant.join(' · ')}</strong>}
+            <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
+            {failure.traceId !== '' && (
+              <p className={classes.trace}>{say('app.failure.trace', { traceId: failure.traceId })}</p>
+            )}
+          </Notice>
+        </div>
+      )}
+      {fields.map((field) => (
+        <FieldInput
+          key={field.name}
+          id={`${id}-${field.name}`}
+          field={field}
+          value={state.values[field.name] ?? ''}
+          error={state.errors[field.name] ?? notes[field.name]}
+          isSecret={secret.includes(field.name) || /password|secret|token/i.test(field.name)}
+          isLong={long.includes(field.name)}
+          kind={field.options?.labels}
+          unit={unitOf?.(field.name, state.values)}
+          onChange={(value) => state.change(field.name, value)}
+        />
+      ))}
+    </div>
+  )
+}

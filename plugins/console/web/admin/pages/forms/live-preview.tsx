@@ -1,0 +1,166 @@
+import { Button, TextInput } from '@mantine/core'
+import { useEffect, useMemo, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { CallFailure } from '../../api/call.ts'
+import { useApi } from '../../api/context.tsx'
+import {
+  type LivePreview as Declared,
+  type Field,
+  type Row,
+  type SampleUse,
+  takenFrom,
+  valueAt,
+} from '../../api/page-types.ts'
+import { Cell } from '../cell.tsx'
+import { sentOf, type Typed } from './field-input.tsx'
+import { memberMeant, nested } from './form-state.ts'
+import { LatestAsk } from './latest-ask.ts'
+import classes from './live-preview.module.css'
+import { samplesOf } from './sample-values.ts'
+
+/** Nothing is typed for so long. */
+const pauseMs = 400
+
+interface LivePreviewProps {
+  readonly preview: Declared
+  /** Of the form. */
+  readonly fields: readonly Field[]
+  readonly row: Row
+  readonly values: Readonly<Record<string, Typed>>
+  /** What is wrong with fields, by their names. */
+  onFaults(faults: Readonly<Record<string, string>>): void
+}
+
+interface State {
+  /** The last one that could be made. */
+  readonly answer?: Row
+  readonly isAsking: boolean
+  /** What is wrong, where that is with no field. */
+  readonly failure?: CallFailure | undefined
+  /** The answer is about what was there before. */
+  readonly isStale: boolean
+}
+
+/** What becomes of what is in a form, while somebody types, with values to try out. */
+export default function LivePreview({ preview, fields, row, values, onFaults }: LivePreviewProps) {
+  const { say } = useSpeech()
+  const api = useApi()
+  const [samples, setSamples] = useState<Readonly<Record<string, string>>>({})
+  const [state, setState] = useState<State>({ isAsking: true, isStale: false })
+  const ask = useMemo(
+    () =>
+      new LatestAsk<string>(async (body, signal) => {
+        setState((last) => ({ ...last, isAsking: true }))
+        try {
+          const params = takenFrom(preview.params, row)
+          const answer = await api.call<Row>(preview, { params, body: JSON.parse(body), signal })
+          onFaults({})
+          setState({ answer, isAsking: false, isStale: false })
+        } catch (error) {
+          if (signal.aborted) return
+          if (!(error instanceof CallFailure)) throw error
+          const known = error.faults.flatMap(({ field, message }) => {
+            const name = memberMeant(preview.takes, field)
+            return name === undefined ? [] : [[name, message] as const]
+          })
+          const isOfFields = known.length > 0 && known.length === error.faults.length
+          onFaults(Object.fromEntries(known))
+          const failure = isOfFields ? undefined : error
+          setState((last) => ({ ...last, isAsking: false, isStale: true, failure }))
+        }
+      }),
+    [api, preview, row, onFaults],
+  )
+  useEffect(() => () => ask.stop(), [ask])
+
+  const wanted = useMemo(() => {
+    const taken = preview.takes.map((name) => [name, fields.find((field) => field.name === name)] as const)
+    const sent = taken.flatMap(([name, field]) => (field === undefined ? [] : [[name, field] as const]))
+    try {
+      const own = Object.fromEntries(sent.map(([name, field]) => [name, sentOf(values[name] ?? '', field)]))
+      const tried = preview.samples === undefined ? {} : { [preview.samples.into]: samplesOf(samples) }
+      return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
+    } catch {
+      // A structure that is none yet.
+      return undefined
+    }
+  }, [preview, fields, row, values, samples])
+  const isFirst = state.answer === undefined && state.failure === undefined
+  // biome-ignore lint/correctness/useExhaustiveDependencies: that there is an answer is no reason to ask again
+  useEffect(() => {
+    if (wanted !== undefined) ask.want(wanted, isFirst ? 0 : pauseMs)
+  }, [ask, wanted])
+
+  const { answer, failure } = state
+  const uses = (
+    preview.samples === undefined ? [] : (valueAt(answer, preview.samples.of) ?? [])
+  ) as readonly SampleUse[]
+  const missing = uses.filter(({ needed, given }) => needed && !given).length
+  const titles = new Map(fields.map(({ name, title }) => [name, title]))
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: where it scrolls, it scrolls by the keyboard too
+    <section className={classes.pane} aria-label={say('admin.live.title')} aria-busy={state.isAsking} tabIndex={0}>
+      <div className={classes.head}>
+        <h2>{say('admin.live.title')}</h2>
+        <p role="status" className={classes.state} data-tone={missing > 0 || state.isStale ? 'warn' : undefined}>
+          {state.isStale ? say('admin.live.stale') : missing > 0 ? say('admin.live.missing', { count: missing }) : ''}
+        </p>
+      </div>
+      {failure !== undefined && (
+        <Notice tone="bad" title={say('app.failure.title')}>
+          <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
+          <Button size="xs" variant="default" onClick={() => wanted !== undefined && ask.want(wanted, 0)}>
+            {say('admin.live.again')}
+          </Button>
+        </Notice>
+      )}
+      {answer !== undefined && (
+        <dl className={classes.parts}>
+          {preview.columns.map((column) => (
+            <div key={column.field}>
+              <dt>{column.title}</dt>
+              <dd>
+                <Cell column={column} row={answer} isWide />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {uses.length > 0 && (
+        <fieldset className={classes.samples}>
+          <legend>{say('admin.live.samples')}</legend>
+          <p className={classes.lead}>{say('admin.live.samples-lead')}</p>
+          <div className={classes.values}>
+            {uses.map(({ name, usedIn, needed, given }) => (
+              <TextInput
+                key={name}
+                label={<code>{name}</code>}
+                description={
+                  <span className={classes.use}>
+                    {!given && (
+                      <span className={classes.mark} data-tone={needed ? 'warn' : 'quiet'}>
+                        {say(needed ? 'admin.live.no-value' : 'admin.live.optional')}
+                      </span>
+                    )}{' '}
+                    {say('admin.live.used-in', {
+                      fields: usedIn.map((field) => titles.get(field) ?? field).join(', '),
+                    })}
+                  </span>
+                }
+                value={samples[name] ?? ''}
+                onChange={({ currentTarget: { value } }) => setSamples((last) => ({ ...last, [name]: value }))}
+                // It belongs to no form that could be sent with it.
+                onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+                size="xs"
+                autoComplete="off"
+                autoCapitalize="none"
+                spellCheck={false}
+              />
+            ))}
+          </div>
+        </fieldset>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,180 @@
+import { Button, Modal, TextInput } from '@mantine/core'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, lazy, type ReactNode, Suspense, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { useApi } from '../../api/context.tsx'
+import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from '../../api/page-types.ts'
+import { useSite } from '../../shell/site-context.ts'
+import { unitTyped } from '../amounts.ts'
+import { Answer } from '../facts.tsx'
+import { Waiting } from '../waiting.tsx'
+import classes from './dialog.module.css'
+import { FormFields } from './form-fields.tsx'
+import { nested, type UnitOf, useFormState } from './form-state.ts'
+import { OnceShown } from './once-shown.tsx'
+
+/** Loaded with the first form that has one. */
+const LivePreview = lazy(() => import('./live-preview.tsx'))
+
+interface WriteDialogProps {
+  readonly write: Write &
+    Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'livePreview' | 'version' | 'once'> & {
+      readonly query?: Form['params']
+    }
+  /** What it is done with; empty for something new. */
+  readonly row: Row
+  readonly title: string
+  /** On the button that does it. */
+  readonly submit: string
+  readonly fields: readonly Field[]
+  initial(name: string): unknown
+  /** True when what was not changed is left out. */
+  readonly onlyChanged: boolean
+  /** True when leaving asks first, once something was typed. */
+  readonly keeps: boolean
+  /** Text that must be typed before it is done. */
+  readonly wanted?: string | undefined
+  readonly children?: ReactNode
+  /** It is done; the dialog may still show the answer. */
+  onDone?(): void
+  onClose(): void
+}
+
+/** Asks for what a write needs, shows what it will do, does it, shows what it did. */
+export function WriteDialog(props: WriteDialogProps) {
+  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
+  // As it was when the dialog opened: a version that came since is not what this person has seen.
+  const [row] = useState(props.row)
+  const { say } = useSpeech()
+  const api = useApi()
+  const client = useQueryClient()
+  const { units } = useSite()
+  const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
+  const state = useFormState(fields, initial, unitOf)
+  const live = write.livePreview?.allowed ? write.livePreview : undefined
+  const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
+  const [reason, setReason] = useState('')
+  const [typed, setTyped] = useState('')
+  const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
+  const [done, setDone] = useState<{ readonly answer: unknown }>()
+  const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
+  // What was shown counts as long as nothing else is typed.
+  const isDry = write.preview !== undefined && seen?.values !== state.values
+  const run = useMutation({
+    mutationFn: async (asked: Record<string, unknown>) => {
+      const version = write.version === undefined ? {} : { [write.version]: valueAt(row, write.version) }
+      const own = nested({ ...takenFrom(write.body, row), ...asked, ...version })
+      const { preview } = write
+      if (isDry && typeof preview === 'object') {
+        const taken = Object.fromEntries(
+          (preview.takes ?? []).flatMap((name) => (name in own ? [[name, own[name]]] : [])),
+        )
+        // What the row does not have is left out.
+        const known = Object.entries(takenFrom(preview.body, row)).filter(([, value]) => value != null)
+        const body = nested({ ...Object.fromEntries(known), ...taken })
+        return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body })
+      }
+      const body = isDry && typeof preview === 'string' ? { ...own, [preview]: true } : own
+      return api.call<unknown>(write, {
+        params: takenFrom(write.params, row),
+        query: takenFrom(write.query, row),
+        ...(Object.keys(body).length > 0 || write.hasBody ? { body } : {}),
+        reason,
+      })
+    },
+    onSuccess: (answer) => {
+      if (isDry) return setSeen({ answer, values: state.values })
+      void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
+      const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
+      if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })
+      onDone?.()
+      onClose()
+    },
+    onError: state.fail,
+  })
+  const isReady = (wanted === undefined || typed === wanted) && (write.reason !== 'required' || reason.trim() !== '')
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    const asked = state.body(onlyChanged)
+    if (asked !== undefined && (isReady || isDry)) run.mutate(asked)
+  }
+  const leave = () => {
+    if (done !== undefined) onDone?.()
+    if (!keeps || !state.isChanged || done !== undefined || window.confirm(say('admin.discard'))) onClose()
+  }
+  const columns = typeof write.preview === 'object' ? write.preview.columns : write.answer
+  return (
+    <Modal
+      opened
+      onClose={leave}
+      title={title}
+      size={live !== undefined ? '84rem' : fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
+      closeButtonProps={{ 'aria-label': say('admin.close') }}
+    >
+      {typeof once === 'string' ? (
+        <OnceShown value={once} onClose={leave} />
+      ) : done !== undefined ? (
+        <div className={classes.form}>
+          <Answer answer={done.answer} columns={write.answer ?? []} />
+          <div className={classes.buttons}>
+            <Button onClick={leave}>{say('admin.close')}</Button>
+          </div>
+        </div>
+      ) : (
+        <form onSubmit={onSubmit} noValidate className={classes.form}>
+          {children}
+          {live === undefined ? (
+            <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
+          ) : (
+            <div className={classes.beside}>
+              <FormFields fields={fields} state={state} unitOf={unitOf} notes={notes} {...write} />
+              <Suspense fallback={<Waiting lines={1} height={320} />}>
+                <LivePreview preview={live} fields={fields} row={row} values={state.values} onFaults={setNotes} />
+              </Suspense>
+            </div>
+          )}
+          {write.takesReason && (
+            <TextInput
+              label={say('admin.reason')}
+              withAsterisk={write.reason === 'required'}
+              maxLength={200}
+              value={reason}
+              onChange={(event) => setReason(event.currentTarget.value)}
+            />
+          )}
+          {wanted !== undefined && (
+            <TextInput
+              label={say('admin.type', { text: wanted })}
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+              autoComplete="off"
+            />
+          )}
+          {seen !== undefined && !isDry && (
+            <section className={classes.preview} aria-label={say('admin.previewed')}>
+              <h2>{say('admin.previewed')}</h2>
+              {columns === undefined ? (
+                <pre>{JSON.stringify(seen.answer, undefined, 2)}</pre>
+              ) : (
+                <Answer answer={seen.answer} columns={columns} />
+              )}
+            </section>
+          )}
+          <div className={classes.buttons}>
+            <Button variant="default" onClick={leave}>
+              {say('admin.cancel')}
+            </Button>
+            <Button
+              type="submit"
+              {...(write.tone === 'danger' ? { color: 'red' } : {})}
+              loading={run.isPending}
+              disabled={!isReady && !isDry}
+            >
+              {isDry ? say('admin.preview') : submit}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Modal>
+  )
+}

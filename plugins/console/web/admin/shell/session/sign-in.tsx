@@ -1,0 +1,132 @@
+import { Button, PasswordInput, TextInput } from '@mantine/core'
+import { IconWallet } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { useSpeech } from '../../../app/app.tsx'
+import { Brand } from '../../../app/brand.tsx'
+import { Notice } from '../../../app/notice.tsx'
+import { siteName } from '../../../app/site-name.ts'
+import { Switches } from '../../../app/switches.tsx'
+import { CallFailure } from '../../api/call.ts'
+import { type Account, login } from './session-calls.ts'
+import classes from './sign-in.module.css'
+import { signInWays, type WalletWay } from './sign-in-ways.ts'
+import { useSignIn } from './use-sign-in.ts'
+
+interface SignInFormProps {
+  /** Of who was here before; empty for nobody. */
+  readonly username?: string
+  onSignedIn(account: Account): void
+}
+
+/** All ways to sign in that the product has. */
+export const SignInForm = (props: SignInFormProps) => (
+  <div className={classes.form}>
+    <PasswordForm {...props} />
+    {signInWays.map((way) => (
+      <WalletEntry key={way.id} way={way} onSignedIn={props.onSignedIn} />
+    ))}
+  </div>
+)
+
+/** Name and password. */
+function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
+  const { say } = useSpeech()
+  const prove = useSignIn()
+  const [username, setUsername] = useState(known)
+  const [password, setPassword] = useState('')
+  const signIn = useMutation({
+    mutationFn: () => prove(login, { username, password }),
+    onSuccess: onSignedIn,
+    onSettled: () => setPassword(''),
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (username !== '' && password !== '') signIn.mutate()
+  }
+  const { error } = signIn
+  return (
+    <form onSubmit={submit} className={classes.form}>
+      {error !== null && (
+        <Notice tone="bad" title={say('admin.sign-in.failed')}>
+          {error instanceof CallFailure && error.kind !== 'away' ? error.message : say('app.failure.unreachable')}
+        </Notice>
+      )}
+      <TextInput
+        label={say('admin.sign-in.username')}
+        value={username}
+        onChange={(event) => setUsername(event.currentTarget.value)}
+        autoComplete="username"
+        autoCapitalize="none"
+        spellCheck={false}
+        data-autofocus={known === '' || undefined}
+        required
+      />
+      <PasswordInput
+        label={say('admin.sign-in.password')}
+        value={password}
+        onChange={(event) => setPassword(event.currentTarget.value)}
+        autoComplete="current-password"
+        visibilityToggleButtonProps={{
+          'aria-label': say('field.reveal', { label: say('admin.sign-in.password') }),
+          tabIndex: 0,
+        }}
+        data-autofocus={known !== '' || undefined}
+        required
+      />
+      <Button type="submit" loading={signIn.isPending} fullWidth>
+        {say('admin.sign-in.submit')}
+      </Button>
+    </form>
+  )
+}
+
+/** A button in whose place comes what talks with wallets: a script that is loaded when somebody wants it. */
+function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
+  const { say } = useSpeech()
+  const script = useMutation({ mutationFn: () => import('../../wallet/wallet-sign-in.tsx') })
+  const WalletSignIn = script.data?.default
+  return (
+    <>
+      <p className={classes.or}>{say('admin.sign-in.or')}</p>
+      {WalletSignIn !== undefined ? (
+        <WalletSignIn way={way} onSignedIn={onSignedIn} />
+      ) : (
+        <>
+          {script.isError && (
+            <Notice tone="bad" title={say('admin.sign-in.failed')}>
+              {say('app.failure.unreachable')}
+            </Notice>
+          )}
+          <Button
+            variant="default"
+            fullWidth
+            leftSection={<IconWallet size={18} aria-hidden />}
+            loading={script.isPending}
+            onClick={() => script.mutate()}
+          >
+            {say('admin.sign-in.wallet')}
+          </Button>
+        </>
+      )}
+    </>
+  )
+}
+
+/** The page of somebody who is not signed in. */
+export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) {
+  const { say } = useSpeech()
+  document.title = `${say('admin.sign-in.title')} · ${siteName}`
+  return (
+    <div className={classes.page}>
+      <header className={classes.head}>
+        <Brand />
+        <Switches />
+      </header>
+      <main className={classes.card}>
+        <h1 className={classes.title}>{say('admin.sign-in.title')}</h1>
+        <SignInForm onSignedIn={onSignedIn} />
+      </main>
+    </div>
+  )
+}

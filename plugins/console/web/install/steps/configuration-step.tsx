@@ -1,0 +1,222 @@
+import { Button, Loader } from '@mantine/core'
+import { IconArrowLeft, IconArrowRight } from '@tabler/icons-react'
+import { type FormEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Frame } from '../../app/frame.tsx'
+import { Notice } from '../../app/notice.tsx'
+import { useLoaded } from '../../app/use-loaded.ts'
+import type { BrokenRule } from '../../field/field-rules.ts'
+import { ApiFailureNotice } from '../api-failure-notice.tsx'
+import type { InstallApi } from '../install-api.ts'
+import {
+  changed,
+  type Field,
+  formOf,
+  groupsOf,
+  hintOf,
+  initialValues,
+  isVisible,
+  type Values,
+} from '../install-form.ts'
+import { ruleText } from '../rule-text.ts'
+import { StepNavigation } from '../step-navigation.tsx'
+import type { FormDefaults, InstallForm, PlanResult } from '../wire.ts'
+import classes from './configuration-step.module.css'
+import { FormGroup } from './form-group.tsx'
+import { PlanDialog } from './plan-dialog.tsx'
+
+/** Something wrong with a field, as the server says it. */
+export interface Found {
+  readonly field: string
+  readonly message: string
+}
+
+interface ConfigurationStepProps {
+  readonly api: InstallApi
+  /** What was filled in before; `undefined` at first. */
+  readonly values: Values | undefined
+  /** What an attempt to install has found wrong. */
+  readonly found: Found | undefined
+  onValues(values: Values): void
+  onBack(): void
+  onInstall(form: InstallForm): void
+  onRefused(): void
+}
+
+/** By path: a rule of the page, said in the language of the moment, or what the server has found. */
+type Errors = Readonly<Record<string, BrokenRule | string>>
+
+/** Step 2: the form that the server describes, then a look at what it would change. */
+export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
+  const { onValues, onBack, onInstall, onRefused } = on
+  const { say, language } = useSpeech()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  const load = useCallback(() => Promise.all([api.schema(), api.defaults()]), [api, language])
+  const { data, error, isLoading, reload } = useLoaded(load)
+  const [schema, defaults] = data ?? []
+  const groups = useMemo(() => (schema === undefined ? [] : groupsOf(schema)), [schema])
+  const [errors, setErrors] = useState<Errors>({})
+  const [general, setGeneral] = useState<readonly string[]>([])
+  const [plan, setPlan] = useState<PlanResult | undefined>(undefined)
+  const [planError, setPlanError] = useState<unknown>(undefined)
+  const [isChecking, setChecking] = useState(false)
+
+  useEffect(() => {
+    if (values !== undefined || defaults === undefined) return
+    const url = new URL('..', document.baseURI).href.replace(/\/$/, '')
+    const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+    onValues(initialValues(groups, defaults, { url, language, timeZone }))
+  }, [values, defaults, groups, language, onValues])
+
+  // What the server has found it has said in another language; it says it again at the next look.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when the language changes
+  useEffect(() => {
+    setGeneral([])
+    setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
+  }, [language])
+
+  // Once, as soon as there is a form to show it in; what an attempt has met says more than what the start has.
+  const unshown = useRef(found)
+  const isShown = useRef(false)
+  useEffect(() => {
+    if (isShown.current || defaults === undefined) return
+    isShown.current = true
+    const { field, message } = unshown.current ?? faultOf(defaults)
+    if (message === '') return
+    setErrors({ [field]: message })
+    document.getElementById(fieldId(field))?.focus()
+  }, [defaults])
+
+  const fields = groups.flatMap((group) => group.fields)
+  const current = values ?? {}
+  const visible = fields.filter((field) => isVisible(field, current))
+
+  const onChange = (field: Field, value: string | boolean) => {
+    onValues(changed(groups, current, field.path, value))
+    // What somebody corrects is not wrong any more until it is looked at again.
+    setErrors(({ [field.path]: _, ...others }) => others)
+  }
+  const onLeave = (field: Field) => {
+    const broken = current[field.path] === '' ? undefined : hintOf(field, current)
+    if (broken !== undefined) setErrors((others) => ({ ...others, [field.path]: broken }))
+  }
+
+  const check = async () => {
+    if (isChecking) return
+    setGeneral([])
+    setPlanError(undefined)
+    const hints = visible.flatMap((field) => {
+      const broken = hintOf(field, current)
+      return broken === undefined ? [] : [[field.path, broken] as const]
+    })
+    if (hints.length > 0) return show(Object.fromEntries(hints))
+    setChecking(true)
+    try {
+      const result = await api.plan(formOf(groups, current))
+      const failed = result.checks.filter(({ status }) => status === 'failed')
+      const isField = (path: string) => visible.some((field) => field.path === path)
+      setGeneral(failed.filter(({ field }) => !isField(field)).map(({ message }) => message))
+      show(
+        Object.fromEntries(failed.filter(({ field }) => isField(field)).map(({ field, message }) => [field, message])),
+      )
+      if (result.passed) setPlan(result)
+    } catch (failure) {
+      setPlanError(failure)
+    } finally {
+      setChecking(false)
+    }
+  }
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    void check()
+  }
+  const show = (found: Errors) => {
+    setErrors(found)
+    const first = visible.find(({ path }) => path in found)
+    if (first !== undefined) document.getElementById(fieldId(first.path))?.focus()
+  }
+
+  const errorOf = (field: Field) => {
+    const error = errors[field.path]
+    return typeof error === 'object' ? ruleText(say, error, field) : error
+  }
+  const count = Object.keys(errors).length
+  return (
+    <Frame
+      place="configuration"
+      title={say('configuration.title')}
+      lead={say('configuration.lead')}
+      navigation={<StepNavigation current="configuration" />}
+      actions={
+        <>
+          <Button variant="default" leftSection={<IconArrowLeft size={16} aria-hidden />} onClick={onBack}>
+            {say('app.back')}
+          </Button>
+          {count > 0 && (
+            <p className={classes.count} role="status">
+              {say('configuration.errors', { count })}
+            </p>
+          )}
+          <Button
+            type="submit"
+            form={formId}
+            disabled={data === undefined}
+            loading={isChecking}
+            rightSection={<IconArrowRight size={18} aria-hidden />}
+          >
+            {say('configuration.next')}
+          </Button>
+        </>
+      }
+    >
+      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRefused={onRefused} />}
+      {planError !== undefined && <ApiFailureNotice error={planError} onRetry={check} onRefused={onRefused} />}
+      {general.length > 0 && (
+        <Notice tone="bad" title={say('configuration.general')}>
+          <ul>
+            {general.map((message) => (
+              <li key={message}>{message}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {data === undefined && isLoading && (
+        <p className={classes.loading} role="status">
+          <Loader size="sm" /> {say('configuration.loading')}
+        </p>
+      )}
+      <form id={formId} onSubmit={onSubmit} noValidate>
+        {values !== undefined &&
+          groups.map((group) => (
+            <FormGroup
+              key={group.code}
+              group={group}
+              values={values}
+              errorOf={errorOf}
+              idOf={fieldId}
+              hasStoredPassword={defaults?.[group.code]?.['passwordSet'] === true}
+              onChange={onChange}
+              onLeave={onLeave}
+            />
+          ))}
+      </form>
+      {plan !== undefined && (
+        <PlanDialog
+          plan={plan}
+          groups={groups}
+          onClose={() => setPlan(undefined)}
+          onInstall={() => onInstall(formOf(groups, current))}
+        />
+      )}
+    </Frame>
+  )
+}
+
+const formId = 'configuration'
+const fieldId = (path: string) => `field-${path}`
+
+/** Why the configured database is not in use, where a newer server says so. */
+const faultOf = ({ database }: FormDefaults): Found => ({
+  field: String(database?.['faultField'] ?? ''),
+  message: String(database?.['fault'] ?? ''),
+})

@@ -1,0 +1,105 @@
+import { Button } from '@mantine/core'
+import {
+  IconArrowRight,
+  IconBook2,
+  IconDeviceDesktop,
+  IconDeviceMobile,
+  IconLayoutDashboard,
+  IconMessages,
+} from '@tabler/icons-react'
+import { useCallback, useSyncExternalStore } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Frame } from '../../app/frame.tsx'
+import { Notice } from '../../app/notice.tsx'
+import { useLoaded } from '../../app/use-loaded.ts'
+import type { InstallApi } from '../install-api.ts'
+import type { Installation } from '../installation.ts'
+import { StepNavigation } from '../step-navigation.tsx'
+import { outcomeOf } from '../wire.ts'
+import classes from './done-step.module.css'
+
+/** Pages that a product may have, relative to this one, so that they work below any context path. */
+const knownEntries = [
+  { name: 'admin', Icon: IconLayoutDashboard },
+  { name: 'app', Icon: IconDeviceMobile },
+  { name: 'pc', Icon: IconDeviceDesktop },
+  { name: 'chat', Icon: IconMessages },
+  { name: 'docs', Icon: IconBook2 },
+] as const
+
+/** Steps whose warnings were shown before the installation began. */
+const seenBefore = new Set(['environment-preflight', 'config-validation'])
+
+interface DoneStepProps {
+  readonly api: InstallApi
+  readonly installation: Installation
+  /** Whether this browser is signed in as the administrator. */
+  readonly isSignedIn: boolean
+}
+
+/** Step 4: installed; where to go from here. */
+export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
+  const { say } = useSpeech()
+  const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
+  const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
+  // What it does not know of, it cannot name: those are left out.
+  const entries = knownEntries.filter(({ name }) => status?.entries?.includes(name))
+  const warnings = records.filter(
+    ({ status, stepCode }) => outcomeOf(status) === 'warning' && !seenBefore.has(stepCode),
+  )
+  return (
+    <Frame
+      place="done"
+      title={say('done.title')}
+      lead={say('done.lead')}
+      navigation={<StepNavigation current="done" />}
+      actions={
+        <Button
+          component="a"
+          href={withinContext(status?.productPath ?? '/')}
+          rightSection={<IconArrowRight size={18} aria-hidden />}
+        >
+          {say(isSignedIn ? 'done.open-signed-in' : 'done.open')}
+        </Button>
+      }
+    >
+      <Notice tone="good" title={say(message === '' ? 'done.reported' : 'done.closed.title')}>
+        {say('done.closed.text')}
+      </Notice>
+      {warnings.length > 0 && (
+        <Notice tone="warn" title={say('done.warnings', { count: warnings.length })}>
+          <ul>
+            {warnings.map(({ id, message }) => (
+              <li key={id}>{message}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {entries.length > 0 && <h2 className={classes.heading}>{say('done.next')}</h2>}
+      <ul className={classes.entries}>
+        {entries.map(({ name, Icon }) => (
+          <li key={name}>
+            <a className={classes.entry} href={`../${name}/`}>
+              <span className={classes.badge}>
+                <Icon size={22} stroke={1.75} aria-hidden />
+              </span>
+              <span>
+                <span className={classes.name}>{say(`done.entry.${name}.name`)}</span>
+                <span className={classes.text}>
+                  {say(name === 'admin' && isSignedIn ? 'done.entry.admin.signed-in' : `done.entry.${name}.text`)}
+                </span>
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Frame>
+  )
+}
+
+/** A path of the product under the context path that this page was loaded from, which the server may not know. */
+function withinContext(path: string): string {
+  const context = new URL('..', document.baseURI).pathname
+  const { pathname } = new URL(path, window.location.origin)
+  return pathname.startsWith(context) ? pathname : `${context}${pathname.replace(/^\/+/, '')}`
+}

@@ -1,0 +1,133 @@
+import { Button, Loader } from '@mantine/core'
+import { IconAlertTriangle, IconArrowRight, IconCircleCheck, IconCircleX, IconRefresh } from '@tabler/icons-react'
+import { useCallback } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Frame } from '../../app/frame.tsx'
+import { Notice } from '../../app/notice.tsx'
+import { useLoaded } from '../../app/use-loaded.ts'
+import { ApiFailureNotice } from '../api-failure-notice.tsx'
+import type { InstallApi } from '../install-api.ts'
+import { StepNavigation } from '../step-navigation.tsx'
+import { type Check, type Outcome, outcomeOf } from '../wire.ts'
+import classes from './environment-step.module.css'
+
+const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: IconCircleX } as const
+
+interface EnvironmentStepProps {
+  readonly api: InstallApi
+  /** The next step is still on its way to the browser. */
+  readonly isWaiting: boolean
+  onNext(): void
+  onRefused(): void
+}
+
+/** Step 1: what the server found out about the machine that it runs on. */
+export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: EnvironmentStepProps) {
+  const { say, language } = useSpeech()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  const load = useCallback(() => api.preflight(), [api, language])
+  const { data, error, isLoading, reload } = useLoaded(load)
+  return (
+    <Frame
+      place="environment"
+      title={say('environment.title')}
+      lead={say('environment.lead')}
+      navigation={<StepNavigation current="environment" />}
+      actions={
+        <>
+          <Button
+            variant="default"
+            leftSection={<IconRefresh size={16} aria-hidden />}
+            onClick={reload}
+            loading={isLoading}
+          >
+            {say('environment.again')}
+          </Button>
+          <Button
+            disabled={data?.passed !== true || isLoading || isWaiting}
+            rightSection={<IconArrowRight size={18} aria-hidden />}
+            onClick={onNext}
+          >
+            {say('environment.next')}
+          </Button>
+        </>
+      }
+    >
+      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRefused={onRefused} />}
+      {data === undefined && isLoading && (
+        <p className={classes.loading} role="status">
+          <Loader size="sm" /> {say('environment.loading')}
+        </p>
+      )}
+      {data !== undefined && <Summary checks={data.checks} />}
+      {data !== undefined && (
+        <details className={classes.all}>
+          <summary>{say('environment.all', { count: data.checks.length })}</summary>
+          <Checks checks={data.checks} />
+        </details>
+      )}
+    </Frame>
+  )
+}
+
+/** What needs attention, the worst first; the rest is a number. */
+function Summary({ checks }: { readonly checks: readonly Check[] }) {
+  const { say } = useSpeech()
+  const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
+  const [failed, warnings] = [count('failed'), count('warning')]
+  const tone = failed > 0 ? 'bad' : warnings > 0 ? 'warn' : 'good'
+  return (
+    <Notice tone={tone} title={say(`environment.summary.${tone}`, { failed, warnings })}>
+      {say('environment.summary.counts', { passed: count('passed'), warnings, failed })}
+      {failed + warnings > 0 && (
+        <ul>
+          {(['failed', 'warning'] as const).flatMap((status) =>
+            checks
+              .filter((check) => outcomeOf(check.status) === status)
+              .map(({ code, message, fix }) => <li key={code}>{fix === '' ? message : `${message} ${fix}`}</li>),
+          )}
+        </ul>
+      )}
+    </Notice>
+  )
+}
+
+/** By group, in the order of the server. */
+function Checks({ checks }: { readonly checks: readonly Check[] }) {
+  const { say } = useSpeech()
+  const groups = Map.groupBy(checks, ({ group }) => group)
+  return [...groups].map(([group, members]) => (
+    <section key={group} className={classes.group} aria-labelledby={`group-${group}`}>
+      <h2 className={classes.heading} id={`group-${group}`}>
+        {isKnownGroup(group) ? say(`environment.group.${group}`) : group}
+      </h2>
+      <ul className={classes.list}>
+        {members.map((check) => (
+          <CheckItem key={check.code} {...check} />
+        ))}
+      </ul>
+    </section>
+  ))
+}
+
+function CheckItem({ status: told, message, fix }: Check) {
+  const { say } = useSpeech()
+  const status = outcomeOf(told)
+  const Icon = icons[status]
+  return (
+    <li className={classes.check} data-status={status}>
+      <Icon size={20} stroke={1.75} className={classes.icon} aria-hidden />
+      <div>
+        <p>
+          <span className="visually-hidden">{say(`outcome.${status}`)}: </span>
+          {message}
+        </p>
+        {fix !== '' && <p className={classes.fix}>{fix}</p>}
+      </div>
+    </li>
+  )
+}
+
+const knownGroups = ['runtime', 'files', 'database', 'cache', 'storage', 'policy'] as const
+const isKnownGroup = (group: string): group is (typeof knownGroups)[number] =>
+  (knownGroups as readonly string[]).includes(group)

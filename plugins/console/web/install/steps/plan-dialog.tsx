@@ -1,0 +1,146 @@
+import { ActionIcon, Button } from '@mantine/core'
+import { IconPlayerPlay, IconX } from '@tabler/icons-react'
+import { useEffect, useRef, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Notice } from '../../app/notice.tsx'
+import type { TextKey } from '../../text/texts.ts'
+import type { Group } from '../install-form.ts'
+import { outcomeOf, type PlanEntry, type PlanResult } from '../wire.ts'
+import classes from './plan-dialog.module.css'
+
+interface PlanDialogProps {
+  readonly plan: PlanResult
+  readonly groups: readonly Group[]
+  onClose(): void
+  onInstall(): void
+}
+
+/** What installing would write, before it does: a drawer of the browser's own kind, with its focus rules. */
+export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
+  const { say } = useSpeech()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [isStarted, setStarted] = useState(false)
+  useEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close()
+  }, [])
+  const warnings = plan.checks.filter(({ status }) => outcomeOf(status) === 'warning')
+  return (
+    <dialog ref={dialog} className={classes.dialog} aria-labelledby="plan-title" onClose={onClose}>
+      <header className={classes.header}>
+        <div>
+          <h2 className={classes.title} id="plan-title">
+            {say('plan.title')}
+          </h2>
+          <p className={classes.lead}>{say('plan.lead')}</p>
+        </div>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="lg"
+          aria-label={say('plan.close')}
+          onClick={() => dialog.current?.close()}
+        >
+          <IconX size={20} aria-hidden />
+        </ActionIcon>
+      </header>
+      {/* It scrolls, so the keyboard must reach it. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs the focus */}
+      <section className={classes.body} tabIndex={0} aria-labelledby="plan-title">
+        {plan.restartRequired && (
+          <Notice tone="info" title={say('plan.restart.title')}>
+            {say('plan.restart.text')}
+          </Notice>
+        )}
+        {warnings.length > 0 && (
+          <Notice tone="warn" title={say('plan.warnings', { count: warnings.length })}>
+            <ul>
+              {warnings.map(({ code, message }) => (
+                <li key={code}>{message}</li>
+              ))}
+            </ul>
+          </Notice>
+        )}
+        <table className={classes.table}>
+          <caption className="visually-hidden">{say('plan.title')}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{say('plan.setting')}</th>
+              <th scope="col">{say('plan.value')}</th>
+              <th scope="col">{say('plan.target')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {plan.entries.map((entry) => (
+              <EntryRow key={`${entry.target} ${entry.propertyKey}`} entry={entry} groups={groups} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <footer className={classes.footer}>
+        <Button variant="default" onClick={() => dialog.current?.close()}>
+          {say('plan.back')}
+        </Button>
+        <Button
+          loading={isStarted}
+          leftSection={<IconPlayerPlay size={18} aria-hidden />}
+          onClick={() => {
+            setStarted(true)
+            onInstall()
+          }}
+        >
+          {say('plan.install')}
+        </Button>
+      </footer>
+    </dialog>
+  )
+}
+
+const targetTexts: Readonly<Record<string, TextKey>> = {
+  '.env': 'plan.targets.file',
+  config: 'plan.targets.config',
+  runtime: 'plan.targets.runtime',
+}
+
+function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
+  const { say } = useSpeech()
+  const { propertyKey, environmentKey, maskedValue, target, note } = entry
+  const label = labelOf(groups, propertyKey)
+  const targetText = targetTexts[target]
+  return (
+    <tr>
+      <td>
+        {label !== undefined && <span className={classes.setting}>{label}</span>}
+        <code className={label === undefined ? undefined : classes.key}>{environmentKey || propertyKey}</code>
+      </td>
+      <td className={classes.value}>{maskedValue === '' ? say('plan.empty') : maskedValue}</td>
+      <td>
+        <span className={classes.target} data-target={target}>
+          {targetText === undefined ? target : say(targetText)}
+        </span>
+        {note !== '' && <span className={classes.note}>{note}</span>}
+      </td>
+    </tr>
+  )
+}
+
+/** Keys that are not called after their fields. */
+const fieldsByKey: Readonly<Record<string, string>> = {
+  'platform.i18n.default-locale': 'site.defaultLocale',
+  'platform.database.name': 'database.database',
+  'platform.database.sqlite.file': 'database.database',
+}
+
+/** The label of the field behind a key: `site.timeZone` is kept as `platform.site.time-zone`. */
+function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
+  for (const { label: groupLabel, fields } of groups) {
+    for (const { path, label } of fields) {
+      const key = `platform.${path.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+      if (propertyKey === path || propertyKey === key || fieldsByKey[propertyKey] === path) {
+        return `${groupLabel} · ${label}`
+      }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,201 @@
+import { Button, Loader } from '@mantine/core'
+import {
+  IconAlertTriangle,
+  IconArrowLeft,
+  IconCircle,
+  IconCircleCheck,
+  IconCircleX,
+  IconRefresh,
+} from '@tabler/icons-react'
+import { useCallback, useEffect, useSyncExternalStore } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { Frame } from '../../app/frame.tsx'
+import { Notice } from '../../app/notice.tsx'
+import { useLoaded } from '../../app/use-loaded.ts'
+import type { InstallApi } from '../install-api.ts'
+import type { Installation, InstallationState } from '../installation.ts'
+import { StepNavigation } from '../step-navigation.tsx'
+import { ElapsedTime } from './elapsed-time.tsx'
+import classes from './process-step.module.css'
+import { progressOf, type StepProgress } from './step-progress.ts'
+
+interface ProcessStepProps {
+  readonly api: InstallApi
+  readonly installation: Installation
+  onBack(): void
+  onRetry(): void
+  onWait(): void
+  onRefused(): void
+  onFinished(): void
+}
+
+/** Step 3: the installation as it goes on, also across a restart of the product. */
+export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
+  const { say, language } = useSpeech()
+  const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
+  const { phase, records } = state
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
+  const load = useCallback(() => api.steps(), [api, language])
+  const { data: plan = [] } = useLoaded(load)
+  const steps = progressOf(plan, records, phase)
+  const isBusy = phase === 'running' || phase === 'restarting'
+  useLeaveWarning(isBusy)
+  const { onFinished, onRefused } = on
+  useEffect(() => {
+    if (phase === 'finished') onFinished()
+    if (phase === 'refused') onRefused()
+  }, [phase, onFinished, onRefused])
+  return (
+    <Frame
+      place={`process-${phase}`}
+      title={say(`process.${titleOf(phase)}.title`)}
+      lead={say(`process.${titleOf(phase)}.lead`)}
+      navigation={<StepNavigation current="process" />}
+      actions={<Actions phase={phase} {...on} />}
+    >
+      <p className="visually-hidden" role="status" aria-live="polite">
+        {announcement(state, steps, say)}
+      </p>
+      <Explanation state={state} steps={steps} />
+      <section className={classes.card} aria-label={say('process.steps')} aria-busy={isBusy}>
+        <header className={classes.header}>
+          <span>{say('process.position', { done: steps.filter(isDone).length, total: steps.length })}</span>
+          <ElapsedTime since={state.startedAt} isRunning={isBusy} />
+        </header>
+        <progress
+          className={classes.bar}
+          aria-label={say('process.steps')}
+          value={steps.filter(isDone).length}
+          max={Math.max(1, steps.length)}
+        />
+        <ol className={classes.steps}>
+          {steps.map((step) => (
+            <StepRow key={step.code} {...step} />
+          ))}
+        </ol>
+      </section>
+      {state.sessionId !== '' && (
+        <p className={classes.session}>
+          {say('process.session')} <code>{state.sessionId}</code>
+        </p>
+      )}
+    </Frame>
+  )
+}
+
+const isDone = ({ state }: StepProgress) => state === 'passed' || state === 'warning'
+
+type Shown = 'running' | 'restarting' | 'overdue' | 'failed'
+const titleOf = (phase: InstallationState['phase']): Shown =>
+  phase === 'restarting' || phase === 'overdue' || phase === 'failed' ? phase : 'running'
+
+type Say = ReturnType<typeof useSpeech>['say']
+
+/** What a reader who cannot see the list is told, whenever it changes. */
+function announcement({ phase }: InstallationState, steps: readonly StepProgress[], say: Say): string {
+  const running = steps.findIndex(({ state }) => state === 'running')
+  const step = steps[running]
+  if (phase === 'running' && step !== undefined) {
+    return say('process.announce', { position: running + 1, total: steps.length, name: step.name })
+  }
+  return say(`process.${titleOf(phase)}.title`)
+}
+
+function Explanation({ state, steps }: { readonly state: InstallationState; readonly steps: readonly StepProgress[] }) {
+  const { say } = useSpeech()
+  if (state.phase === 'restarting') {
+    return (
+      <Notice tone="info" title={say('process.restarting.notice')}>
+        {say('process.restarting.help')}
+      </Notice>
+    )
+  }
+  if (state.phase === 'overdue') {
+    return (
+      <Notice tone="warn" title={say('process.overdue.notice')}>
+        <ul>
+          <li>{say('process.overdue.log')}</li>
+          <li>{say('process.overdue.start')}</li>
+          <li>{say('process.overdue.file')}</li>
+        </ul>
+      </Notice>
+    )
+  }
+  if (state.phase !== 'failed') return null
+  const failed = steps.find((step) => step.state === 'failed')
+  const message = failed?.messages.at(-1) ?? state.message
+  return (
+    <Notice
+      tone="bad"
+      title={failed === undefined ? say('process.failed.notice') : say('process.failed.at', { name: failed.name })}
+    >
+      <p>{message === '' ? say('process.failed.lost') : message}</p>
+      <p>{say('process.failed.meaning')}</p>
+    </Notice>
+  )
+}
+
+const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: IconCircleX, waiting: IconCircle } as const
+
+function StepRow({ name, description, state, messages, durationMs }: StepProgress) {
+  const { say } = useSpeech()
+  const Icon = state === 'running' ? undefined : icons[state]
+  return (
+    <li className={classes.step} data-state={state}>
+      <span className={classes.icon}>
+        {Icon === undefined ? <Loader size={20} aria-hidden /> : <Icon size={22} stroke={1.75} aria-hidden />}
+      </span>
+      <div className={classes.text}>
+        <p className={classes.name}>
+          {name}
+          <span className="visually-hidden"> ({say(`process.state.${state}`)})</span>
+        </p>
+        {state === 'running' && <p className={classes.message}>{description}</p>}
+        {messages.map((message) => (
+          <p key={message} className={classes.message}>
+            {message}
+          </p>
+        ))}
+      </div>
+      {durationMs !== undefined && (
+        <span className={classes.duration}>{say('process.seconds', { seconds: (durationMs / 1000).toFixed(1) })}</span>
+      )}
+    </li>
+  )
+}
+
+type ActionsProps = Pick<ProcessStepProps, 'onBack' | 'onRetry' | 'onWait'> & {
+  readonly phase: InstallationState['phase']
+}
+
+function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
+  const { say } = useSpeech()
+  const isStuck = phase === 'failed' || phase === 'overdue'
+  if (!isStuck) {
+    return (
+      <Button disabled leftSection={<Loader size={16} color="currentColor" aria-hidden />}>
+        {say(phase === 'restarting' ? 'process.waiting' : 'process.busy')}
+      </Button>
+    )
+  }
+  return (
+    <>
+      <Button variant="default" leftSection={<IconArrowLeft size={16} aria-hidden />} onClick={onBack}>
+        {say('process.back')}
+      </Button>
+      <Button leftSection={<IconRefresh size={18} aria-hidden />} onClick={phase === 'failed' ? onRetry : onWait}>
+        {say(phase === 'failed' ? 'process.retry' : 'process.look')}
+      </Button>
+    </>
+  )
+}
+
+/** While something runs, closing the page asks first. */
+function useLeaveWarning(isBusy: boolean): void {
+  useEffect(() => {
+    if (!isBusy) return
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', warn)
+    return () => window.removeEventListener('beforeunload', warn)
+  }, [isBusy])
+}
