@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { password, startWithRows } from '../test/back-office-rows.ts'
+import { password, startWithRows } from '../test/back-office/back-office-rows.ts'
 
 const directory = join(import.meta.dirname, '..', 'docs', 'console')
 const size = { width: 1200, height: 750 }

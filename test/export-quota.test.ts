@@ -3,7 +3,7 @@ import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
-import { dataDirectory } from './product-process.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
 
 /** Routes that read or change many things at once, by the words that paths use for it. */
 const isCollective = ({ path }: RouteInfo) => /(?:^|[/-])(?:export|import|batch)(?:$|[/-])/.test(path)

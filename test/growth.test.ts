@@ -5,8 +5,8 @@ import type { Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
-import { watchTurns } from './event-loop-turns.ts'
-import { dataDirectory } from './product-process.ts'
+import { watchTurns } from './fixtures/event-loop-turns.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
 
 const many = 20_000
 /** Milliseconds of CPU: far above what a step or a page takes, far below what all the rows take. */

@@ -6,7 +6,7 @@ import { defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest, until } from '@plinth/kernel/testing'
 import { ownRedis, redisSpace, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
-import { type ProductProcess, startProcess } from './product-process.ts'
+import { type ProductProcess, startProcess } from './fixtures/product-process.ts'
 
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const quota = 300

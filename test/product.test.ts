@@ -13,7 +13,7 @@ import acmeStore from '@plinth-example/acme-limiter-store'
 import t from 'tap'
 import lite from '../examples/lite/plinth.config.ts'
 import product from '../examples/quickstart/plinth.config.ts'
-import { dataDirectory, quickstart, runProgram, startProcess } from './product-process.ts'
+import { dataDirectory, quickstart, runProgram, startProcess } from './fixtures/product-process.ts'
 
 const send = (url: string, body: object, headers: Record<string, string> = {}) =>
   fetch(`${url}/api/v1/notifications/send`, {

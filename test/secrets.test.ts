@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { dataDirectory, runProgram, startProcess } from './product-process.ts'
+import { dataDirectory, runProgram, startProcess } from './fixtures/product-process.ts'
 
 const product = join(import.meta.dirname, 'fixtures', 'with-acme.config.ts')
 const secrets = {

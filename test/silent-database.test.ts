@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import { startProcess } from './product-process.ts'
+import { startProcess } from './fixtures/product-process.ts'
 
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const

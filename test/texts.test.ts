@@ -8,7 +8,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import lite from '../examples/lite/plinth.config.ts'
 import product from '../examples/quickstart/plinth.config.ts'
-import { dataDirectory } from './product-process.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
 
 const leaves = (tree: MessageTree, path: string): [string, string][] =>
   Object.entries(tree).flatMap(([name, value]) =>

@@ -5,7 +5,7 @@
  *     node bench/console/directus.ts http://127.0.0.1:8055 admin@example.com <password>
  */
 import { chromium, type Page } from 'playwright-core'
-import { Hand } from '../../test/operator-hand.ts'
+import { Hand } from '../../test/back-office/operator-hand.ts'
 
 const [base = '', email = '', password = ''] = process.argv.slice(2)
 const json = { 'content-type': 'application/json' }

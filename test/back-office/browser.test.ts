@@ -2,9 +2,9 @@ import { http } from '@plinth/http'
 import type { RunningProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import product from '../examples/quickstart/plinth.config.ts'
-import { browserOfFile, skip } from '../plugins/console/test/fixtures/browser.ts'
-import { dataDirectory } from './product-process.ts'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { browserOfFile, skip } from '../../plugins/console/test/fixtures/browser.ts'
+import { dataDirectory } from '../fixtures/product-process.ts'
 
 interface Described {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags: readonly string[] }>>>>

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Writable } from 'node:stream'
 import { Worker } from 'node:worker_threads'
 import { http } from '@plinth/http'
@@ -7,11 +8,11 @@ import type { Product } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import product from '../examples/quickstart/plinth.config.ts'
-import { watchTurns } from './event-loop-turns.ts'
-import type { CallerQuestion, CallerReport, CallerSettings } from './fuzz/caller.ts'
-import type { ApiDescription, Role } from './fuzz/requests.ts'
-import { dataDirectory } from './product-process.ts'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { watchTurns } from '../fixtures/event-loop-turns.ts'
+import { dataDirectory } from '../fixtures/product-process.ts'
+import type { CallerQuestion, CallerReport, CallerSettings } from './caller.ts'
+import type { ApiDescription, Role } from './requests.ts'
 
 /** Other calls: FUZZ_SEED=<any whole number>. Each run prints its seed. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 337_167)
@@ -73,9 +74,9 @@ async function fuzz(
     const { id } = role === 'user' ? await all.create(user, origin) : await all.createSuperAdministrator(user, origin)
     return (await running.service(identity).openSession(id, attempt)).accessToken
   }
-  const hidden = [...Object.values(secrets), import.meta.dirname]
+  const hidden = [...Object.values(secrets), dirname(import.meta.dirname)]
   const workerData: CallerSettings = { url: server.url ?? '', description, seed, secrets: hidden, ...settings }
-  const worker = new Worker(new URL('./fuzz/caller.ts', import.meta.url), { workerData })
+  const worker = new Worker(new URL('./caller.ts', import.meta.url), { workerData })
   const turns = watchTurns()
   t.teardown(turns.end)
   const report = await new Promise<CallerReport>((resolve, reject) => {

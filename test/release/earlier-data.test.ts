@@ -12,15 +12,15 @@ import { accounts } from '@plinth/iam'
 import { defineProduct, localize, systemClock } from '@plinth/kernel'
 import { compileChangeSets, dialects } from '@plinth/migrations'
 import t from 'tap'
-import quickstart from '../examples/quickstart/plinth.config.ts'
-import { checkInPoints } from '../plugins/member-points/src/check-in/streak.ts'
-import { orderPoints, splitReversal } from '../plugins/member-points/src/orders/order-points.ts'
-import { carriedBy, messagePart } from '../plugins/notification/src/delivery/message-part.ts'
-import { restored } from '../plugins/notification/src/send-log/snapshot.ts'
-import { planView, viewOfPlan } from '../plugins/web3-settlement/src/reviews/review-views.ts'
-import { changeSetsIn } from '../scripts/plugin-pages.ts'
+import quickstart from '../../examples/quickstart/plinth.config.ts'
+import { checkInPoints } from '../../plugins/member-points/src/check-in/streak.ts'
+import { orderPoints, splitReversal } from '../../plugins/member-points/src/orders/order-points.ts'
+import { carriedBy, messagePart } from '../../plugins/notification/src/delivery/message-part.ts'
+import { restored } from '../../plugins/notification/src/send-log/snapshot.ts'
+import { planView, viewOfPlan } from '../../plugins/web3-settlement/src/reviews/review-views.ts'
+import { changeSetsIn } from '../../scripts/plugin-pages.ts'
 
-const house = join(import.meta.dirname, '..')
+const house = join(import.meta.dirname, '../..')
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'Correct-horse-7'
 
@@ -140,7 +140,7 @@ t.test('C-040 events and tasks of an earlier version are accepted: what they mus
     }
   }
   const first: Record<string, readonly string[]> = JSON.parse(
-    readFileSync(join(import.meta.dirname, 'fixtures/stored-payloads.json'), 'utf8'),
+    readFileSync(join(import.meta.dirname, '../fixtures/stored-payloads.json'), 'utf8'),
   )
   t.same([...payloads.keys()].sort(), Object.keys(first).sort(), 'of each it is known what it had at first')
   for (const [id, schema] of payloads) {

@@ -6,8 +6,8 @@ import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { defineProduct, systemClock } from '@plinth/kernel'
 import t from 'tap'
-import { skip } from '../plugins/console/test/fixtures/browser.ts'
-import { exampleFile, formFor, plugins, secrets } from '../plugins/install/test/fixtures/product.ts'
+import { skip } from '../../plugins/console/test/fixtures/browser.ts'
+import { exampleFile, formFor, plugins, secrets } from '../../plugins/install/test/fixtures/product.ts'
 import { openOffice, perform } from './operator-hand.ts'
 
 t.test(

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { pageOf } from '../scripts/requirement-page.ts'
+import { pageOf } from '../../scripts/requirement-page.ts'
 
-const root = join(import.meta.dirname, '..')
+const root = join(import.meta.dirname, '../..')
 const test = (body: string) => `import t from 'tap'\n${body}\n`
 
 /** Runs the tests of a project as `npm test` does. */

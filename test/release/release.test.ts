@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { dataDirectory, quickstart, runProgram } from './product-process.ts'
+import { dataDirectory, quickstart, runProgram } from '../fixtures/product-process.ts'
 import { frozenApi } from './release-freeze.ts'
 
-const root = join(import.meta.dirname, '..')
+const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
 const prepare = (...words: string[]) =>

@@ -8,7 +8,7 @@ import { deployToken, startAnvil } from '@plinth/web3/testing'
 import checkoutPlugin from '@plinth-example/checkout'
 import type { Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
-import quickstart from '../examples/quickstart/plinth.config.ts'
+import quickstart from '../../examples/quickstart/plinth.config.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const auditTask = 'money.web3.payment-settlement.audit'

@@ -15,14 +15,14 @@ import {
 import { accounts } from '@plinth/iam'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
-import product from '../examples/quickstart/plinth.config.ts'
-import { attentionFaults } from '../plugins/console/src/admin/attention-faults.ts'
-import { chartFaults } from '../plugins/console/src/admin/chart-faults.ts'
-import { operationsOf } from '../plugins/console/src/admin/operations.ts'
-import { ownPageFaults, ownPages } from '../plugins/console/src/admin/own-pages.ts'
-import { pageFaults } from '../plugins/console/src/admin/page-faults.ts'
-import { pageView } from '../plugins/console/src/admin/page-views.ts'
-import { signInFaults, signInViews } from '../plugins/console/src/admin/sign-in-ways.ts'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { attentionFaults } from '../../plugins/console/src/admin/attention-faults.ts'
+import { chartFaults } from '../../plugins/console/src/admin/chart-faults.ts'
+import { operationsOf } from '../../plugins/console/src/admin/operations.ts'
+import { ownPageFaults, ownPages } from '../../plugins/console/src/admin/own-pages.ts'
+import { pageFaults } from '../../plugins/console/src/admin/page-faults.ts'
+import { pageView } from '../../plugins/console/src/admin/page-views.ts'
+import { signInFaults, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
 

@@ -1,6 +1,6 @@
 /** What an operator does in the back office, by hand in a browser, with the clicks and keys that it takes. */
 import t from 'tap'
-import { skip } from '../plugins/console/test/fixtures/browser.ts'
+import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 import { openOffice, perform, type Task } from './operator-hand.ts'
 

@@ -3,7 +3,7 @@ import { dialectsUnderTest } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { barriers, openPage, prefer, skip } from '../plugins/console/test/fixtures/browser.ts'
+import { barriers, openPage, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
 /** Chinese, or the name of something, which is the same in every language. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type Bar, barsText } from '../bench/kernel/report.ts'
-import { inverse, ratio, spread } from '../bench/kernel/statistics.ts'
+import { type Bar, barsText } from '../../bench/kernel/report.ts'
+import { inverse, ratio, spread } from '../../bench/kernel/statistics.ts'
 
 const row = (measured: Bar['measured'], bar: Bar['bar']) =>
   barsText([{ name: 'x', measured, bar, unit: 'ratio' }])

@@ -8,7 +8,7 @@ import { accounts } from '@plinth/iam'
 import { defineProduct, systemClock } from '@plinth/kernel'
 import { payments } from '@plinth/money/payments'
 import { mall } from '@plinth-example/mall'
-import quickstart from '../examples/quickstart/plinth.config.ts'
+import quickstart from '../../examples/quickstart/plinth.config.ts'
 
 const origin = { name: 'setup', clientIp: '127.0.0.1', traceId: 'setup', userAgent: 'setup' }
 export const password = 'Back-office-2026'

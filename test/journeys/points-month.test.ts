@@ -13,8 +13,8 @@ import memberPoints from '@plinth/member-points'
 import { ledger } from '@plinth/money'
 import { mall } from '@plinth-example/mall'
 import t, { type Test } from 'tap'
-import quickstart from '../examples/quickstart/plinth.config.ts'
-import { barriers, openPage, overhang, skip } from '../plugins/console/test/fixtures/browser.ts'
+import quickstart from '../../examples/quickstart/plinth.config.ts'
+import { barriers, openPage, overhang, skip } from '../../plugins/console/test/fixtures/browser.ts'
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'Correct-horse-7'

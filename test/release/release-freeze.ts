@@ -1,13 +1,13 @@
 /**
  * Freezes the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
- * test/release-freeze.ts`. From then on a test holds the product against it. Texts for people are left out: they may change.
+ * test/release/release-freeze.ts`. From then on a test holds the product against it. Texts for people are left out: they may change.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 
 /** JSON with one path a line. */
-export const frozenApi = join(import.meta.dirname, 'fixtures', 'api-v1.openapi')
+export const frozenApi = join(import.meta.dirname, '..', 'fixtures', 'api-v1.openapi')
 
 const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin', 'default'])
 

@@ -2,7 +2,7 @@
 import { until } from '@plinth/kernel/testing'
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { openPage, type WatchedPage } from '../plugins/console/test/fixtures/browser.ts'
+import { openPage, type WatchedPage } from '../../plugins/console/test/fixtures/browser.ts'
 
 /** One operator, who is counted. */
 export class Hand {
