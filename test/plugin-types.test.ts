@@ -4,7 +4,7 @@
  */
 import { databaseSecret } from '@plinth/database'
 import { http, routesWith, Type } from '@plinth/http'
-import { configAdmin, definePlugin, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
+import { type Clock, configAdmin, definePlugin, extensionPoint, healthCheck, key, service } from '@plinth/kernel'
 import t from 'tap'
 
 interface Till {
@@ -17,6 +17,18 @@ const till = service<Till>('shop.till')
 const ledger = service<Ledger>('shop.ledger')
 const discount = extensionPoint<(cents: number) => number>('shop.discount')
 const receipt = extensionPoint<() => string>('shop.receipt')
+/** Parts of which a plugin consists. */
+interface Parts {
+  readonly clock: Clock
+  readonly till: Drawer
+  readonly opened: string
+}
+class Drawer {
+  readonly openedAt: number
+  constructor({ clock }: Pick<Parts, 'clock'>) {
+    this.openedAt = clock.now()
+  }
+}
 const open = {
   method: 'GET',
   path: '/api/v1/shop/hours',
@@ -65,6 +77,28 @@ t.test('C-002 mistakes that reach beyond the declaration of a plugin do not comp
       services.databaseSecret
       // @ts-expect-error 12: the configuration shows values of others masked, and has no way to read them
       services.configAdmin.get('platform.database.password')
+    },
+  })
+  definePlugin({
+    id: 'shop',
+    ...identity,
+    setup({ wire, clock }) {
+      const makers = { till: Drawer, opened: ({ till }: Pick<Parts, 'till'>) => String(till.openedAt) }
+      const parts = wire<Parts>()({ clock }, makers)
+      parts.opened.slice(parts.till.openedAt)
+      // @ts-expect-error 13: a part that is neither given nor made
+      wire<Parts>()({ clock }, { till: Drawer })
+      // @ts-expect-error 14: a maker of another type
+      wire<Parts>()({ clock }, { ...makers, opened: () => new Date() })
+      // @ts-expect-error 15: a maker for what nobody named
+      wire<Parts>()({ clock }, { till: Drawer, opened: () => 'x', cents: () => 1 })
+      const opened = ({ ledger }: { readonly ledger: Ledger }) => ledger.lines().join()
+      // @ts-expect-error 16: a maker that asks for what is not there
+      wire<Parts>()({ clock }, { ...makers, opened })
+      // @ts-expect-error 17: a given part of another type
+      wire<Parts>()({ clock: Date }, makers)
+      // @ts-expect-error 18: parts without their types
+      wire()({ clock }, makers).till
     },
   })
   const { route } = routesWith<{ readonly till: Till }>()

@@ -4,6 +4,7 @@ import { kernelError } from './errors/kernel-errors.ts'
 import type { Plugin, PluginContext, PluginRuntime } from './plugin.ts'
 import { type Consumer, type Requirements, refOf, type ServiceRef, type ServicesOf } from './refs.ts'
 import type { Registry } from './registry.ts'
+import { makeParts } from './wiring.ts'
 
 /** What all plugins of one product share. */
 export interface Shared extends Pick<PluginRuntime, 'log' | 'clock' | 'roles' | 'root'> {
@@ -97,6 +98,7 @@ export class PluginHost {
     return Object.freeze({
       ...this.runtime,
       signal,
+      wire: () => (given, makers) => makeParts(registry.createScope(), given, makers),
       provideEach,
       provide: (ref, implementation) => provideEach(ref, () => implementation),
       contribute: (point, name, implementation) => {

@@ -17,6 +17,7 @@ import type {
   Unchecked,
 } from './refs.ts'
 import type { Clock } from './time/clock.ts'
+import type { Makers } from './wiring.ts'
 
 /** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
 export type Role = 'web' | 'worker' | 'cli'
@@ -94,6 +95,24 @@ export interface PluginRuntime<D extends Partial<Declared> = Declared> {
 export interface PluginContext<D extends Partial<Declared> = Declared> extends PluginRuntime<D> {
   /** Aborts when the set-up deadline passes or the start is given up. */
   readonly signal: AbortSignal
+  /**
+   * Makes the parts of which the plugin consists: each once, in the order in which they need each other, however they are
+   * written down. The first call names their types, the second has two arguments: parts that are there already, such as
+   * services, and for each other part a class, whose constructor takes the parts that it needs as one object, or a function
+   * of them. A maker may keep that object; what only its methods need is no matter of order.
+   *
+   * @example
+   * interface Parts {
+   *   readonly clock: Clock
+   *   readonly till: Till // constructor({ clock, prices }: Pick<Parts, 'clock' | 'prices'>)
+   *   readonly prices: Prices
+   * }
+   * const parts = wire<Parts>()({ clock }, { till: Till, prices: () => new Prices('EUR') })
+   */
+  wire<Parts extends object>(): <Given extends Partial<Parts>>(
+    given: Given,
+    makers: Makers<Parts, NoInfer<Given>>,
+  ) => Parts
   /** Hands out a service that the plugin declared in `provides`. */
   provide<Ref extends ListedIn<D, 'provides'>>(ref: Ref, implementation: TypeOf<Ref>): void
   /**

@@ -17,6 +17,8 @@ import {
  */
 export class Registry {
   readonly #services: AwilixContainer = createContainer({ strict: true })
+  /** Where a plugin makes the parts of which it consists. */
+  readonly createScope = () => this.#services.createScope()
   readonly #points = new Map<string, Map<string, unknown>>()
   readonly #contributors = new Map<string, string>()
 

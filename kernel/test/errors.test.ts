@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { extensionPoint, type KernelErrorCode, key, loadProduct, prepareProduct, service } from '@plinth/kernel'
@@ -131,6 +132,17 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     },
   ]),
   PLINTH_CONTEXT_CLOSED: started([{ setup: ({ onReady, onDrain }) => onReady(() => onDrain(() => {})) }]),
+  PLINTH_PARTS_CIRCLE: started([
+    { setup: ({ wire }) => void wire<{ a: string; b: string }>()({}, { a: ({ b }) => b, b: ({ a }) => a }) },
+  ]),
+  PLINTH_PART_FAILED: started([
+    {
+      setup({ wire }) {
+        const a = () => assert.fail('no')
+        wire<{ a: string }>()({}, { a })
+      },
+    },
+  ]),
   PLINTH_STOP_FAILED: started([{ setup: ({ onStop }) => onStop(() => Promise.reject(new Error('x'))) }]),
   PLINTH_RESTART_LOOP: () =>
     supervise(join(import.meta.dirname, 'fixtures', 'restless.js'), [], manualClock()).then(

@@ -85,6 +85,10 @@ export const kernelError = errorTable({
     Use another name, or remove one of the two plugins.`,
   PLINTH_CONTEXT_CLOSED: `Plugin "{{plugin}}" called {{member}}() after its set-up had ended.
     Call it before setup() returns, and await everything that setup() starts.`,
+  PLINTH_PARTS_CIRCLE: `Parts ask for each other while they are made: {{path}}.
+    Let one of them keep what it receives and ask when it is used, or move what both need into a part of its own.`,
+  PLINTH_PART_FAILED: `Part {{path}} could not be made: {{reason}}.
+    Correct the cause; each part of the path is made for the one before it.`,
   PLINTH_STOP_FAILED: `The product stopped with {{count}} error(s).
     Correct the hooks named above; every other resource was released.`,
   PLINTH_RESTART_LOOP: `The product asked for a restart {{count}} times within {{seconds}} seconds; it is not started again.

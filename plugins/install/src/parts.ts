@@ -1,4 +1,4 @@
-import type { Clock, Logger, ServicesOf } from '@plinth/kernel'
+import type { Clock, Logger, Makers, ServicesOf } from '@plinth/kernel'
 import { AdminService } from './admin/admin-service.ts'
 import type { InstallConfig } from './config.ts'
 import { EntryGate } from './entry/entry-gate.ts'
@@ -84,53 +84,41 @@ export interface Parts extends Given {
   readonly admin: AdminService
 }
 
-/** Makes the parts, in an order in which each finds what it needs. */
-export function createParts(given: Given): Parts {
-  const { config, configAdmin, clock, http, root } = given
-  const nodeEnvironment = nodeEnvironmentOf(process.env['NODE_ENV'])
-  const facts = {
-    ...given,
-    nodeEnvironment,
-    say: createSay(given.i18n),
-    files: installFiles(config, configAdmin, root),
-    running: runningValues(configAdmin, {
-      'platform.database.password': given.databaseSecret,
-      'platform.cache.password': given.redisSecret,
+/** How each part is made that is not given. */
+export const makers: Makers<Parts, Given> = {
+  nodeEnvironment: () => nodeEnvironmentOf(process.env['NODE_ENV']),
+  say: ({ i18n }) => createSay(i18n),
+  files: ({ config, configAdmin, root }) => installFiles(config, configAdmin, root),
+  running: ({ configAdmin, databaseSecret, redisSecret }) =>
+    runningValues(configAdmin, {
+      'platform.database.password': databaseSecret,
+      'platform.cache.password': redisSecret,
     }),
-    token: installToken(config, configAdmin, nodeEnvironment),
-    failures: new FailedAttempts(clock),
-    isNamedProxy: namedProxies(http.clientIpRules, configAdmin),
-  }
-  const base = {
-    ...facts,
-    state: new InstallState(facts),
-    productPages: new ProductPages(facts),
-    journal: new Journal(facts),
-    sessions: new Sessions(facts),
-    audit: new InstallAuditTrail(facts),
-    migration: new Migration(facts),
-    administrator: new AdministratorCreation(facts),
-    restartNote: new RestartNote(facts),
-    singleRun: new SingleRun(facts),
-    announcements: new Announcements(facts),
-    trial: new ConnectionTrial(facts),
-    probes: new ConnectionProbes(facts),
-    preflight: new Preflight(facts),
-  }
-  const guarded = {
-    ...base,
-    entry: new EntryPolicy(base),
-    settings: new SettingsWriter(base),
-    runner: new StepRunner(base),
-  }
-  const stepped = { ...guarded, steps: new InstallSteps(guarded), fallback: new FallbackWatch(guarded) }
-  const running = {
-    ...stepped,
-    gate: new EntryGate(stepped),
-    status: new InstallStatus(stepped),
-    stepOverview: new StepOverview(stepped),
-    execution: new Execution(stepped),
-  }
-  const wizard = new WizardService(running)
-  return { ...running, wizard, admin: new AdminService({ ...running, wizard }) }
+  token: ({ config, configAdmin, nodeEnvironment }) => installToken(config, configAdmin, nodeEnvironment),
+  failures: ({ clock }) => new FailedAttempts(clock),
+  isNamedProxy: ({ http, configAdmin }) => namedProxies(http.clientIpRules, configAdmin),
+  state: InstallState,
+  entry: EntryPolicy,
+  gate: EntryGate,
+  productPages: ProductPages,
+  status: InstallStatus,
+  journal: Journal,
+  sessions: Sessions,
+  audit: InstallAuditTrail,
+  migration: Migration,
+  administrator: AdministratorCreation,
+  restartNote: RestartNote,
+  singleRun: SingleRun,
+  announcements: Announcements,
+  trial: ConnectionTrial,
+  probes: ConnectionProbes,
+  settings: SettingsWriter,
+  preflight: Preflight,
+  fallback: FallbackWatch,
+  steps: InstallSteps,
+  stepOverview: StepOverview,
+  runner: StepRunner,
+  execution: Execution,
+  wizard: WizardService,
+  admin: AdminService,
 }

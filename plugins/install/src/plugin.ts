@@ -12,7 +12,7 @@ import { tasks } from './execution/plugin-tasks.ts'
 import { changeSets } from './migrations/index.ts'
 import { accessProtection } from './pages/access-protection.ts'
 import { pageRoutes } from './pages/page-routes.ts'
-import { createParts, type Parts } from './parts.ts'
+import { makers, type Parts } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { entities } from './records/entities.ts'
 import { requires } from './requires.ts'
@@ -39,10 +39,10 @@ export default definePlugin({
   installTasks: tasks,
   commands: [installCommand],
   fallbackStart,
-  setup({ plugin, services, config, clock, log, redact, root, roles, provide, contribute, onReady, onStop }) {
+  setup({ plugin, services, config, clock, log, redact, root, roles, wire, provide, contribute, onReady, onStop }) {
     const stopping = new AbortController()
     const given = { ...services, plugin: plugin.id, config, clock, log, redact, root, signal: stopping.signal }
-    const parts = createParts(given)
+    const parts = wire<Parts>()(given, makers)
     const { state, entry, execution, wizard, fallback, say } = parts
     contribute(healthCheck, 'install', async () => {
       if (fallback.problem !== undefined) throw fallback.problem

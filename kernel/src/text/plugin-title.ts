@@ -1,5 +1,5 @@
 import type { LocalizedText } from '@plinth/config-schema'
-import type { Plugin } from './plugin.ts'
+import type { Plugin } from '../plugin.ts'
 
 /**
  * What people read in place of the id of a plugin: its own title, else that of the group of keys which is named like it or like

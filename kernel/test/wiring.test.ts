@@ -1,0 +1,142 @@
+import { PlinthError, type PluginContext } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import { plugin, productOf } from './sample-plugin.ts'
+
+interface Parts {
+  readonly made: string[]
+  readonly price: number
+  readonly till: Till
+  readonly receipt: Receipt
+  readonly print: (text: string) => string
+}
+
+class Till {
+  readonly #parts: Pick<Parts, 'price' | 'receipt'>
+
+  constructor(parts: Pick<Parts, 'price' | 'receipt' | 'made'>) {
+    this.#parts = parts
+    parts.made.push('till')
+  }
+
+  charge(count: number): string {
+    return this.#parts.receipt.of(count * this.#parts.price)
+  }
+}
+
+class Receipt {
+  readonly print: Parts['print']
+  readonly till: Till
+
+  constructor({ print, till, made }: Pick<Parts, 'print' | 'till' | 'made'>) {
+    this.print = print
+    this.till = till
+    made.push('receipt')
+  }
+
+  of(cents: number): string {
+    return this.print(`${cents} cents`)
+  }
+}
+
+/** Runs this in the set-up of a plugin, in a product that is stopped afterwards. */
+async function inSetup(setup: (context: PluginContext) => void): Promise<void> {
+  const running = await startForTest(productOf([plugin('shop', { setup })]))
+  await running.stop('test ended')
+}
+
+/** The error of a start with parts that cannot be made. */
+const failed = async <P extends object>(wireParts: (wire: PluginContext['wire']) => P): Promise<Error> =>
+  inSetup(({ wire }) => void wireParts(wire)).then(
+    () => new Error('it started'),
+    (error: Error) => error,
+  )
+
+t.test('C-002 parts are made once each, in the order in which they need each other', async (t) => {
+  await inSetup(({ wire }) => {
+    const made: string[] = []
+    const parts = wire<Parts>()(
+      { made, price: 7 },
+      {
+        receipt: Receipt,
+        print: ({ made }) => {
+          made.push('print')
+          return (text) => `<${text}>`
+        },
+        till: Till,
+      },
+    )
+    t.strictSame(made, ['print', 'till', 'receipt'], 'whoever is asked for comes first')
+    t.equal(parts.receipt.till, parts.till, 'each part is made once')
+    t.equal(parts.till.charge(3), '<21 cents>', 'what a part keeps are the parts, also those that were made after it')
+    t.strictSame(Object.keys(parts).sort(), ['made', 'price', 'print', 'receipt', 'till'])
+    t.ok(Object.isFrozen(parts))
+    const own = Object.values(Object.getOwnPropertyDescriptors(parts))
+    t.ok(
+      own.every((property) => 'value' in property),
+      'the container is asked by nobody any more',
+    )
+  })
+})
+
+t.test('C-002 each call has parts of its own, also under names of services and of the container', async (t) => {
+  await inSetup(({ wire }) => {
+    const parts = () =>
+      wire<{ kernel: object; until: string; cradle: string }>()(
+        {},
+        { kernel: () => ({}), until: () => 'a', cradle: ({ until }) => `${until}b` },
+      )
+    t.not(parts().kernel, parts().kernel)
+    t.equal(parts().cradle, 'ab')
+  })
+})
+
+t.test('C-002 parts that ask for each other end the set-up with their path', async (t) => {
+  const error = await failed((wire) =>
+    wire<{ outer: number; a: number; b: number; c: number }>()(
+      {},
+      { outer: ({ a }) => a, a: ({ b }) => b, b: ({ c }) => c, c: ({ a }) => a },
+    ),
+  )
+  t.match(error, { code: 'PLINTH_START_FAILED', message: 'Plugin "shop" failed in setup: PLINTH_PARTS_CIRCLE' })
+  t.match(error.cause, { code: 'PLINTH_PARTS_CIRCLE', message: 'outer -> a -> b -> c -> a.' })
+})
+
+t.test(
+  'C-002 a part that cannot be made is named with those that wait for it; a coded error stays what it is',
+  async (t) => {
+    class Broken {
+      constructor() {
+        throw new TypeError('no paper')
+      }
+    }
+    const error = await failed((wire) =>
+      wire<{ a: number; b: number; c: Broken }>()(
+        {},
+        {
+          a: ({ b }) => b,
+          b: ({ c }) => Number(c),
+          c: Broken,
+        },
+      ),
+    )
+    t.match(error, {
+      message: 'Plugin "shop" failed in setup: PLINTH_PART_FAILED: Part a -> b -> c could not be made: no paper',
+    })
+    t.match((error.cause as Error).cause, { name: 'TypeError', stack: 'new Broken' })
+
+    const coded = new PlinthError('SHOP_CLOSED', 'The shop is closed.', 'Open the shop.')
+    const refused = await failed((wire) =>
+      wire<{ a: number }>()(
+        {},
+        {
+          a: () => {
+            throw coded
+          },
+        },
+      ),
+    )
+    t.match(refused, { message: 'SHOP_CLOSED: The shop is closed', fix: 'Open the shop.' })
+    t.equal(refused.cause, coded)
+  },
+)
