@@ -1,6 +1,7 @@
-import { parseSource, treeOf } from './parse.ts'
+import { parseSource } from './parse.ts'
 import type { Program } from './program.ts'
 import { RefusedSource, type SourceRule, sourceLimits } from './source.ts'
+import { statementsOf, treeOf } from './syntax-tree.ts'
 
 /**
  * Compiles MJML to HTML and parses that. MJML comes first, so that a value can become neither MJML nor HTML.
@@ -53,15 +54,14 @@ function placeholdersOf(tree: hbs.AST.Program, source: string): ReadonlySet<stri
   const lines = source.split('\n')
   const found = new Set<string>()
   const visit = (program: hbs.AST.Program | undefined): void => {
-    for (const node of program?.body ?? []) {
+    for (const node of statementsOf(program)) {
       if (node.type !== 'MustacheStatement' && node.type !== 'BlockStatement') continue
       const { start } = node.loc
       const line = (lines[start.line - 1] ?? '').slice(start.column)
       found.add(/^\{\{[^}]*\}\}/.exec(line)?.[0] ?? line)
       if (node.type === 'MustacheStatement') continue
-      const { program: body, inverse } = node as hbs.AST.BlockStatement
-      visit(body)
-      visit(inverse)
+      visit(node.program)
+      visit(node.inverse)
     }
   }
   visit(tree)

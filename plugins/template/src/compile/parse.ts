@@ -1,36 +1,17 @@
-import Handlebars from 'handlebars'
 import { advance, assertBlock, behindValue, HtmlFault, type HtmlState, htmlStart, joined } from './html-context.ts'
 import {
   type BlockName,
   blockNames,
   type Expression,
-  entersItem,
   type HelperName,
   helpers,
   loopNames,
   type Program,
   type Step,
 } from './program.ts'
+import { blockNaming, helperName, inside, insideElse, isScoped, outermost, type Scope } from './scope.ts'
 import { RefusedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
-
-/** Blocks around a place, the innermost first. */
-interface Scope {
-  readonly depth: number
-  /** `each` and `with` around it. */
-  readonly items: number
-  readonly loops: number
-  /** Names that blocks give their items, the innermost block first. */
-  readonly names: readonly (readonly string[])[]
-}
-
-interface Walk {
-  /** Undefined where nothing is escaped and so nothing needs to be. */
-  html: HtmlState | undefined
-  placeholders: number
-}
-
-type Node = hbs.AST.Node
-type Path = hbs.AST.PathExpression
+import { expressionIn, statementsOf, treeOf } from './syntax-tree.ts'
 
 /**
  * The program of one field. The grammar is that of Handlebars, with the white space control; what its own compiler would make
@@ -38,181 +19,162 @@ type Path = hbs.AST.PathExpression
  *
  * @throws RefusedSource
  */
-export function parseSource(source: string, field: SourceField): Program {
-  const lines = source.split('\n')
-  const place = ({ loc }: Node) => ({ line: loc.start.line, column: loc.start.column + 1 })
-  const writtenAt = ({ loc: { start, end } }: Node) => {
-    const [first = ''] = lines.slice(start.line - 1, start.line)
-    return first.slice(start.column, start.line === end.line ? end.column : undefined)
-  }
-  const refuse = (rule: SourceRule, node: Node, near = writtenAt(node)) =>
-    new RefusedSource({ field, rule, ...place(node), near })
+export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
-  const walk: Walk = { html: field === 'html' ? htmlStart : undefined, placeholders: 0 }
-  const inHtml = <T>(node: Node, work: (state: HtmlState) => T): T | undefined => {
-    try {
-      return walk.html === undefined ? undefined : work(walk.html)
-    } catch (error) {
-      if (error instanceof HtmlFault) throw refuse(error.rule, node, error.near)
-      throw error
+/** Names that a block may give to its item, and to where that stands. */
+const mostNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
+
+class FieldParser {
+  readonly #source: string
+  readonly #field: SourceField
+  readonly #lines: readonly string[]
+  /** Undefined where nothing is escaped and so nothing needs to be. */
+  #html: HtmlState | undefined
+  #placeholders = 0
+
+  constructor(source: string, field: SourceField) {
+    this.#source = source
+    this.#field = field
+    this.#lines = source.split('\n')
+    this.#html = field === 'html' ? htmlStart : undefined
+  }
+
+  program(): Program {
+    const program = this.#steps(treeOf(this.#source, this.#field), outermost)
+    if (this.#html !== undefined && this.#html.mode !== 'text') {
+      const end = { line: this.#lines.length, column: 1, near: this.#lines.at(-1) ?? '' }
+      throw new RefusedSource({ field: this.#field, rule: 'html-open', ...end })
     }
+    return program
   }
 
-  const programOf = (program: hbs.AST.Program | undefined, scope: Scope): Program =>
-    (program?.body ?? []).flatMap((statement) => stepOf(statement, scope))
-
-  function stepOf(node: hbs.AST.Statement, scope: Scope): readonly Step[] {
-    switch (node.type) {
-      case 'ContentStatement': {
-        const { value } = node as hbs.AST.ContentStatement
-        walk.html = inHtml(node, (state) => advance(state, value))
-        return value === '' ? [] : [value]
+  #steps(program: hbs.AST.Program | undefined, scope: Scope): Program {
+    return statementsOf(program).flatMap((node): readonly Step[] => {
+      switch (node.type) {
+        case 'ContentStatement':
+          this.#html = this.#inHtml(node, (state) => advance(state, node.value))
+          return node.value === '' ? [] : [node.value]
+        case 'CommentStatement':
+          return []
+        case 'MustacheStatement':
+          return [this.#print(node, scope)]
+        case 'BlockStatement':
+          return [this.#block(node, scope)]
+        default:
+          throw this.#refused('not-allowed', node)
       }
-      case 'CommentStatement':
-        return []
-      case 'MustacheStatement':
-        return [printOf(node as hbs.AST.MustacheStatement, scope)]
-      case 'BlockStatement':
-        return [blockOf(node as hbs.AST.BlockStatement, scope)]
-      default:
-        throw refuse('not-allowed', node)
-    }
+    })
   }
 
-  function count(node: Node): void {
-    walk.placeholders += 1
-    if (walk.placeholders > sourceLimits.placeholders) throw refuse('too-many', node)
-  }
-
-  function printOf(node: hbs.AST.MustacheStatement, scope: Scope): Step {
-    count(node)
-    if (!node.escaped) throw refuse('raw-output', node)
-    if (node.path.type !== 'PathExpression') throw refuse('not-allowed', node)
-    const print = callOf(node, scope)
-    walk.html = inHtml(node, (state) => behindValue(state, 'call' in print && print.call === 'safeUrl'))
+  #print(node: hbs.AST.MustacheStatement, scope: Scope): Step {
+    this.#count(node)
+    if (!node.escaped) throw this.#refused('raw-output', node)
+    if (node.path.type !== 'PathExpression') throw this.#refused('not-allowed', node)
+    const print = this.#call(node, scope)
+    this.#html = this.#inHtml(node, (state) => behindValue(state, 'call' in print && print.call === 'safeUrl'))
     return { print }
   }
 
-  function blockOf(node: hbs.AST.BlockStatement, scope: Scope): Step {
-    count(node)
-    if (scope.depth === sourceLimits.depth) throw refuse('too-deep', node)
+  #block(node: hbs.AST.BlockStatement, scope: Scope): Step {
+    this.#count(node)
+    if (scope.depth === sourceLimits.depth) throw this.#refused('too-deep', node)
     const name = helperName(node.path, scope)
     const block = blockNames.find((known) => known === name)
-    if (block === undefined) throw refuse('helper-unknown', node.path)
+    if (block === undefined) throw this.#refused('helper-unknown', node.path)
     const [of] = node.params
     if (of === undefined || node.params.length > 1 || (node.hash?.pairs.length ?? 0) > 0) {
-      throw refuse('helper-values', node)
+      throw this.#refused('helper-values', node)
     }
-    const before = inHtml(node, (state) => {
+    const before = this.#inHtml(node, (state) => {
       assertBlock(state)
       return state
     })
-    const names = namesOf(node, block)
-    const inner = { ...scope, depth: scope.depth + 1 }
-    const within: Scope = {
-      ...inner,
-      items: scope.items + (entersItem(block) ? 1 : 0),
-      loops: scope.loops + (block === 'each' ? 1 : 0),
-      names: names.length > 0 ? [names, ...scope.names] : scope.names,
-    }
-    const step = { block, of: expressionOf(of, scope), names: names.length }
-    const body = programOf(node.program, within)
-    const behindBody = walk.html
-    walk.html = before
-    const otherwise = programOf(node.inverse, inner)
-    walk.html = inHtml(node, (state) => joined(behindBody ?? state, state))
+    const names = this.#names(node, block)
+    const step = { block, of: this.#expression(of, scope), names: names.length }
+    const body = this.#steps(node.program, inside(scope, block, names))
+    const behindBody = this.#html
+    this.#html = before
+    const otherwise = this.#steps(node.inverse, insideElse(scope))
+    this.#html = this.#inHtml(node, (state) => joined(behindBody ?? state, state))
     return { ...step, body, otherwise }
   }
 
-  function namesOf({ program }: hbs.AST.BlockStatement, block: BlockName): readonly string[] {
+  #names({ program }: hbs.AST.BlockStatement, block: BlockName): readonly string[] {
     const names = program?.blockParams ?? []
-    const most = { each: 2, with: 1, if: 0, unless: 0 }[block]
-    if (names.length > most) throw refuse('helper-values', program)
+    if (names.length > mostNames[block]) throw this.#refused('helper-values', program)
     return names
   }
 
-  function callOf(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, scope: Scope): Expression {
+  #call(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, scope: Scope): Expression {
     const name = helperName(node.path, scope)
     const helper = Object.keys(helpers).find((known): known is HelperName => known === name)
     const { params, hash } = node
-    if ((hash?.pairs.length ?? 0) > 0) throw refuse('helper-values', node)
+    if ((hash?.pairs.length ?? 0) > 0) throw this.#refused('helper-values', node)
     if (helper !== undefined) {
-      if (params.length !== helpers[helper]) throw refuse('helper-values', node)
-      return { call: helper, with: params.map((param) => expressionOf(param, scope)) }
+      if (params.length !== helpers[helper]) throw this.#refused('helper-values', node)
+      return { call: helper, with: params.map((param) => this.#expression(param, scope)) }
     }
     const isBlock = blockNames.some((known) => known === name)
-    if (params.length > 0 || node.type === 'SubExpression' || isBlock) throw refuse('helper-unknown', node)
-    return expressionOf(node.path, scope)
+    if (params.length > 0 || node.type === 'SubExpression' || isBlock) throw this.#refused('helper-unknown', node)
+    return this.#expression(node.path, scope)
   }
 
-  function expressionOf(node: hbs.AST.Expression, scope: Scope): Expression {
-    switch (node.type) {
+  #expression(node: hbs.AST.Expression, scope: Scope): Expression {
+    const expression = expressionIn(node)
+    switch (expression.type) {
       case 'PathExpression':
-        return pathOf(node as Path, scope)
+        return this.#path(expression, scope)
       case 'SubExpression':
-        return callOf(node as hbs.AST.SubExpression, scope)
+        return this.#call(expression, scope)
       case 'StringLiteral':
       case 'NumberLiteral':
       case 'BooleanLiteral':
-        return { value: (node as hbs.AST.StringLiteral | hbs.AST.NumberLiteral | hbs.AST.BooleanLiteral).value }
+        return { value: expression.value }
       case 'NullLiteral':
         return { value: null }
       default:
-        throw refuse('not-allowed', node)
+        throw this.#refused('not-allowed', node)
     }
   }
 
-  function pathOf(node: Path, scope: Scope): Expression {
+  #path(node: hbs.AST.PathExpression, scope: Scope): Expression {
     const { data, depth, parts } = node
     const [first = '', ...rest] = parts
     if (data) {
       if (first === 'root') return { from: 'variables', path: rest }
       const name = loopNames.find((known) => known === first)
-      if (name === undefined || rest.length > 0 || depth > 0 || scope.loops === 0) throw refuse('not-allowed', node)
+      const isKnown = rest.length === 0 && depth === 0 && scope.loops > 0
+      if (name === undefined || !isKnown) throw this.#refused('not-allowed', node)
       return { from: 'loop', name }
     }
-    const up = isScoped(node) ? -1 : nameOf(first, scope)
+    const up = isScoped(node) ? -1 : blockNaming(first, scope)
     if (up >= 0) return { from: 'name', up, at: scope.names[up]?.indexOf(first) ?? 0, path: rest }
-    if (depth > scope.items) throw refuse('not-allowed', node)
+    if (depth > scope.items) throw this.#refused('not-allowed', node)
     return { from: 'item', up: depth, path: parts }
   }
 
-  const scope: Scope = { depth: 0, items: 0, loops: 0, names: [] }
-  const program = programOf(treeOf(source, field), scope)
-  const { html } = walk
-  if (html !== undefined && html.mode !== 'text') {
-    throw new RefusedSource({ field, rule: 'html-open', line: lines.length, column: 1, near: lines.at(-1) ?? '' })
+  #count(node: hbs.AST.Node): void {
+    this.#placeholders += 1
+    if (this.#placeholders > sourceLimits.placeholders) throw this.#refused('too-many', node)
   }
-  return program
-}
 
-/** The block with names, counted from the innermost, that has this one; -1 for none. */
-const nameOf = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
-
-/** Whether a path says where it begins: `this.x`, `./x`, `../x`. */
-const isScoped = ({ depth, original }: Path) => depth > 0 || /^(?:\.|this\b)/.test(original)
-
-/** What may name a helper: one word that no block gave to its item. */
-function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
-  if (node.type !== 'PathExpression') return undefined
-  const path = node as Path
-  const [name = ''] = path.parts
-  return path.data || isScoped(path) || path.parts.length !== 1 || nameOf(name, scope) >= 0 ? undefined : name
-}
-
-/** The tree of the parser of Handlebars. */
-export function treeOf(source: string, field: SourceField): hbs.AST.Program {
-  try {
-    return Handlebars.parse(source)
-  } catch (error) {
-    throw new RefusedSource({ field, rule: 'syntax', ...placeOf(error) })
+  #inHtml<T>(node: hbs.AST.Node, work: (state: HtmlState) => T): T | undefined {
+    try {
+      return this.#html === undefined ? undefined : work(this.#html)
+    } catch (error) {
+      if (error instanceof HtmlFault) throw this.#refused(error.rule, node, error.near)
+      throw error
+    }
   }
-}
 
-/** The parser says where in different ways: by members, or in the first line of its message. */
-function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
-  const { message = '', lineNumber, column } = error as Partial<Handlebars.Exception>
-  const [head = '', shown = '', marker = ''] = message.split('\n')
-  const line = Number(lineNumber ?? /line (\d+)/.exec(head)?.[1] ?? 1)
-  return { line, column: column === undefined ? marker.length || 1 : Number(column) + 1, near: shown || head }
+  #refused(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RefusedSource {
+    const { line, column } = node.loc.start
+    return new RefusedSource({ field: this.#field, rule, line, column: column + 1, near })
+  }
+
+  /** A node as it is written, as far as its first line goes. */
+  #writtenAt({ loc: { start, end } }: hbs.AST.Node): string {
+    const [first = ''] = this.#lines.slice(start.line - 1, start.line)
+    return first.slice(start.column, start.line === end.line ? end.column : undefined)
+  }
 }

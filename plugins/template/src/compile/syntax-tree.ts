@@ -1,0 +1,42 @@
+import Handlebars from 'handlebars'
+import { RefusedSource, type SourceField } from './source.ts'
+
+/** What the types of Handlebars know only as a node with some kind. */
+type Statement =
+  | hbs.AST.ContentStatement
+  | hbs.AST.CommentStatement
+  | hbs.AST.MustacheStatement
+  | hbs.AST.BlockStatement
+  | hbs.AST.PartialStatement
+  | hbs.AST.PartialBlockStatement
+type Expression =
+  | hbs.AST.PathExpression
+  | hbs.AST.SubExpression
+  | hbs.AST.StringLiteral
+  | hbs.AST.NumberLiteral
+  | hbs.AST.BooleanLiteral
+  | hbs.AST.NullLiteral
+  | hbs.AST.UndefinedLiteral
+
+/** What stands in a source or in a block; nothing where a block has no such part. */
+export const statementsOf = (program: hbs.AST.Program | undefined): readonly Statement[] =>
+  (program?.body ?? []) as Statement[]
+
+export const expressionIn = (node: hbs.AST.Expression) => node as Expression
+
+/** The tree of the parser of Handlebars. */
+export function treeOf(source: string, field: SourceField): hbs.AST.Program {
+  try {
+    return Handlebars.parse(source)
+  } catch (error) {
+    throw new RefusedSource({ field, rule: 'syntax', ...placeOf(error) })
+  }
+}
+
+/** The parser says where in different ways: by members, or in the first line of its message. */
+function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
+  const { message = '', lineNumber, column } = error as Partial<Handlebars.Exception>
+  const [head = '', shown = '', marker = ''] = message.split('\n')
+  const line = Number(lineNumber ?? /line (\d+)/.exec(head)?.[1] ?? 1)
+  return { line, column: column === undefined ? marker.length || 1 : Number(column) + 1, near: shown || head }
+}
