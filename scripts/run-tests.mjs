@@ -21,9 +21,18 @@
  * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
  */
 import { spawn } from 'node:child_process'
-import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
-import { availableParallelism, cpus } from 'node:os'
+import { availableParallelism, cpus, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
@@ -33,6 +42,12 @@ import { testFiles } from './test-files.ts'
 const outputs = '.tap/output'
 /** Migrated databases that the files of one run share: see `startMigrated`. */
 const templates = '.tap/templates'
+/**
+ * Where tests put what is temporary: in memory, where there is room. A disk takes far longer to make files while others were
+ * just removed, and a run makes and removes tens of thousands.
+ */
+const memory = '/dev/shm'
+const roomInMemory = 4 * 1024 ** 3
 /** Seconds that files took when they were last recorded, without the short ones. */
 const record = new URL('test-seconds.json', import.meta.url)
 const shortest = 8
@@ -88,6 +103,12 @@ function collect(parser, outcome) {
   return own
 }
 
+function temporaryDirectory() {
+  const { bavail = 0, bsize = 0 } = existsSync(memory) ? statfsSync(memory) : {}
+  return mkdtempSync(join(bavail * bsize >= roomInMemory ? memory : tmpdir(), 'plinth-tests-'))
+}
+
+const temporary = temporaryDirectory()
 const running = new Set()
 const endAll = () => {
   for (const { pid } of running) {
@@ -95,6 +116,7 @@ const endAll = () => {
       process.kill(-pid, 'SIGKILL')
     } catch {}
   }
+  rmSync(temporary, { recursive: true, force: true })
 }
 process.once('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
@@ -152,6 +174,7 @@ async function runFiles(files, isBundled, done) {
         NODE_COMPILE_CACHE: resolve('.tap/compiled'),
         ...process.env,
         NODE_OPTIONS: `${roomy} ${isBundled ? fastImports : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+        TMPDIR: temporary,
         PLINTH_TEST_TEMPLATES: resolve(templates),
         TAP_TIMEOUT: String(timeLimit * files.length),
       },

@@ -92,16 +92,22 @@ async function administer(
 /**
  * PostgreSQL makes a database by writing each page to its log, so that a loss of power harms nothing. A server that
  * promises nothing of the kind copies files instead, for a seventh of the processor time (0.04 s, not 0.28 s).
+ *
+ * Where the server has a tablespace of this name, as `.ci/run` makes one in memory, the files of the tests lie there: a disk
+ * takes far longer to make files while others were just removed.
  */
-const creationRule = `select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies`
-let copiesFiles: boolean | undefined
+const creationRule = `
+  select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies,
+    exists (select 1 from pg_tablespace where spcname = 'plinth_test'
+      and pg_stat_file(pg_tablespace_location(oid), true) is not null) as "inMemory"`
+let creation: { readonly copies: boolean; readonly inMemory: boolean } | undefined
 
 async function makeDatabase(server: TestServer, name: string, administration: Database): Promise<void> {
-  if (server === 'postgresql') {
-    copiesFiles ??= (await administration.query<{ copies: boolean }>(creationRule))[0]?.copies === true
-  }
-  const strategy = server === 'postgresql' && copiesFiles ? ' strategy file_copy' : ''
-  await administration.execute(`create database ${name}${strategy}`)
+  if (server === 'postgresql') creation ??= (await administration.query<typeof creation & object>(creationRule))[0]
+  const rule = server === 'postgresql' ? creation : undefined
+  const strategy = rule?.copies === true ? ' strategy file_copy' : ''
+  const place = rule?.inMemory === true ? ' tablespace plinth_test' : ''
+  await administration.execute(`create database ${name}${strategy}${place}`)
 }
 
 /**
