@@ -62,7 +62,7 @@ const mostShared = 80
 const ownProcess =
   /(?<![/-])\bprocess\.(?:env|argv|on|once|off|emit|kill|exit|exitCode|chdir|std\w+|memoryUsage|cpuUsage|threadCpuUsage|moduleLoadList|get\w+|report)\b|worker_threads|registerHooks|event-loop-turns|monitorEventLoopDelay|node:v8|node:vm|\bgc\(/
 /** Share of the processors that is idle while more files can run, and milliseconds over which it is measured. */
-const enoughIdle = 0.25
+const enoughIdle = 0.15
 const idleLookMs = 3_000
 /** Files that are printed at the end with what they cost. */
 const mostExpensive = 20
