@@ -1,8 +1,10 @@
-// `npm test`: types, lint with import boundaries and cycles, generated pages, then every test. Ends with one line of counts.
+// `npm test`: types, lint with import boundaries and cycles, generated pages, and every test. Ends with one line of counts.
 import { spawn } from 'node:child_process'
 import { lastLine, runTests } from './run-tests.mjs'
 
-/** What is checked before the tests, beside each other. One checker: several do much of the work twice, and wait for each other. */
+/** The first tests that need the pages of the browser would build them all at once. */
+const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/build-pages.ts']
+/** What is checked beside the tests. One checker: several do much of the work twice, and wait for each other. */
 const steps = [
   ['types', 'tsc', '--noEmit', '--checkers', '1'],
   ['types of the pages', 'tsc', '--noEmit', '--checkers', '1', '-p', 'plugins/console/web'],
@@ -24,9 +26,11 @@ async function run([title, command, ...words]) {
   return code === 0 ? [] : [title]
 }
 
-const broken = (await Promise.all(steps.map(run))).flat()
+const unprepared = await run(preparation)
+const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
 const tests = await runTests(process.argv.slice(2))
+const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)
 const failed = tests.failed + broken.length
 console.log(lastLine({ ...tests, failed }))
