@@ -8,6 +8,8 @@ import { databaseWithPassword, formFor, secrets } from './fixtures/product.ts'
 
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
+// Each waits for the end of its trial, which takes its time on the real clock: all at once.
+t.jobs = 4
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
   for (const cut of ['closed', 'silent'] as const) {
     t.test(
