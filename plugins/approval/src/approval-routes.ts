@@ -9,6 +9,7 @@ import {
   newestFirst,
   nullable,
   routesWith,
+  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -55,10 +56,9 @@ export const approvalRoutes = [
         ...(workflow === undefined ? {} : { workflow }),
         ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
       }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await findPage(db.fork(), ApprovalRecord, where, window)
-        return { ...found, items: found.items.map(viewOf) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        rowsAs(await findPage(db.fork(), ApprovalRecord, where, window), viewOf),
+      )
     },
   }),
 ]

@@ -10,6 +10,7 @@ import {
   nullable,
   type RouteRequest,
   routesWith,
+  rowsAs,
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
@@ -101,10 +102,11 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
     ...(type === undefined ? {} : { type }),
     ...(status === undefined ? {} : { status }),
   }
-  return answerList(query, newestFirst, async (window) => {
-    const found = await parts.tasks.list(filter, window, parts.readers.condition(principal))
-    return { ...found, items: found.items.map((task) => viewOf(task, request, parts)) }
-  })
+  return answerList(query, newestFirst, async (window) =>
+    rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
+      viewOf(task, request, parts),
+    ),
+  )
 }
 
 /** Tasks of the caller. Those of users out of the data scope do not exist. */

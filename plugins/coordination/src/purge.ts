@@ -30,6 +30,19 @@ export function purgeKeys<const P extends string>(prefix: P, description: Locali
   } as unknown as PurgeKeys<P>
 }
 
+/** How long the rows stay that a purge removes. */
+export const retentionKey = (title: LocalizedText): KeyDeclaration<number> =>
+  key.duration({
+    title,
+    description: {
+      en: 'Older rows are removed. 0 keeps them for ever.',
+      'zh-CN': '更早的记录会被清除；0 表示永久保留。',
+    },
+    default: '90d',
+    minimum: '0s',
+    reload: 'live',
+  })
+
 type Uses = {
   readonly requires: { readonly database: ServiceRef<Database> | OptionalRef<Database> }
   readonly config: KeyDeclarations

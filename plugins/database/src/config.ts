@@ -4,6 +4,18 @@ import type { ConnectionSettings } from './connections/connection-settings.ts'
 
 const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
 
+/** How a connection to a server of the product is encrypted. */
+export const transportSecurityKey = key.enum({
+  title: { en: 'Transport security', 'zh-CN': '传输加密' },
+  description: {
+    en: 'off: plain; encrypt: TLS with any certificate; verify: TLS with a certificate of a trusted authority.',
+    'zh-CN': 'off：明文；encrypt：TLS，接受任何证书；verify：TLS，仅接受受信任机构的证书。',
+  },
+  values: ['off', 'encrypt', 'verify'],
+  default: 'off',
+  scope: 'process',
+})
+
 export const databaseKeys = {
   'platform.database.type': key.enum({
     title: { en: 'Database', 'zh-CN': '数据库类型' },
@@ -74,16 +86,7 @@ export const databaseKeys = {
     sensitive: true,
     scope: 'process',
   }),
-  'platform.database.tls': key.enum({
-    title: { en: 'Transport security', 'zh-CN': '传输加密' },
-    description: {
-      en: 'off: plain; encrypt: TLS with any certificate; verify: TLS with a certificate of a trusted authority.',
-      'zh-CN': 'off：明文；encrypt：TLS，接受任何证书；verify：TLS，仅接受受信任机构的证书。',
-    },
-    values: ['off', 'encrypt', 'verify'],
-    default: 'off',
-    scope: 'process',
-  }),
+  'platform.database.tls': transportSecurityKey,
   'platform.database.pool-size': key.integer({
     title: { en: 'Connections', 'zh-CN': '连接数' },
     description: {

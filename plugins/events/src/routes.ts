@@ -12,6 +12,7 @@ import {
   listQuery,
   nullable,
   routesWith,
+  rowsAs,
   sortQuery,
   Type,
 } from '@plinth/http'
@@ -125,10 +126,7 @@ export const outboxRoutes = [
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
-      return answerList(query, orderBy, async (window) => {
-        const found = await admin.list(query, window)
-        return { ...found, items: found.items.map(viewOf) }
-      })
+      return answerList(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf))
     },
   }),
   route({

@@ -1,4 +1,5 @@
 import { key } from '@plinth/kernel'
+import { pluginKeySetting } from '@plinth/system-config'
 
 export const secretKeyName = 'platform.idempotency.secret-key'
 
@@ -25,15 +26,11 @@ export const keys = {
     maximum: '1h',
     reload: 'live',
   }),
-  [secretKeyName]: key.string({
+  [secretKeyName]: pluginKeySetting({
     title: { en: 'Key of kept answers', 'zh-CN': '保留应答的加密密钥' },
     description: {
       en: 'Encrypts the answers that are kept. Made with the first answer and stored encrypted; nobody sets it.',
       'zh-CN': '用于加密保留的应答。首次保留应答时自动生成并加密存储，无需人工设置。',
     },
-    default: '',
-    sensitive: true,
-    state: true,
-    reload: 'live',
   }),
 }

@@ -1,4 +1,4 @@
-import { purgeKeys } from '@plinth/coordination'
+import { purgeKeys, retentionKey } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 import { renderingKeys } from './rendering.ts'
 
@@ -27,15 +27,9 @@ export const config = {
     minimum: '1ms',
     reload: 'live',
   }),
-  'platform.notification.send-log.retention': key.duration({
-    title: { en: 'Retention of the send log', 'zh-CN': '发送记录保留时间' },
-    description: {
-      en: 'Older rows are removed. 0 keeps them for ever.',
-      'zh-CN': '更早的记录会被清除；0 表示永久保留。',
-    },
-    default: '90d',
-    minimum: '0s',
-    reload: 'live',
+  'platform.notification.send-log.retention': retentionKey({
+    en: 'Retention of the send log',
+    'zh-CN': '发送记录保留时间',
   }),
   'platform.notification.retry.enabled': key.boolean({
     title: { en: 'Automatic retries', 'zh-CN': '自动重发' },

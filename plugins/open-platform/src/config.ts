@@ -1,5 +1,6 @@
 import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
+import { pluginKeySetting } from '@plinth/system-config'
 
 /** Largest number that a limit column holds. */
 export const largestLimit = 2 ** 31 - 1
@@ -18,16 +19,12 @@ export const keys = {
     maximum: largestLimit,
     reload: 'live',
   }),
-  [secretKeyName]: key.string({
+  [secretKeyName]: pluginKeySetting({
     title: { en: 'Key of application secrets', 'zh-CN': '应用密钥的加密密钥' },
     description: {
       en: 'Encrypts the secrets of applications. Made with the first application and stored encrypted; nobody sets it.',
       'zh-CN': '用于加密应用密钥。创建首个应用时自动生成并加密存储，无需人工设置。',
     },
-    default: '',
-    sensitive: true,
-    state: true,
-    reload: 'live',
   }),
   'platform.open-platform.metering.flush-interval': key.duration({
     title: { en: 'Delay of metering records', 'zh-CN': '计量记录写入延迟' },

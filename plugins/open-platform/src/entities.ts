@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
+import { column, editColumns } from '@plinth/database'
 
 export type AppStatus = 'active' | 'disabled'
 
@@ -22,11 +22,7 @@ export const OpenApp = defineEntity({
     rateLimitPerMinute: column.integer().nullable(),
     status: column.text(16).$type<AppStatus>(),
     ownerUserId: column.id().nullable(),
-    version: column.integer(),
-    createdAt: column.timestamp(),
-    updatedAt: column.timestamp(),
-    /** Name of who made or changed it last, as it was then. */
-    updatedBy: column.text(128).nullable(),
+    ...editColumns(),
   },
 })
 export type OpenApp = InferEntity<typeof OpenApp>

@@ -8,6 +8,7 @@ import {
   newestFirst,
   nullable,
   routesWith,
+  rowsAs,
   Type,
 } from '@plinth/http'
 import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
@@ -83,10 +84,7 @@ export const routes = [
     },
     response: listPage(runView),
     handler: ({ query }, { scheduler }) =>
-      answerList(query, newestFirst, async (window) => {
-        const found = await scheduler.runs(query, window)
-        return { ...found, items: found.items.map(viewOfRun) }
-      }),
+      answerList(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun)),
   }),
   route({
     method: 'GET',
@@ -96,10 +94,9 @@ export const routes = [
     request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
     response: listPage(runView),
     handler({ params: { name }, query }, { scheduler }) {
-      return answerList(query, newestFirst, async (window) => {
-        const found = await scheduler.history(name, { outcome: query.outcome }, window)
-        return { ...found, items: found.items.map(viewOfRun) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
+      )
     },
   }),
   actRoute('run-now', 'Run a task as soon as possible', 'runNow'),

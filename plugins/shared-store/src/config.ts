@@ -1,3 +1,4 @@
+import { transportSecurityKey } from '@plinth/database'
 import { type ConfigView, key } from '@plinth/kernel'
 
 export const config = {
@@ -38,16 +39,7 @@ export const config = {
     minimum: 0,
     scope: 'process',
   }),
-  'platform.cache.tls': key.enum({
-    title: { en: 'Transport security', 'zh-CN': '传输加密' },
-    description: {
-      en: 'off: plain; encrypt: TLS with any certificate; verify: TLS with a certificate of a trusted authority.',
-      'zh-CN': 'off：明文；encrypt：TLS，接受任何证书；verify：TLS，仅接受受信任机构的证书。',
-    },
-    values: ['off', 'encrypt', 'verify'],
-    default: 'off',
-    scope: 'process',
-  }),
+  'platform.cache.tls': transportSecurityKey,
   'platform.cache.key-prefix': key.string({
     title: { en: 'Key prefix', 'zh-CN': '键前缀' },
     description: {

@@ -37,6 +37,15 @@ const sweepSize = 500
 /** The sweep may remove a row between its insert and its lock, but hardly so often. */
 const lockTries = 5
 
+/** What becomes of entries: what the caller is told, and those that are written. */
+interface Decision<T> {
+  readonly answer: T
+  readonly changed?: Iterable<Entry>
+}
+
+/** @param held keys of those that somebody else holds */
+type DecideFree<T> = (live: ReadonlyMap<string, Entry>, now: number, held: ReadonlySet<string>) => Decision<T>
+
 /** Rows of `shared_store_entry`, changed under their locks. */
 export class Entries {
   readonly #db: Database
@@ -67,10 +76,7 @@ export class Entries {
    */
   change<T>(
     ids: readonly EntryId[],
-    decide: (
-      live: ReadonlyMap<string, Entry>,
-      now: number,
-    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
+    decide: (live: ReadonlyMap<string, Entry>, now: number) => Decision<T>,
   ): Promise<T> {
     return this.#change(async (sorted) => ({ rows: await this.#lock(sorted), held: [] }), ids, decide)
   }
@@ -80,14 +86,7 @@ export class Entries {
    *
    * @param decide is given the keys of those that are held too, and must leave them alone
    */
-  changeFree<T>(
-    ids: readonly EntryId[],
-    decide: (
-      live: ReadonlyMap<string, Entry>,
-      now: number,
-      held: ReadonlySet<string>,
-    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
-  ): Promise<T> {
+  changeFree<T>(ids: readonly EntryId[], decide: DecideFree<T>): Promise<T> {
     return this.#change((sorted) => this.#lockFree(sorted), ids, decide)
   }
 
@@ -96,11 +95,7 @@ export class Entries {
       sorted: readonly EntryId[],
     ) => Promise<{ readonly rows: readonly Entry[]; readonly held: readonly EntryId[] }>,
     ids: readonly EntryId[],
-    decide: (
-      live: ReadonlyMap<string, Entry>,
-      now: number,
-      held: ReadonlySet<string>,
-    ) => { readonly answer: T; readonly changed?: Iterable<Entry> },
+    decide: DecideFree<T>,
   ): Promise<T> {
     const distinct = [...new Map(ids.map((id) => [entryKey(id), id])).entries()]
     // One order everywhere, so that two transactions do not wait for each other.

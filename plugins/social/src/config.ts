@@ -1,5 +1,6 @@
-import { purgeKeys } from '@plinth/coordination'
+import { purgeKeys, retentionKey } from '@plinth/coordination'
 import { type ConfigView, key } from '@plinth/kernel'
+import { pluginKeySetting } from '@plinth/system-config'
 
 export const tokenKeyName = 'platform.social.token-key'
 
@@ -38,27 +39,17 @@ export const config = {
     default: 'https://api.weixin.qq.com/',
     reload: 'live',
   }),
-  'platform.social.outbound.retention': key.duration({
-    title: { en: 'Retention of the outbound log', 'zh-CN': '社交消息记录保留时间' },
-    description: {
-      en: 'Older rows are removed. 0 keeps them for ever.',
-      'zh-CN': '更早的记录会被清除；0 表示永久保留。',
-    },
-    default: '90d',
-    minimum: '0s',
-    reload: 'live',
+  'platform.social.outbound.retention': retentionKey({
+    en: 'Retention of the outbound log',
+    'zh-CN': '社交消息记录保留时间',
   }),
   ...purgeKeys('platform.social.outbound', { en: 'How often old rows are removed.', 'zh-CN': '清除旧记录的间隔。' }),
-  [tokenKeyName]: key.string({
+  [tokenKeyName]: pluginKeySetting({
     title: { en: 'Key of access tokens', 'zh-CN': '访问令牌的加密密钥' },
     description: {
       en: 'Encrypts the access tokens that instances share. Made with the first one; nobody sets it.',
       'zh-CN': '用于加密各实例共享的访问令牌。首次使用时自动生成，无需人工设置。',
     },
-    default: '',
-    sensitive: true,
-    state: true,
-    reload: 'live',
   }),
 }
 

@@ -7,6 +7,7 @@ import {
   newestFirst,
   nullable,
   routesWith,
+  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -63,9 +64,6 @@ export const outboundRoutes = [
     },
     response: listPage(outboundView),
     handler: ({ query }, { outbound }) =>
-      answerList(query, newestFirst, async (window) => {
-        const found = await outbound.list(query, window)
-        return { ...found, items: found.items.map(viewOf) }
-      }),
+      answerList(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf)),
   }),
 ]

@@ -13,6 +13,7 @@ import {
   nullable,
   rateLimited,
   routesWith,
+  rowsAs,
   sampleUse,
   Type,
   text,
@@ -193,10 +194,9 @@ function listTemplates(wanted: Static<typeof query>, db: Database) {
   )
   const search = { text: wanted.keyword ?? '', properties: ['code', 'subject'] }
   const exclude = ['content', 'html', 'compiled'] as const
-  return answerList(wanted, newestFirst, async (window) => {
-    const found = await findPage(db.fork(), MessageTemplate, where, window, { search, exclude })
-    return { ...found, items: found.items.map(itemOf) }
-  })
+  return answerList(wanted, newestFirst, async (window) =>
+    rowsAs(await findPage(db.fork(), MessageTemplate, where, window, { search, exclude }), itemOf),
+  )
 }
 
 function itemOf(template: Omit<MessageTemplate, 'content' | 'html' | 'compiled'>): Static<typeof templateItem> {

@@ -1,18 +1,15 @@
 import { type ConfigView, key } from '@plinth/kernel'
+import { pluginKeySetting } from '@plinth/system-config'
 
 export const secretKeyName = 'platform.web3.secret-key'
 
 export const keys = {
-  [secretKeyName]: key.string({
+  [secretKeyName]: pluginKeySetting({
     title: { en: 'Key of RPC addresses', 'zh-CN': 'RPC 地址的加密密钥' },
     description: {
       en: 'Encrypts the addresses of RPC providers. Made with the first chain and stored encrypted; nobody sets it.',
       'zh-CN': '用于加密 RPC 服务地址。创建首条链时自动生成并加密存储，无需人工设置。',
     },
-    default: '',
-    sensitive: true,
-    state: true,
-    reload: 'live',
   }),
   'platform.web3.contract-wallets.chain': key.string({
     title: { en: 'Chain whose contract wallets may sign', 'zh-CN': '允许合约钱包签名的链' },

@@ -3,6 +3,7 @@ import type { Database } from '@plinth/database'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { MergedNames } from './merged-names.ts'
+import { Publications } from './publications.ts'
 
 export interface ChangeFeedParts {
   readonly db: Pick<Database, 'onWritten'>
@@ -38,7 +39,7 @@ export class ChangeFeed {
   readonly #failures: FailureLog
   readonly #toPeople: MergedNames
   readonly #toOthers: MergedNames
-  readonly #sending = new Set<Promise<void>>()
+  readonly #others: Publications<Message>
   #tables: ReadonlySet<string> = new Set()
   /** On the monotonic clock. */
   #wantedUntil = Number.NEGATIVE_INFINITY
@@ -51,11 +52,12 @@ export class ChangeFeed {
     const { clock, log, tell } = parts
     this.#parts = parts
     this.#toPeople = new MergedNames(tellMs, clock, tell)
-    this.#toOthers = new MergedNames(publishMs, clock, (tables) => this.#send({ from: this.#own, tables }))
+    this.#toOthers = new MergedNames(publishMs, clock, (tables) => this.#others.send({ from: this.#own, tables }))
     this.#failures = new FailureLog(log, {
       failing: 'changes do not reach the back office of other instances at once',
       over: 'changes reach the back office of other instances again',
     })
+    this.#others = new Publications({ store: parts.store, channel, failures: this.#failures })
   }
 
   /**
@@ -87,7 +89,7 @@ export class ChangeFeed {
     const now = this.#parts.clock.monotonic()
     if (now - this.#looksAt < looksMs) return
     this.#looksAt = now
-    this.#send({ from: this.#own, looks: true })
+    this.#others.send({ from: this.#own, looks: true })
   }
 
   async stop(): Promise<void> {
@@ -95,7 +97,7 @@ export class ChangeFeed {
     this.#toOthers.stop()
     for (const stop of this.#stops)
       await Promise.resolve(stop()).catch((error: unknown) => this.#failures.failed(error))
-    await Promise.all(this.#sending)
+    await this.#others.sent()
   }
 
   #written(...tables: readonly string[]): void {
@@ -118,16 +120,5 @@ export class ChangeFeed {
     if (now >= this.#wantedUntil)
       for (const [table, at] of this.#writtenAt) if (now - at < lateMs) this.#toOthers.add(table)
     this.#wantedUntil = now + wantedMs
-  }
-
-  #send(message: Message): void {
-    const { store } = this.#parts
-    if (store === undefined) return
-    const sending = store
-      .publish(channel, JSON.stringify(message))
-      .then(() => this.#failures.succeeded())
-      .catch((error: unknown) => this.#failures.failed(error))
-      .finally(() => this.#sending.delete(sending))
-    this.#sending.add(sending)
   }
 }

@@ -3,6 +3,7 @@ import type { MeasuredChart } from '@plinth/http'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import { type CountedStep, type MetricHistory, type Span, spans } from './metric-history.ts'
+import { Publications } from './publications.ts'
 
 /** What one process counted. */
 export interface InstanceSteps {
@@ -78,7 +79,7 @@ export class JoinedHistory {
   readonly #others = new Map<string, { readonly instance: string; readonly heardAt: number }>()
   readonly #asked = new Map<string, Asked>()
   readonly #recent = new Map<string, { readonly at: number; readonly joined: Promise<JoinedSteps> }>()
-  readonly #sending = new Set<Promise<void>>()
+  readonly #messages: Publications<Message>
   readonly #stopped = new AbortController()
   #stop: (() => Promise<void>) | undefined
   #askedAt = Number.NEGATIVE_INFINITY
@@ -89,6 +90,7 @@ export class JoinedHistory {
       failing: 'charts of the back office show this instance alone; the others cannot be asked',
       over: 'charts of the back office show all instances again',
     })
+    this.#messages = new Publications({ store: parts.store, channel, failures: this.#failures })
   }
 
   get instance(): string {
@@ -107,9 +109,9 @@ export class JoinedHistory {
   async stop(): Promise<void> {
     this.#stopped.abort()
     if (this.#stop === undefined) return
-    this.#send({ from: this.#own, gone: true })
+    this.#messages.send({ from: this.#own, gone: true })
     await this.#stop().catch((error: unknown) => this.#failures.failed(error))
-    await Promise.all(this.#sending)
+    await this.#messages.sent()
   }
 
   /** What this process and the others counted. */
@@ -139,7 +141,7 @@ export class JoinedHistory {
         if (isKnown && [...wanted.keys()].every((id) => answers.has(id))) resolve()
       }
       this.#asked.set(ask, { answers, heard })
-      this.#send({ from: this.#own, instance: own.instance, ask, chart: chart.id, span })
+      this.#messages.send({ from: this.#own, instance: own.instance, ask, chart: chart.id, span })
       void clock.sleep(isKnown ? answerMs : firstMs, this.#stopped.signal, { keepsAlive: false }).then(resolve, resolve)
       heard()
     })
@@ -178,15 +180,7 @@ export class JoinedHistory {
     const chart = this.#parts.chartOf(id)
     if (chart === undefined || !Object.hasOwn(spans, span)) return
     const { instance, since, steps } = this.#ownSteps(chart, span)
-    this.#send({ from: this.#own, instance, answer: ask, to, since, sent: sentSteps(chart, steps) })
-  }
-
-  #send(message: Message): void {
-    const sending = (this.#parts.store?.publish(channel, JSON.stringify(message)) ?? Promise.resolve())
-      .then(() => this.#failures.succeeded())
-      .catch((error: unknown) => this.#failures.failed(error))
-      .finally(() => this.#sending.delete(sending))
-    this.#sending.add(sending)
+    this.#messages.send({ from: this.#own, instance, answer: ask, to, since, sent: sentSteps(chart, steps) })
   }
 }
 

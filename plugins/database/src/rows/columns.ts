@@ -22,6 +22,14 @@ export const column = {
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
 
+/** Columns of what people edit: the version that an edit names, and who made or changed it last, as their name was then. */
+export const editColumns = () => ({
+  version: column.integer(),
+  createdAt: column.timestamp(),
+  updatedAt: column.timestamp(),
+  updatedBy: column.text(128).nullable(),
+})
+
 type Family = 'sqlite' | 'postgresql' | 'mysql'
 
 /** MikroORM's platforms do not say what they are; their word for a boolean does. */

@@ -11,9 +11,7 @@ import type {
   PageChoice,
   PageColumn,
   PageForm,
-  PageLife,
   PageLivePreview,
-  PagePlace,
   PagePreview,
   PageValue,
   Tone,
@@ -235,11 +233,13 @@ export interface Row<T> {
   livePreview<O extends OperationId>(operation: O, options: LivePreviewOptions<O, T>): For<PageLivePreview, T>
 }
 
-interface ListOptions<O extends OperationId, T> {
-  readonly id: string
-  readonly title: LocalizedText
-  readonly lead?: LocalizedText
-  readonly place?: PagePlace
+/** What a list declares that has nothing to do with its rows. */
+type ListMembers = Pick<
+  ListPageDeclaration,
+  'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'forms' | 'detail' | 'empty' | 'live'
+>
+
+interface ListOptions<O extends OperationId, T> extends ListMembers {
   readonly key: Named<T, string | number>
   readonly columns: readonly For<PageColumn, T>[]
   readonly search?: QueryName<O>
@@ -254,18 +254,10 @@ interface ListOptions<O extends OperationId, T> {
   )[]
   readonly sort?: SortOf<O>
   readonly actions?: readonly For<PageAction, T>[]
-  readonly bulk?: readonly PageBulk[]
-  readonly create?: PageForm
-  readonly forms?: readonly PageForm[]
-  readonly detail?: string
-  readonly empty?: LocalizedText
-  readonly live?: PageLife
 }
 
-interface DetailOptions<O extends OperationId, T> {
-  readonly id: string
-  readonly title: LocalizedText
-  readonly place?: PagePlace
+interface DetailOptions<O extends OperationId, T>
+  extends Pick<DetailPageDeclaration, 'id' | 'title' | 'place' | 'live'> {
   readonly name?: Named<T, Plain>
   readonly param?: keyof Of<O, 'params'> & string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly For<PageColumn, T>[] }[]
@@ -276,7 +268,6 @@ interface DetailOptions<O extends OperationId, T> {
   }[]
   readonly form?: For<PageForm, T>
   readonly actions?: readonly For<PageAction, T>[]
-  readonly live?: PageLife
 }
 
 /** A list over an operation that answers with rows. */

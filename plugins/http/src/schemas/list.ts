@@ -90,6 +90,12 @@ export async function answerList<T>(
   }
 }
 
+/** The rows of a list as they are shown. */
+export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V> => ({
+  ...rows,
+  items: rows.items.map((row) => view(row)),
+})
+
 const fault = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
   new InvalidInput([{ field, rule, params: { field, rule, ...params } }])
 

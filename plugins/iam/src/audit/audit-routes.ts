@@ -1,6 +1,17 @@
 import type { EntityName } from '@mikro-orm/core'
 import { type Database, findPage } from '@plinth/database'
-import { answerList, id, type ListQuery, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import {
+  answerList,
+  id,
+  type ListQuery,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  routesWith,
+  rowsAs,
+  Type,
+} from '@plinth/http'
 import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
 import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../accounts/views.ts'
@@ -21,11 +32,7 @@ const newest = <T extends { id: number }, V>(
   where: object,
   query: ListQuery,
   view: (row: T) => V,
-) =>
-  answerList(query, newestFirst, async (window) => {
-    const found = await findPage(db.fork(), entity, where, window)
-    return { ...found, items: found.items.map(view) }
-  })
+) => answerList(query, newestFirst, async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view))
 
 /**
  * What was done and who tried to log in, the newest first, by users within the data scope of the caller. What nobody did who

@@ -1,4 +1,5 @@
 import { key, type LocalizedText } from '@plinth/kernel'
+import { pluginKeySetting } from '@plinth/system-config'
 import { attempts, window } from '../sessions/limit-keys.ts'
 
 /** Declares a text that goes along with a message. */
@@ -7,6 +8,16 @@ const text = (declared: {
   readonly description?: LocalizedText
   readonly default: string
 }) => key.string({ ...declared, maxLength: 200, reload: 'live' })
+
+const sender = (title: LocalizedText) =>
+  key.string({
+    title,
+    description: {
+      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
+      'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
+    },
+    default: '',
+  })
 
 const sms = {
   'platform.iam.auth.login.verification.sms.enabled': key.boolean({
@@ -101,13 +112,9 @@ const sms = {
     description: { en: 'Empty: the default one.', 'zh-CN': '留空表示使用默认服务商。' },
     default: '',
   }),
-  'platform.iam.auth.login.verification.sms.sender': key.string({
-    title: { en: 'Sender of SMS codes', 'zh-CN': '短信验证码发送方式' },
-    description: {
-      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
-      'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
-    },
-    default: '',
+  'platform.iam.auth.login.verification.sms.sender': sender({
+    en: 'Sender of SMS codes',
+    'zh-CN': '短信验证码发送方式',
   }),
 }
 
@@ -185,13 +192,9 @@ const email = {
     title: { en: 'Subject of e-mail codes', 'zh-CN': '验证码邮件主题' },
     default: 'Verification code',
   }),
-  'platform.iam.auth.login.verification.email.sender': key.string({
-    title: { en: 'Sender of e-mail codes', 'zh-CN': '邮件验证码发送方式' },
-    description: {
-      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
-      'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
-    },
-    default: '',
+  'platform.iam.auth.login.verification.email.sender': sender({
+    en: 'Sender of e-mail codes',
+    'zh-CN': '邮件验证码发送方式',
   }),
 }
 
@@ -200,16 +203,12 @@ export const secretKeyName = 'platform.iam.auth.login.verification.secret-key'
 export const keys = {
   ...sms,
   ...email,
-  [secretKeyName]: key.string({
+  [secretKeyName]: pluginKeySetting({
     title: { en: 'Key of verification codes', 'zh-CN': '验证码摘要密钥' },
     description: {
       en: 'Codes are stored as their HMAC under it. Made with the first code and stored encrypted; nobody sets it.',
       'zh-CN': '验证码以该密钥计算的 HMAC 形式存储。发送首个验证码时自动生成并加密存储，无需人工设置。',
     },
-    default: '',
-    sensitive: true,
-    state: true,
-    reload: 'live',
   }),
   'platform.iam.auth.login.verification.file-sender.directory': key.string({
     title: { en: 'Directory of the sender "file"', 'zh-CN': '发送方式 file 的目录' },

@@ -8,6 +8,7 @@ import {
   newestFirst,
   nullable,
   routesWith,
+  rowsAs,
   Type,
 } from '@plinth/http'
 import type { Static } from 'typebox'
@@ -162,10 +163,7 @@ const recordRoutes = [
     },
     response: listPage(sessionView),
     handler: ({ query }, { sessions }) =>
-      answerList(query, sessionOrder, async (window) => {
-        const found = await sessions.list(query, window)
-        return { ...found, items: found.items.map(viewOfSession) }
-      }),
+      answerList(query, sessionOrder, async (window) => rowsAs(await sessions.list(query, window), viewOfSession)),
   }),
   route({
     ...read,
@@ -207,10 +205,7 @@ const recordRoutes = [
     },
     response: listPage(auditView),
     handler: ({ query }, { audit }) =>
-      answerList(query, newestFirst, async (window) => {
-        const found = await audit.list(query, window)
-        return { ...found, items: found.items.map(viewOfAudit) }
-      }),
+      answerList(query, newestFirst, async (window) => rowsAs(await audit.list(query, window), viewOfAudit)),
   }),
 ]
 

@@ -10,6 +10,7 @@ import {
   nullable,
   reason,
   routesWith,
+  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -142,10 +143,9 @@ export const adminRoutes = [
         userId === undefined ? { asset, ownerType: 'user' } : { asset, ownerType: 'user', ownerId: String(userId) }
       const brought = ledger.assets.get(asset)
       const name = brought === undefined ? asset : localize(brought.displayName, locale)
-      return answerList(query, newestFirst, async (window) => {
-        const found = await ledger.accounts(filter, window)
-        return { ...found, items: found.items.map((account) => viewOfAccount(account, name)) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        rowsAs(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
+      )
     },
   }),
   route({
@@ -238,10 +238,9 @@ export const adminRoutes = [
       if (userId !== undefined && account === undefined)
         return answerList(query, byExpiry, async () => ({ items: [], total: 0, isCapped: false, next: null }))
       const where = account === undefined ? { asset, status } : { accountId: account.id, status }
-      return answerList(query, byExpiry, async (window) => {
-        const found = await findPage<SourceRow>(db.fork(), SourceRow, where, window)
-        return { ...found, items: found.items.map(viewOfSource) }
-      })
+      return answerList(query, byExpiry, async (window) =>
+        rowsAs(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
+      )
     },
   }),
   route({

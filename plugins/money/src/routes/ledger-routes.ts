@@ -1,4 +1,15 @@
-import { answerList, id, idParams, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import {
+  answerList,
+  id,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  routesWith,
+  rowsAs,
+  Type,
+} from '@plinth/http'
 import type { Ledger } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import { own } from '../permissions.ts'
@@ -49,10 +60,9 @@ export const ledgerRoutes = [
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),
       }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await ledger.accounts(filter, window)
-        return { ...found, items: found.items.map(answerOfAccount) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        rowsAs(await ledger.accounts(filter, window), answerOfAccount),
+      )
     },
   }),
   route({
@@ -100,10 +110,9 @@ export const ledgerRoutes = [
     async handler({ query }, { ledger }) {
       const { accountId, asset } = query
       const filter = { ...(accountId === undefined ? {} : { accountId }), ...(asset === undefined ? {} : { asset }) }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await ledger.entries(filter, window)
-        return { ...found, items: found.items.map(answerOfEntry) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        rowsAs(await ledger.entries(filter, window), answerOfEntry),
+      )
     },
   }),
   route({
@@ -131,10 +140,7 @@ export const ledgerRoutes = [
     async handler({ query }, { ledger }) {
       const { accountId, state } = query
       const filter = { state, ...(accountId === undefined ? {} : { accountId }) }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await ledger.holds(filter, window)
-        return { ...found, items: found.items.map(answerOfHold) }
-      })
+      return answerList(query, newestFirst, async (window) => rowsAs(await ledger.holds(filter, window), answerOfHold))
     },
   }),
 ]

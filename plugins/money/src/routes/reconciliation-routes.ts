@@ -1,6 +1,17 @@
 import type { AsyncTasks } from '@plinth/async-task'
 import type { Database } from '@plinth/database'
-import { answerList, idParams, line, listPage, listQuery, newestFirst, nullable, routesWith, Type } from '@plinth/http'
+import {
+  answerList,
+  idParams,
+  line,
+  listPage,
+  listQuery,
+  newestFirst,
+  nullable,
+  routesWith,
+  rowsAs,
+  Type,
+} from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { own } from '../permissions.ts'
@@ -50,10 +61,7 @@ export const reconciliationRoutes = [
     request: { query: listQuery },
     response: listPage(reconciliationAnswer),
     handler: ({ query }, { reconciler }) =>
-      answerList(query, newestFirst, async (window) => {
-        const found = await reconciler.list(window)
-        return { ...found, items: found.items.map(answerOfReconciliation) }
-      }),
+      answerList(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), answerOfReconciliation)),
   }),
   route({
     method: 'GET',
@@ -72,9 +80,8 @@ export const reconciliationRoutes = [
     request: { params: idParams, query: listQuery },
     response: listPage(findingAnswer),
     handler: ({ params, query }, { reconciler }) =>
-      answerList(query, newestFirst, async (window) => {
-        const found = await reconciler.findings(params.id, window)
-        return { ...found, items: found.items.map(answerOfFinding) }
-      }),
+      answerList(query, newestFirst, async (window) =>
+        rowsAs(await reconciler.findings(params.id, window), answerOfFinding),
+      ),
   }),
 ]

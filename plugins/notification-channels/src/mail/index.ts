@@ -14,7 +14,7 @@ import {
 } from '@plinth/kernel'
 import { type MailDelivery, mail } from '@plinth/mail'
 import { categoryOf, notificationPreferences } from '@plinth/notification/inbox'
-import { configCentre, PluginKey } from '@plinth/system-config'
+import { configCentre, PluginKey, pluginKeySetting } from '@plinth/system-config'
 import { DriverChoice, driverKeyNames, driverKeys } from '../driver-choice.ts'
 import { UnsubscribeLinks, unsubscribeLimit, unsubscribeRoutes } from './unsubscribe.ts'
 
@@ -61,16 +61,12 @@ export default definePlugin({
       sensitive: true,
       reload: 'live',
     }),
-    [ownKeyName]: key.string({
+    [ownKeyName]: pluginKeySetting({
       title: { en: 'Own key of links that end marketing mails', 'zh-CN': '自动生成的退订链接签名密钥' },
       description: {
         en: 'Made with the first such link and stored encrypted; nobody sets it.',
         'zh-CN': '首次生成退订链接时自动创建并加密存储，无需人工设置。',
       },
-      default: '',
-      sensitive: true,
-      state: true,
-      reload: 'live',
     }),
   },
   setup({ plugin: { id: plugin }, services, config, clock, log, contribute }) {

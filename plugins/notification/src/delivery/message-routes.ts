@@ -8,6 +8,7 @@ import {
   listQuery,
   nullable,
   routesWith,
+  rowsAs,
   sortQuery,
   Type,
   text,
@@ -93,10 +94,7 @@ export const messageRoutes = [
     response: listPage(messageView),
     async handler({ query }, { recorder, list }) {
       await recorder.written()
-      return answerList(query, sort.parse(query.sort), async (window) => {
-        const found = await list.list(query, window)
-        return { ...found, items: found.items.map(viewOf) }
-      })
+      return answerList(query, sort.parse(query.sort), async (window) => rowsAs(await list.list(query, window), viewOf))
     },
   }),
   route({

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
+import { column, editColumns } from '@plinth/database'
 
 /** A rule as operations keep it, normalised. */
 export const StoredRule = defineEntity({
@@ -27,11 +27,7 @@ export const StoredRule = defineEntity({
     escalationDedupeWindowMs: column.bigint().nullable(),
     escalationChannels: column.json<string[]>(),
     escalationRecipientUserIds: column.json<number[]>(),
-    version: column.integer(),
-    createdAt: column.timestamp(),
-    updatedAt: column.timestamp(),
-    /** Name of who changed it last. */
-    updatedBy: column.text(128).nullable(),
+    ...editColumns(),
   },
 })
 export type StoredRule = InferEntity<typeof StoredRule>

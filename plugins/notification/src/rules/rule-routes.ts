@@ -10,6 +10,7 @@ import {
   nothing,
   rateLimited,
   routesWith,
+  rowsAs,
   sortQuery,
   Type,
   text,
@@ -77,10 +78,7 @@ export const ruleRoutes = [
     request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
     response: listPage(ruleView),
     handler: ({ query }, { rules }) =>
-      answerList(query, sort.parse(query.sort), async (window) => {
-        const found = await rules.list(query, window)
-        return { ...found, items: found.items.map(viewOfRule) }
-      }),
+      answerList(query, sort.parse(query.sort), async (window) => rowsAs(await rules.list(query, window), viewOfRule)),
   }),
   route({
     method: 'GET',

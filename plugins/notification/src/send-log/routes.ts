@@ -10,6 +10,7 @@ import {
   listQuery,
   nullable,
   routesWith,
+  rowsAs,
   sortQuery,
   Type,
   text,
@@ -134,10 +135,9 @@ export const sendLogRoutes = [
     response: listPage(sendLogView),
     async handler({ query }, { recorder, reader }) {
       await recorder.written()
-      return answerList(query, sort.parse(query.sort), async (window) => {
-        const found = await reader.list(query, window)
-        return { ...found, items: found.items.map(viewOf) }
-      })
+      return answerList(query, sort.parse(query.sort), async (window) =>
+        rowsAs(await reader.list(query, window), viewOf),
+      )
     },
   }),
   route({

@@ -9,6 +9,7 @@ import {
   listQuery,
   nullable,
   routesWith,
+  rowsAs,
   sortQuery,
   Type,
   version,
@@ -182,10 +183,9 @@ function listApps(query: Static<typeof appQuery>, { db, clock }: AppRouteParts) 
   const { keyword, status } = query
   const where = status === undefined ? {} : { status }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
-  return answerList(query, sort.parse(query.sort), async (window) => {
-    const found = await findPage(db.fork(), OpenApp, where, window, { search })
-    return { ...found, items: found.items.map((app) => viewOfApp(app, clock.now())) }
-  })
+  return answerList(query, sort.parse(query.sort), async (window) =>
+    rowsAs(await findPage(db.fork(), OpenApp, where, window, { search }), (app) => viewOfApp(app, clock.now())),
+  )
 }
 
 function answerSecret({ app, secret }: AppWithSecret, clock: Pick<Clock, 'now'>, reply: HttpReply) {

@@ -1,4 +1,4 @@
-import { answerList, type ListOrder, listPage, listQuery, routesWith, type Site, Type } from '@plinth/http'
+import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, type Site, Type } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { refusal } from '../failures.ts'
@@ -62,10 +62,12 @@ export const usageRoutes = [
       const to = query.to ?? site.dayOf(new Date(clock.now()))
       const from = query.from ?? earlier(to, 29)
       if (from > to) throw refusal('day-range', { data: { field: 'from' } })
-      return answerList(query, newestDayFirst, async (window) => {
-        const found = await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window)
-        return { ...found, items: found.items.map((line) => ({ ...line, id: idOf(line) })) }
-      })
+      return answerList(query, newestDayFirst, async (window) =>
+        rowsAs(await records.usage({ from, to, ...(appId === undefined ? {} : { appId }) }, window), (line) => ({
+          ...line,
+          id: idOf(line),
+        })),
+      )
     },
   }),
 ]

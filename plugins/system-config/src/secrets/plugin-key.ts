@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isBusinessError, reasonOf } from '@plinth/kernel'
+import { isBusinessError, type KeyDeclaration, key, type LocalizedText, reasonOf } from '@plinth/kernel'
 import type { ConfigCentre } from '../contract.ts'
 
 /** Bytes of a key. */
@@ -8,12 +8,18 @@ const keyLength = 32
 export interface PluginKeyParts {
   /** Id of the plugin whose key it is. */
   readonly plugin: string
-  /** A key of the plugin declared with `sensitive`, `state: true`, `reload: 'live'` and the default `''`. */
+  /** A key of the plugin declared with `pluginKeySetting`. */
   readonly name: string
   readonly centre: Pick<ConfigCentre, 'saveState' | 'refresh'>
   /** Its value as this instance knows it. */
   readonly stored: () => string
 }
+
+/** Declares the key in which a `PluginKey` is kept: empty at first, encrypted, and nobody's to set. */
+export const pluginKeySetting = (texts: {
+  readonly title: LocalizedText
+  readonly description: LocalizedText
+}): KeyDeclaration<string> => key.string({ ...texts, default: '', sensitive: true, state: true, reload: 'live' })
 
 /**
  * A random secret of 256 bits that a plugin encrypts or signs with. It is state in the configuration centre: stored

@@ -10,6 +10,7 @@ import {
   nullable,
   rateLimited,
   routesWith,
+  rowsAs,
   Type,
   text,
 } from '@plinth/http'
@@ -83,6 +84,12 @@ const scope = Type.Object({
 
 const { route } = routesWith<AuditRouteParts>()
 
+/** With links to where people look at a chain. */
+async function shown(found: Awaited<ReturnType<AuditLogs['list']>>, chains: AuditRouteParts['chains']) {
+  const explorers = await explorersOf(chains)
+  return rowsAs(found, (log) => viewOfAudit(log, explorers))
+}
+
 /** Looks at settled payments, and what to do about those that are at risk. */
 export const auditRoutes = [
   route({
@@ -126,11 +133,9 @@ export const auditRoutes = [
     response: listPage(auditView),
     handler({ query }, { logs, chains }) {
       const { outTradeNo } = query
-      return answerList(query, newestFirst, async (window) => {
-        const found = await logs.list(outTradeNo === undefined ? {} : { outTradeNo }, window)
-        const explorers = await explorersOf(chains)
-        return { ...found, items: found.items.map((log) => viewOfAudit(log, explorers)) }
-      })
+      return answerList(query, newestFirst, async (window) =>
+        shown(await logs.list(outTradeNo === undefined ? {} : { outTradeNo }, window), chains),
+      )
     },
   }),
   route({
@@ -175,11 +180,7 @@ export const auditRoutes = [
     handler({ query }, { logs, chains }) {
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
       const filter = { riskLevel, retryable, needsManualReview, needsFundReview }
-      return answerList(query, newestFirst, async (window) => {
-        const found = await logs.candidates(filter, window)
-        const explorers = await explorersOf(chains)
-        return { ...found, items: found.items.map((log) => viewOfAudit(log, explorers)) }
-      })
+      return answerList(query, newestFirst, async (window) => shown(await logs.candidates(filter, window), chains))
     },
   }),
   route({

@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
+import { column, editColumns } from '@plinth/database'
 import type { Finality } from '../contract.ts'
 
 /** An RPC provider as it is stored: its address is sealed, because it holds the key of an account. */
@@ -24,11 +24,7 @@ export const Web3Chain = defineEntity({
     explorerTransactionUrl: column.text(500).nullable(),
     /** In the order in which they are asked. */
     providers: column.json<readonly StoredProvider[]>(),
-    version: column.integer(),
-    createdAt: column.timestamp(),
-    updatedAt: column.timestamp(),
-    /** Name of who made or changed it last, as it was then. */
-    updatedBy: column.text(128).nullable(),
+    ...editColumns(),
   },
 })
 export type Web3Chain = InferEntity<typeof Web3Chain>

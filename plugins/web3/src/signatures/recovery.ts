@@ -23,32 +23,31 @@ interface NativeBindings {
 export function nativeBackend(): RecoveryBackend {
   // The main entry of the package would silently take another library, which is slow and has a history of weaknesses.
   const bindings: NativeBindings = createRequire(import.meta.url)('secp256k1/bindings.js')
-  return {
-    name: 'native',
-    recover({ compact, parity }, digest) {
-      try {
-        return bindings.ecdsaRecover(compact, parity, digest, false)
-      } catch {
-        return undefined
-      }
-    },
-  }
+  return backend('native', ({ compact, parity }, digest) => bindings.ecdsaRecover(compact, parity, digest, false))
 }
 
 export async function javascriptBackend(): Promise<RecoveryBackend> {
   const { secp256k1 } = await import('@noble/curves/secp256k1.js')
-  return {
-    name: 'javascript',
-    recover({ compact, parity }, digest) {
-      try {
-        const signature = secp256k1.Signature.fromBytes(compact, 'compact').addRecoveryBit(parity)
-        return signature.recoverPublicKey(digest).toBytes(false)
-      } catch {
-        return undefined
-      }
-    },
-  }
+  return backend('javascript', ({ compact, parity }, digest) => {
+    const signature = secp256k1.Signature.fromBytes(compact, 'compact').addRecoveryBit(parity)
+    return signature.recoverPublicKey(digest).toBytes(false)
+  })
 }
+
+/** @param recover throws where there is no key */
+const backend = (
+  name: RecoveryBackendName,
+  recover: (signature: RecoverableSignature, digest: Uint8Array) => Uint8Array,
+): RecoveryBackend => ({
+  name,
+  recover(signature, digest) {
+    try {
+      return recover(signature, digest)
+    } catch {
+      return undefined
+    }
+  },
+})
 
 /** The native one where it loads. */
 export async function bestBackend(): Promise<RecoveryBackend> {
