@@ -45,7 +45,7 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
 }
 
 // Each waits for deadlines on the real clock: beside each other. They have a test around them, as other files share the process.
-t.test('a whole product', { jobs: 2, timeout: 400_000 }, async (t) => {
+t.test('a whole product', { jobs: 2, timeout: 600_000 }, async (t) => {
   onEachDatabase(t, 'a database that falls silent', fallsSilent)
 })
 
