@@ -1,16 +1,11 @@
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
-import { assertCovered, type UserRules } from '../accounts/user-rules.ts'
+import { assertCovered } from '../accounts/user-rules.ts'
 import { touch } from '../accounts/users.ts'
-import type { AuditTrail } from '../audit/audit.ts'
 import type { Actor, DataScope } from '../contract.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { Authority } from './authority.ts'
+import type { Parts } from '../parts.ts'
 import { resolveGrants } from './grants.ts'
-import type { PermissionCatalogue } from './permission-catalogue.ts'
-import type { RoleGrants } from './role-grants.ts'
 
 export interface RoleContent {
   readonly name: string
@@ -19,32 +14,14 @@ export interface RoleContent {
   readonly permissions: readonly string[]
 }
 
+type RoleParts = Pick<Parts, 'db' | 'clock' | 'authority' | 'grants' | 'rules' | 'catalogue' | 'audit'>
+
 /** Every change of roles, under the lock of `Authority`. */
 export class Roles {
-  readonly #db: Database
-  readonly #clock: Pick<Clock, 'now'>
-  readonly #authority: Authority
-  readonly #grants: RoleGrants
-  readonly #rules: UserRules
-  readonly #catalogue: PermissionCatalogue
-  readonly #audit: AuditTrail
+  readonly #parts: RoleParts
 
-  constructor(parts: {
-    readonly db: Database
-    readonly clock: Clock
-    readonly authority: Authority
-    readonly roles: RoleGrants
-    readonly rules: UserRules
-    readonly catalogue: PermissionCatalogue
-    readonly audit: AuditTrail
-  }) {
-    this.#db = parts.db
-    this.#clock = parts.clock
-    this.#authority = parts.authority
-    this.#grants = parts.roles
-    this.#rules = parts.rules
-    this.#catalogue = parts.catalogue
-    this.#audit = parts.audit
+  constructor(parts: RoleParts) {
+    this.#parts = parts
   }
 
   /**
@@ -52,19 +29,19 @@ export class Roles {
    *   `iam.beyond-own-authority` for more than the actor holds
    */
   create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
-    return this.#db.transactional(async (em) => {
-      await this.#authority.lock()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
       if ((await em.count(Role, { code })) > 0) throw refusal('role-code-taken', { data: { field: 'code' } })
       this.#assertMayGive(content, content.permissions, actor)
-      const now = new Date(this.#clock.now())
+      const now = new Date(this.#parts.clock.now())
       const { permissions, ...fields } = content
       const role = em.create(Role, {
-        ...{ id: this.#db.newId(), code, ...fields },
+        ...{ id: this.#parts.db.newId(), code, ...fields },
         ...{ builtIn: false, version: 1, createdAt: now, updatedAt: now },
       })
       this.#addPermissions(em, role.id, permissions)
       await em.flush()
-      await this.#audit.record(actor, 'role.create', role.id, summaryOf(code, content))
+      await this.#parts.audit.record(actor, 'role.create', role.id, summaryOf(code, content))
       return role
     })
   }
@@ -76,41 +53,41 @@ export class Roles {
    *   `iam.out-of-scope` when somebody holds it whom the actor does not reach, and as `create`
    */
   update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
-    return this.#db.transactional(async (em) => {
-      await this.#authority.lock()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
       const role = await this.#changeable(em, id, actor)
-      await this.#audit.assertVersion('role', role, version)
+      await this.#parts.audit.assertVersion('role', role, version)
       const held = (await em.find(RolePermission, { roleId: id })).map(({ permissionCode }) => permissionCode)
       const added = content.permissions.filter((code) => !held.includes(code))
       const removed = held.filter((code) => !content.permissions.includes(code))
       this.#assertMayGive(content, added, actor)
-      await this.#rules.assertHoldersInScope(em, id, actor)
+      await this.#parts.rules.assertHoldersInScope(em, id, actor)
       const { permissions: _, ...fields } = content
       const grantsDiffer = added.length + removed.length > 0 || fields.dataScope !== role.dataScope
       const isSame = fields.name === role.name && fields.description === (role.description ?? null)
       if (!grantsDiffer && isSame) return role
-      if (grantsDiffer) await this.#authority.changeOfAll()
+      if (grantsDiffer) await this.#parts.authority.changeOfAll()
       if (removed.length > 0) await em.nativeDelete(RolePermission, { roleId: id, permissionCode: { $in: removed } })
       this.#addPermissions(em, id, added)
       Object.assign(role, fields)
-      touch(role, this.#clock)
+      touch(role, this.#parts.clock)
       await em.flush()
-      await this.#audit.record(actor, 'role.update', id, { ...summaryOf(role.code, content), added, removed })
+      await this.#parts.audit.record(actor, 'role.update', id, { ...summaryOf(role.code, content), added, removed })
       return role
     })
   }
 
   /** Throws as `update`, and "409" `iam.role-in-use` while users hold it. */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
-    return this.#db.transactional(async (em) => {
-      await this.#authority.lock()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
       const role = await this.#changeable(em, id, actor)
-      await this.#audit.assertVersion('role', role, version)
+      await this.#parts.audit.assertVersion('role', role, version)
       const count = await em.count(UserRole, { roleId: id })
       if (count > 0) throw refusal('role-in-use', { params: { count }, data: { count } })
       await em.nativeDelete(RolePermission, { roleId: id })
       await em.nativeDelete(Role, { id })
-      await this.#audit.record(actor, 'role.delete', id, { code: role.code })
+      await this.#parts.audit.record(actor, 'role.delete', id, { code: role.code })
     })
   }
 
@@ -118,13 +95,13 @@ export class Roles {
     const role = await em.findOne(Role, id)
     if (role === null) throw refusal('role-unknown')
     if (role.builtIn) throw refusal('role-built-in')
-    if ('principal' in actor) assertCovered(actor.principal, await this.#grants.ofRoles(em, [id]))
+    if ('principal' in actor) assertCovered(actor.principal, await this.#parts.grants.ofRoles(em, [id]))
     return role
   }
 
   /** What a role already holds may stay, also when its plugin is gone. */
   #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
-    const permission = added.find((code) => !this.#catalogue.has(code))
+    const permission = added.find((code) => !this.#parts.catalogue.has(code))
     if (permission !== undefined) {
       throw refusal('permission-unknown', { params: { permission }, data: { permission, field: 'permissions' } })
     }
@@ -134,7 +111,7 @@ export class Roles {
 
   #addPermissions(em: SqlEntityManager, roleId: number, codes: readonly string[]): void {
     for (const permissionCode of new Set(codes)) {
-      em.create(RolePermission, { id: this.#db.newId(), roleId, permissionCode })
+      em.create(RolePermission, { id: this.#parts.db.newId(), roleId, permissionCode })
     }
   }
 }

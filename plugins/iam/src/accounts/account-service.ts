@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { isBusinessError } from '@plinth/kernel'
 import { userInScope } from '../access/data-scope.ts'
-import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import { holdersOf } from '../access/role-holders.ts'
 import {
   type Account,
@@ -15,22 +14,21 @@ import {
 } from '../contract.ts'
 import { ExternalIdentity, Role, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
-import type { UserParts, Users } from './users.ts'
+import type { UserParts } from './users.ts'
 
 /** Attempts to find a free generated name: of 2^32 names, one attempt is nearly always enough. */
 const nameAttempts = 5
 
+type AccountParts = UserParts & Pick<Parts, 'users' | 'catalogue'>
+
 /** The service `accounts`: users for other plugins. */
 export class AccountService implements Accounts {
-  readonly #parts: UserParts
-  readonly #users: Users
-  readonly #catalogue: PermissionCatalogue
+  readonly #parts: AccountParts
 
-  constructor(parts: UserParts, users: Users, catalogue: PermissionCatalogue) {
+  constructor(parts: AccountParts) {
     this.#parts = parts
-    this.#users = users
-    this.#catalogue = catalogue
   }
 
   async hasUsers(): Promise<boolean> {
@@ -66,7 +64,7 @@ export class AccountService implements Accounts {
   }
 
   async create(user: NewUser, actor: Actor): Promise<Account> {
-    return knownAccount(await this.#users.create(user, actor))
+    return knownAccount(await this.#parts.users.create(user, actor))
   }
 
   async createSuperAdministrator(user: NewUser, actor: Actor): Promise<Account> {
@@ -75,22 +73,25 @@ export class AccountService implements Accounts {
 
   async createAdministrator(user: NewUser & { readonly password: string }, actor: Actor) {
     if (await this.hasUsers()) return { created: false, account: undefined }
-    const prepared = await this.#users.prepare(user)
+    const prepared = await this.#parts.users.prepare(user)
     await this.seed()
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
       if ((await em.count(User)) > 0) return { created: false, account: undefined }
       const roleIds = [await superAdminId(em)]
-      return { created: true, account: knownAccount(await this.#users.insert(em, { ...prepared, roleIds }, actor)) }
+      return {
+        created: true,
+        account: knownAccount(await this.#parts.users.insert(em, { ...prepared, roleIds }, actor)),
+      }
     })
   }
 
   confirmEmail(userId: number, email: string, actor: Actor): Promise<void> {
-    return this.#users.confirmEmail(userId, email, actor)
+    return this.#parts.users.confirmEmail(userId, email, actor)
   }
 
   async rename(userId: number, username: string, actor: Actor): Promise<Account> {
-    return knownAccount(await this.#users.update(userId, { username }, undefined, actor))
+    return knownAccount(await this.#parts.users.update(userId, { username }, undefined, actor))
   }
 
   async findByExternal({ provider, subject }: Pick<ExternalSubject, 'provider' | 'subject'>) {
@@ -111,7 +112,7 @@ export class AccountService implements Accounts {
       const bound = await this.findByExternal(subject)
       if (bound !== undefined) return { created: false, account: bound }
       const name = await freeName(em, username, fallbackPrefix)
-      const user = await this.#users.insert(em, await this.#users.prepare({ username: name }), actor)
+      const user = await this.#parts.users.insert(em, await this.#parts.users.prepare({ username: name }), actor)
       this.#bind(em, user.id, subject)
       await em.flush()
       return { created: true, account: knownAccount(user) }
@@ -133,7 +134,7 @@ export class AccountService implements Accounts {
   }
 
   seed(): Promise<void> {
-    return this.#catalogue.store(this.#parts.db)
+    return this.#parts.catalogue.store(this.#parts.db)
   }
 
   #bind(em: SqlEntityManager, userId: number, { provider, chainType, subject }: ExternalSubject): void {

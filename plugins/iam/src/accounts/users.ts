@@ -1,18 +1,12 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
-import type { Database } from '@plinth/database'
-import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
-import type { Authority } from '../access/authority.ts'
 import { assertMayMove, orgOfNewUser, userInScope } from '../access/data-scope.ts'
-import type { AuditTrail } from '../audit/audit.ts'
-import { type Actor, type NewUser, type Passwords, type RenameGuard, userDeleted } from '../contract.ts'
+import { type Actor, type NewUser, userDeleted } from '../contract.ts'
 import { ExternalIdentity, Role, Token, User, UserRole } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { PasswordHasher } from '../passwords/password-hash.ts'
-import type { Sessions } from '../sessions/sessions.ts'
+import type { Parts } from '../parts.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
-import type { UserRules } from './user-rules.ts'
 
 /** What may change about a user; what is absent stays. */
 export interface UserChange {
@@ -35,19 +29,10 @@ export interface PasswordProof {
 /** What no token and no role depends on: a change of these alone withdraws nobody's authority. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
-export interface UserParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly authority: Authority
-  readonly rules: UserRules
-  readonly hasher: PasswordHasher
-  readonly passwords: Passwords
-  readonly sessions: Sessions
-  readonly audit: AuditTrail
-  readonly renameGuards: ReadonlyMap<string, RenameGuard>
-  /** Absent: nobody is told of deleted users. */
-  readonly events: Pick<Events, 'publish'> | undefined
-}
+export type UserParts = Pick<
+  Parts,
+  'db' | 'clock' | 'authority' | 'rules' | 'hasher' | 'passwords' | 'sessions' | 'audit' | 'renameGuards' | 'events'
+>
 
 /**
  * Every change of users. Each runs under the lock of `Authority`, so rows are read, judged and written without

@@ -1,23 +1,11 @@
-import type { Database } from '@plinth/database'
-import { type Clock, isBusinessError } from '@plinth/kernel'
+import { isBusinessError } from '@plinth/kernel'
 import { loginKey } from '../accounts/account-names.ts'
-import type { AuditTrail } from '../audit/audit.ts'
-import { type LoginAttempt, type LoginGuard, RefusedProof, type Session } from '../contract.ts'
+import { type LoginAttempt, RefusedProof, type Session } from '../contract.ts'
 import { User } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import type { PasswordHasher } from '../passwords/password-hash.ts'
-import type { Sessions } from './sessions.ts'
+import type { Parts } from '../parts.ts'
 
-interface LoginParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly hasher: PasswordHasher
-  readonly sessions: Sessions
-  readonly audit: AuditTrail
-  /** The plugin's own, asked first. */
-  readonly limiter: LoginGuard | undefined
-  readonly guards: ReadonlyMap<string, LoginGuard>
-}
+type LoginParts = Pick<Parts, 'db' | 'clock' | 'hasher' | 'sessions' | 'audit' | 'limiter' | 'loginGuards'>
 
 /** Turns a proof of identity into a session. Every attempt, refused ones included, is in the login audit. */
 export class Login {
@@ -103,10 +91,10 @@ export class Login {
     key: NonNullable<ReturnType<typeof loginKey>> | { readonly id: number } | undefined,
     work: (user: User | null) => Promise<T>,
   ): Promise<T> {
-    const { db, audit, limiter, guards } = this.#parts
+    const { db, audit, limiter, loginGuards } = this.#parts
     const user = key === undefined ? null : await db.fork().findOne(User, key)
     const attempt = { ...origin, userId: user?.id ?? null }
-    const others = [...guards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
+    const others = [...loginGuards].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, guard]) => guard)
     const inOrder = limiter === undefined ? others : [limiter, ...others]
     try {
       for (const guard of inOrder) await guard.beforeAttempt(attempt)

@@ -1,53 +1,33 @@
-import type { Database } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
-import type { Authority } from '../access/authority.ts'
 import { scopeOf, userInScope } from '../access/data-scope.ts'
-import type { UserRules } from '../accounts/user-rules.ts'
-import { type AuditTrail, storedOrigin } from '../audit/audit.ts'
+import { storedOrigin } from '../audit/audit.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { newAccessToken, tokenHash } from './access-token.ts'
 
 /** Sessions that are shown of one user. Those that ended are removed, so more would take a flood of logins. */
 const mostShown = 200
 
+type SessionParts = Pick<Parts, 'db' | 'clock' | 'authority' | 'rules' | 'audit' | 'config'>
+
 /** The tokens of users: opening, listing, ending. */
 export class Sessions {
-  readonly #db: Database
-  readonly #clock: Pick<Clock, 'now'>
-  readonly #authority: Authority
-  readonly #rules: UserRules
-  readonly #audit: AuditTrail
-  readonly #settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number }
+  readonly #parts: SessionParts
 
-  constructor(
-    parts: {
-      readonly db: Database
-      readonly clock: Clock
-      readonly authority: Authority
-      readonly rules: UserRules
-      readonly audit: AuditTrail
-    },
-    settings: { readonly lifetimeMs: () => number; readonly idleTimeoutMs: () => number },
-  ) {
-    this.#db = parts.db
-    this.#clock = parts.clock
-    this.#authority = parts.authority
-    this.#rules = parts.rules
-    this.#audit = parts.audit
-    this.#settings = settings
+  constructor(parts: SessionParts) {
+    this.#parts = parts
   }
 
   /** Inside the transaction that has made sure that the user may log in. */
   async open(userId: number, attempt: LoginAttempt): Promise<Session> {
-    const now = this.#clock.now()
-    const expiresAt = new Date(now + this.#settings.lifetimeMs())
+    const now = this.#parts.clock.now()
+    const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
     const accessToken = newAccessToken()
     const { clientIp, userAgent } = storedOrigin(attempt)
-    const em = this.#db.fork()
+    const em = this.#parts.db.fork()
     em.create(Token, {
-      id: this.#db.newId(),
+      id: this.#parts.db.newId(),
       userId,
       tokenHash: tokenHash(accessToken),
       method: attempt.method,
@@ -68,15 +48,15 @@ export class Sessions {
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   async list(userId: number, actor: Actor): Promise<Token[]> {
-    const em = this.#db.fork()
+    const em = this.#parts.db.fork()
     await userInScope(em, userId, actor)
-    await this.#rules.assertMayActOn(em, userId, actor)
-    const now = this.#clock.now()
+    await this.#parts.rules.assertMayActOn(em, userId, actor)
+    const now = this.#parts.clock.now()
     const alive = {
       userId,
       revokedAt: null,
       expiresAt: { $gt: new Date(now) },
-      lastSeenAt: { $gt: new Date(now - this.#settings.idleTimeoutMs()) },
+      lastSeenAt: { $gt: new Date(now - this.#parts.config.get('platform.iam.token.idle-timeout')) },
     }
     return em.find(Token, alive, { orderBy: { id: 'desc' }, limit: mostShown })
   }
@@ -89,19 +69,19 @@ export class Sessions {
    *   `iam.beyond-own-authority`
    */
   revoke(sessionId: number, actor: Actor, action: string, owner?: number): Promise<void> {
-    return this.#db.transactional(async (em) => {
-      await this.#authority.lock()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
       const session = await em.findOne(Token, { id: sessionId, ...(owner === undefined ? {} : { userId: owner }) })
       const user = session && (await em.findOne(User, { $and: [{ id: session.userId }, scopeOf(actor)] }))
       if (user === null) throw refusal('session-unknown')
-      await this.#rules.assertMayActOn(em, user.id, actor)
-      const ended = await this.#db.execute('update iam_token set revoked_at = ? where id = ? and revoked_at is null', [
-        new Date(this.#clock.now()),
-        sessionId,
-      ])
+      await this.#parts.rules.assertMayActOn(em, user.id, actor)
+      const ended = await this.#parts.db.execute(
+        'update iam_token set revoked_at = ? where id = ? and revoked_at is null',
+        [new Date(this.#parts.clock.now()), sessionId],
+      )
       if (ended === 0) return
-      await this.#authority.changeOf(user.id)
-      await this.#audit.record(actor, action, sessionId, { userId: user.id })
+      await this.#parts.authority.changeOf(user.id)
+      await this.#parts.audit.record(actor, action, sessionId, { userId: user.id })
     })
   }
 
@@ -111,14 +91,14 @@ export class Sessions {
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   revokeAll(userId: number, actor: Actor, except = 0): Promise<number> {
-    return this.#db.transactional(async (em) => {
-      await this.#authority.lock()
+    return this.#parts.db.transactional(async (em) => {
+      await this.#parts.authority.lock()
       await userInScope(em, userId, actor)
-      await this.#rules.assertMayActOn(em, userId, actor)
+      await this.#parts.rules.assertMayActOn(em, userId, actor)
       const ended = await this.endAll(userId, except)
       if (ended === 0) return 0
-      await this.#authority.changeOf(userId)
-      await this.#audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
+      await this.#parts.authority.changeOf(userId)
+      await this.#parts.audit.record(actor, 'session.revoke-all', userId, { count: ended }, 'user')
       return ended
     })
   }
@@ -128,8 +108,8 @@ export class Sessions {
    * would revive them.
    */
   endAll(userId: number, except = 0): Promise<number> {
-    const now = new Date(this.#clock.now())
-    return this.#db.execute(
+    const now = new Date(this.#parts.clock.now())
+    return this.#parts.db.execute(
       'update iam_token set revoked_at = ? where user_id = ? and id <> ? and revoked_at is null and expires_at > ?',
       [now, userId, except, now],
     )

@@ -6,6 +6,7 @@ import type { RoleGrants } from '../access/role-grants.ts'
 import type { Principal } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { isTokenShaped, tokenHash } from './access-token.ts'
 
 /** Milliseconds between two records of the use of a token. */
@@ -24,11 +25,6 @@ interface CheckedToken {
   restingUntil: number
 }
 
-export interface TokenCheckSettings {
-  readonly cacheSize: number
-  readonly idleTimeoutMs: () => number
-}
-
 /**
  * Says who holds a token. A token that was checked stays known as long as the authority of its user does not change. Known tokens are
  * kept in clear: they are in the memory of every request anyway, and hashing each time would cost a simple route a tenth
@@ -37,28 +33,21 @@ export interface TokenCheckSettings {
 export class TokenCheck {
   readonly #db: Database
   readonly #authority: Authority
-  readonly #roles: RoleGrants
+  readonly #grants: RoleGrants
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #settings: TokenCheckSettings
+  readonly #config: Parts['config']
   readonly #known: LRUCache<string, CheckedToken>
   readonly #checks = new Map<string, Promise<CheckedToken>>()
 
-  constructor(parts: {
-    readonly db: Database
-    readonly authority: Authority
-    readonly roles: RoleGrants
-    readonly clock: Clock
-    readonly log: Logger
-    readonly settings: TokenCheckSettings
-  }) {
+  constructor(parts: Pick<Parts, 'db' | 'authority' | 'grants' | 'clock' | 'log' | 'config'>) {
     this.#db = parts.db
     this.#authority = parts.authority
-    this.#roles = parts.roles
+    this.#grants = parts.grants
     this.#clock = parts.clock
     this.#log = parts.log
-    this.#settings = parts.settings
-    this.#known = new LRUCache({ max: parts.settings.cacheSize })
+    this.#config = parts.config
+    this.#known = new LRUCache({ max: parts.config.get('platform.iam.token.cache-size') })
   }
 
   /** Answers at once for a known token. Throws or rejects with "401" `iam.token-invalid` or `iam.token-expired`. */
@@ -85,7 +74,7 @@ export class TokenCheck {
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
     const now = this.#clock.now()
     const alive = { revokedAt: null, expiresAt: { $gt: new Date(now) } }
-    const lastSeenAt = { $gt: new Date(now - this.#settings.idleTimeoutMs()) }
+    const lastSeenAt = { $gt: new Date(now - this.#config.get('platform.iam.token.idle-timeout')) }
     const standing = new Set<number>()
     for (let from = 0; from < sessionIds.length; from += sessionBatch) {
       const em = this.#db.fork()
@@ -121,7 +110,7 @@ export class TokenCheck {
   }
 
   #isIdle(lastSeenAt: number): boolean {
-    return this.#clock.now() - lastSeenAt >= this.#settings.idleTimeoutMs()
+    return this.#clock.now() - lastSeenAt >= this.#config.get('platform.iam.token.idle-timeout')
   }
 
   /** One query for all requests that want the same. */
@@ -154,7 +143,7 @@ export class TokenCheck {
   }
 
   async #principal({ id, username, orgId }: User, sessionId: number): Promise<Principal> {
-    const grants = await this.#roles.ofUser(this.#db.fork(), id)
+    const grants = await this.#grants.ofUser(this.#db.fork(), id)
     return Object.freeze({ userId: id, username, orgId: orgId ?? null, sessionId, ...grants })
   }
 

@@ -1,0 +1,83 @@
+import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import type { HttpServer } from '@plinth/http'
+import type { Clock, ConfigView, Kernel, Logger, Makers } from '@plinth/kernel'
+import type { RateLimiter } from '@plinth/rate-limit'
+import { Authority } from './access/authority.ts'
+import { PermissionCatalogue } from './access/permission-catalogue.ts'
+import { RoleGrants } from './access/role-grants.ts'
+import { Roles } from './access/roles.ts'
+import { AccountService } from './accounts/account-service.ts'
+import { UserRules } from './accounts/user-rules.ts'
+import { Users } from './accounts/users.ts'
+import { AuditTrail } from './audit/audit.ts'
+import type { keys } from './config.ts'
+import type { LoginGuard, RenameGuard } from './contract.ts'
+import { PasswordHasher } from './passwords/password-hash.ts'
+import { PasswordPolicy } from './passwords/password-policy.ts'
+import { IdentityService } from './sessions/identity-service.ts'
+import { Login } from './sessions/login.ts'
+import { loginLimiter } from './sessions/login-limiter.ts'
+import { Sessions } from './sessions/sessions.ts'
+import { TokenCheck } from './sessions/token-check.ts'
+
+/** What the product gives to the plugin. */
+interface Given {
+  readonly db: Database
+  /** Absent: nobody is told of deleted users. */
+  readonly events: Events | undefined
+  readonly rateLimiter: RateLimiter | undefined
+  readonly plugins: Kernel['plugins']
+  readonly networkOf: HttpServer['networkOf']
+  readonly config: ConfigView<typeof keys>
+  readonly clock: Clock
+  readonly log: Logger
+  /** Masks what the configuration knows as secrets. */
+  readonly redact: (text: string) => string
+  readonly loginGuards: ReadonlyMap<string, LoginGuard>
+  readonly renameGuards: ReadonlyMap<string, RenameGuard>
+}
+
+/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
+export interface Parts extends Given {
+  readonly catalogue: PermissionCatalogue
+  readonly passwords: PasswordPolicy
+  readonly hasher: PasswordHasher
+  readonly authority: Authority
+  readonly audit: AuditTrail
+  readonly grants: RoleGrants
+  readonly rules: UserRules
+  readonly tokens: TokenCheck
+  readonly sessions: Sessions
+  readonly users: Users
+  readonly roles: Roles
+  /** The plugin's own guard of logins, asked first. */
+  readonly limiter: LoginGuard | undefined
+  readonly login: Login
+  readonly accounts: AccountService
+  readonly identity: IdentityService
+}
+
+/** How each part is made that is not given. */
+export const makers: Makers<Parts, Given> = {
+  catalogue: ({ plugins }) => new PermissionCatalogue(plugins),
+  passwords: ({ config }) => new PasswordPolicy(config),
+  hasher: ({ config }) =>
+    new PasswordHasher({
+      memoryBytes: config.get('platform.iam.password.hash.memory'),
+      passes: config.get('platform.iam.password.hash.passes'),
+      concurrency: config.get('platform.iam.password.hash.concurrency'),
+    }),
+  authority: ({ db, clock }) => new Authority(db, clock),
+  audit: AuditTrail,
+  grants: RoleGrants,
+  rules: ({ grants }) => new UserRules(grants),
+  tokens: TokenCheck,
+  sessions: Sessions,
+  users: Users,
+  roles: Roles,
+  limiter: ({ rateLimiter, config }) => rateLimiter && loginLimiter(rateLimiter, config),
+  login: Login,
+  accounts: AccountService,
+  identity: IdentityService,
+}
