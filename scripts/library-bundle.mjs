@@ -26,6 +26,7 @@ const libraries = [
   'ajv-formats',
   'bullmq',
   'commander',
+  '@fastify/swagger',
   'fastify',
   'find-my-way',
   'i18next',
@@ -40,8 +41,12 @@ const libraries = [
   'tap',
   'typebox',
   'typebox/value',
+  'undici',
+  'ws',
   'yaml',
 ]
+/** Which workspace imports a library, where that has a version of its own. */
+const importers = { undici: 'plugins/outgoing-http' }
 /** With native parts, or with threads that run a file of theirs. */
 const leftOut = [
   /^better-sqlite3$/,
@@ -52,6 +57,8 @@ const leftOut = [
   /^pino-pretty$/,
   /^thread-stream$/,
   /^msgpackr/,
+  /^bufferutil$/,
+  /^utf-8-validate$/,
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -71,6 +78,12 @@ function keyOf() {
 function storedKey() {
   const file = join(bundle, mapFile)
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).key : undefined
+}
+
+function urlOf(library) {
+  const importer = importers[library]
+  if (importer === undefined) return import.meta.resolve(library)
+  return pathToFileURL(createRequire(join(root, importer, 'package.json')).resolve(library)).href
 }
 
 /** A module that exports what Node.js exports when the library is imported; of CommonJS it guesses which names there are. */
@@ -111,7 +124,7 @@ async function make() {
   const entries = new Map()
   const bundled = {}
   for (const library of libraries) {
-    const url = import.meta.resolve(library)
+    const url = urlOf(library)
     const { isCommonJs, text } = await entryOf(url)
     entries.set(`entry:${library}`, text)
     bundled[url] = { file: `${nameOf(library)}.mjs`, isCommonJs }
