@@ -89,11 +89,14 @@ interface ObjectBuilder {
   ): KeyDeclaration<T | undefined>
 }
 
+/** What one kind of key takes and declares, as its type says. */
+type Builder = (options: never) => KeyDeclaration<unknown>
+
 type Constraints = { readonly [name: string]: unknown }
 
 /** Splits the options: what the declaration does not know is a constraint and belongs to the schema. */
-function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
-  return (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
+function builder<B extends Builder>(schemaOf: (constraints: Constraints) => JsonSchema): B {
+  const declare = (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
     const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
     const { default: fallback, neededWhile, group, env, deprecated, examples, ...constraints } = others
     const optional = { description, default: fallback, state, scope, neededWhile, group, env, deprecated, examples }
@@ -107,6 +110,7 @@ function builder(schemaOf: (constraints: Constraints) => JsonSchema) {
       ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     })
   }
+  return declare as unknown as B
 }
 
 function deepFreeze<T>(value: T): T {
@@ -115,11 +119,11 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value)
 }
 
-const typed = (schema: JsonSchema) => builder((constraints) => ({ ...schema, ...constraints }))
+const typed = <B extends Builder>(schema: JsonSchema) => builder<B>((constraints) => ({ ...schema, ...constraints }))
 
 /** Text of a format that is read as a number: bounds become the format's own minimum and maximum. */
 const quantity = (format: string, write: (amount: number) => string) =>
-  builder(({ minimum, maximum, ...rest }) => {
+  builder<KeyBuilder<number, string, QuantityConstraints>>(({ minimum, maximum, ...rest }) => {
     const written = (bound: unknown) => (typeof bound === 'number' ? write(bound) : bound)
     return {
       type: 'string',
@@ -136,48 +140,51 @@ const quantity = (format: string, write: (amount: number) => string) =>
  */
 export const key = {
   /** Any text. An empty text counts as a value; `minLength: 1` refuses it. */
-  string: typed({ type: 'string' }) as KeyBuilder<string, string, StringConstraints>,
+  string: typed<KeyBuilder<string, string, StringConstraints>>({ type: 'string' }),
   /** A whole number within plus or minus 2^53 - 1. */
-  integer: typed({ type: 'integer' }) as KeyBuilder<number, number, NumberConstraints>,
-  number: typed({ type: 'number' }) as KeyBuilder<number, number, NumberConstraints>,
-  boolean: typed({ type: 'boolean' }) as KeyBuilder<boolean, boolean>,
+  integer: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer' }),
+  number: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'number' }),
+  boolean: typed<KeyBuilder<boolean, boolean>>({ type: 'boolean' }),
   /** Written `30s`, `1h30m` or `PT5M`; read as milliseconds. */
-  duration: quantity('duration', formatDuration) as KeyBuilder<number, string, QuantityConstraints>,
+  duration: quantity('duration', formatDuration),
   /** Written `1024`, `64kB` or `10MiB`, always as text; read as a number of bytes. */
-  bytes: quantity('bytes', String) as KeyBuilder<number, string, QuantityConstraints>,
+  bytes: quantity('bytes', String),
   /** An http or https URL; user name and password only with `credentials: true` (then usually `sensitive`). */
-  url: builder(({ credentials, ...rest }) => ({
-    type: 'string',
-    format: credentials === true ? 'url-with-credentials' : 'url',
-    ...rest,
-  })) as KeyBuilder<string, string, StringConstraints & { readonly credentials?: boolean }>,
+  url: builder<KeyBuilder<string, string, StringConstraints & { readonly credentials?: boolean }>>(
+    ({ credentials, ...rest }) => ({
+      type: 'string',
+      format: credentials === true ? 'url-with-credentials' : 'url',
+      ...rest,
+    }),
+  ),
   /** An IP address or CIDR range. */
-  cidr: typed({ type: 'string', format: 'cidr' }) as KeyBuilder<string, string>,
-  cidrList: typed({ type: 'array', items: { type: 'string', format: 'cidr' } }) as KeyBuilder<
-    StringList,
-    StringList,
-    ListConstraints
-  >,
+  cidr: typed<KeyBuilder<string, string>>({ type: 'string', format: 'cidr' }),
+  cidrList: typed<KeyBuilder<StringList, StringList, ListConstraints>>({
+    type: 'array',
+    items: { type: 'string', format: 'cidr' },
+  }),
   /** A host name or IP address, without a port. */
-  host: typed({ type: 'string', format: 'host' }) as KeyBuilder<string, string>,
+  host: typed<KeyBuilder<string, string>>({ type: 'string', format: 'host' }),
   /** 1 to 65535. A server's own port may say `minimum: 0`: the system then picks a free one. */
-  port: typed({ type: 'integer', minimum: 1, maximum: 65_535 }) as KeyBuilder<number, number, NumberConstraints>,
-  email: typed({ type: 'string', format: 'email' }) as KeyBuilder<string, string>,
+  port: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer', minimum: 1, maximum: 65_535 }),
+  email: typed<KeyBuilder<string, string>>({ type: 'string', format: 'email' }),
   /** A name of the IANA time zone database. */
-  timeZone: typed({ type: 'string', format: 'time-zone' }) as KeyBuilder<string, string>,
+  timeZone: typed<KeyBuilder<string, string>>({ type: 'string', format: 'time-zone' }),
   /** A BCP 47 language tag. */
-  locale: typed({ type: 'string', format: 'locale' }) as KeyBuilder<string, string>,
-  enum: builder(({ values, ...rest }) => ({ type: 'string', enum: values, ...rest })) as EnumBuilder,
+  locale: typed<KeyBuilder<string, string>>({ type: 'string', format: 'locale' }),
+  enum: builder<EnumBuilder>(({ values, ...rest }) => ({ type: 'string', enum: values, ...rest })),
   /** Texts that are not empty; `items` narrows each. */
-  stringList: builder(({ items, ...rest }) => ({
+  stringList: builder<
+    KeyBuilder<
+      StringList,
+      StringList,
+      ListConstraints & { readonly items?: StringConstraints & { readonly enum?: StringList } }
+    >
+  >(({ items, ...rest }) => ({
     type: 'array',
     items: { type: 'string', minLength: 1, ...(items as JsonSchema | undefined) },
     ...rest,
-  })) as KeyBuilder<
-    StringList,
-    StringList,
-    ListConstraints & { readonly items?: StringConstraints & { readonly enum?: StringList } }
-  >,
+  })),
   /** A JSON object of the given schema. */
-  object: builder(({ schema, ...rest }) => ({ type: 'object', ...(schema as JsonSchema), ...rest })) as ObjectBuilder,
+  object: builder<ObjectBuilder>(({ schema, ...rest }) => ({ type: 'object', ...(schema as JsonSchema), ...rest })),
 }

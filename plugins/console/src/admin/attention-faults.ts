@@ -1,4 +1,4 @@
-import type { AttentionDeclaration, PageDeclaration, Schema } from '@plinth/http'
+import type { AttentionDeclaration, PageDeclaration } from '@plinth/http'
 import { itemOf, memberAt, type Operation, withoutNull } from './operations.ts'
 import { ownPages } from './own-pages.ts'
 
@@ -30,7 +30,7 @@ function countFaults({ count, where = {}, filled }: AttentionDeclaration, source
   const counted = count === undefined ? undefined : withoutNull(memberAt(source.data, count))
   if (counted !== undefined && counted['type'] !== 'array')
     return counted['type'] === 'integer' || counted['type'] === 'number' ? [] : [`"${count}" is no number and no list`]
-  const item = count === undefined ? itemOf(source) : (counted?.['items'] as Schema | undefined)
+  const item = count === undefined ? itemOf(source) : counted?.['items']
   if (item === undefined) return [count === undefined ? `${source.id} answers no list` : `"${count}" is no member`]
   return [...Object.keys(where), ...(filled === undefined ? [] : [filled])].flatMap((name) =>
     memberAt(item, name) === undefined ? [`"${name}" is no member of what is counted`] : [],

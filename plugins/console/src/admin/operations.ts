@@ -51,12 +51,12 @@ export async function operationsOf(
 /** Members of an object's schema, also where null stands beside the object. */
 export function membersOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const object = withoutNull(schema)
-  return (object?.['properties'] ?? {}) as Readonly<Record<string, Schema>>
+  return object?.properties ?? {}
 }
 
 /** What a schema allows besides null. */
 export function withoutNull(schema: Schema | undefined): Schema | undefined {
-  const choices = schema?.['anyOf'] as readonly Schema[] | undefined
+  const choices = schema?.anyOf
   const others = choices?.filter(({ type }) => type !== 'null')
   if (schema === undefined || others?.length !== 1) return schema
   const { anyOf: _, ...rest } = schema
@@ -66,7 +66,7 @@ export function withoutNull(schema: Schema | undefined): Schema | undefined {
 /** Schema of the rows of a list, or of the thing itself. */
 export function itemOf({ data }: Pick<Operation, 'data'>): Schema | undefined {
   const items = membersOf(data)['items'] ?? data
-  return items?.['type'] === 'array' ? (items['items'] as Schema | undefined) : undefined
+  return items?.['type'] === 'array' ? items.items : undefined
 }
 
 /** Schema of the member that a dotted name leads to. */

@@ -91,7 +91,7 @@ class PageLook {
       if (!taken.includes(name)) this.faults.push(`"${name}" is found by, and is neither its search nor a filter`)
       if (Object.keys(source.params).length > 0) this.faults.push(`${source.id} cannot be asked without more`)
     }
-    const sorts = (source.query['sort']?.['x-sort'] ?? []) as readonly string[]
+    const sorts = source.query['sort']?.['x-sort'] ?? []
     if (page.sort !== undefined && !sorts.includes(page.sort.replace(/^-/, ''))) {
       this.faults.push(`${source.id} cannot be sorted by "${page.sort}"`)
     }
@@ -134,7 +134,7 @@ class PageLook {
       if (before !== undefined && memberAt(item, before) === undefined) this.faults.push(`"${before}" is no member`)
       if (opens !== undefined && memberAt(item, opens.base) === undefined)
         this.faults.push(`"${opens.base}" is no member`)
-      if (inner !== undefined) this.#columns(inner, schema?.['items'] as Schema | undefined)
+      if (inner !== undefined) this.#columns(inner, schema?.items)
       this.#kind(of?.labels)
       if (of?.page !== undefined && !opensAnId(of.page)) this.#detailOf(of.page)
     }
@@ -239,7 +239,7 @@ class PageLook {
   #body(operation: Operation, names: readonly string[]): void {
     this.#exist(operation, names)
     const sent = new Set(names.map((name) => name.split('.')[0]))
-    for (const name of (operation.body?.['required'] ?? []) as readonly string[]) {
+    for (const name of operation.body?.required ?? []) {
       if (!sent.has(name)) this.faults.push(`${operation.id} is not sent "${name}"`)
     }
   }

@@ -34,8 +34,8 @@ const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) 
 
 /** What a reader of one language calls a member. */
 export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
-  const titles = schema?.['x-title'] as Readonly<Record<string, string>> | undefined
-  return titles?.[locale] ?? (schema?.['title'] as string | undefined) ?? name
+  const titles = schema?.['x-title']
+  return titles?.[locale] ?? schema?.title ?? name
 }
 
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
@@ -59,9 +59,9 @@ function columnView(
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
     // A plain hint, in which nothing is marked as code.
-    ...given(schema?.['description'] as string | undefined, 'description', (text) => text.replaceAll('`', '')),
+    ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
-    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.['items'] as Schema, reader)),
+    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.items, reader)),
   }
 }
 
@@ -78,11 +78,11 @@ const columnViews = (columns: readonly PageColumn[], item: Schema | undefined, r
 /** A member that somebody fills in. */
 function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, reader: Reader) {
   const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
-  const choices = schema?.['anyOf'] as readonly Schema[] | undefined
+  const choices = schema?.anyOf
   return {
     ...{ name, title: titleOf(schema, name, reader), required: isRequired, schema: rules },
     nullable: choices?.some(({ type }) => type === 'null') ?? false,
-    ...given(description as string | undefined, 'description', (text) => text),
+    ...given(description, 'description', (text) => text),
   }
 }
 
@@ -118,7 +118,7 @@ function titleWithin(schema: Schema | undefined, name: string, reader: Reader): 
 /** Of a member of a member: when both are needed. */
 function isRequired(schema: Schema | undefined, name: string): boolean {
   const [first = '', ...rest] = name.split('.')
-  const own = ((withoutNull(schema)?.['required'] ?? []) as readonly string[]).includes(first)
+  const own = (withoutNull(schema)?.required ?? []).includes(first)
   return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
 }
 
@@ -286,7 +286,7 @@ export function lookupView(
   }
 }
 
-const sortsOf = ({ query }: Operation) => (query['sort']?.['x-sort'] ?? []) as readonly string[]
+const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 
 function detailView(page: DetailPageDeclaration, operations: Operations, reader: Reader) {
   const operation = operationOf(page.source, operations)

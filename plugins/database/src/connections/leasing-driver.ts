@@ -133,8 +133,7 @@ export class LeasingDriver implements Driver {
   }
 
   /** A second release of the same lease is none. */
-  async releaseConnection(connection: DatabaseConnection) {
-    const lease = connection as Lease
+  async releaseConnection(lease: Lease) {
     if (!this.#leases.delete(lease)) return
     this.#rules.written.rolledBack(lease.connection)
     try {
@@ -156,41 +155,35 @@ export class LeasingDriver implements Driver {
     }
   }
 
-  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings) {
-    const lease = connection as Lease
+  async beginTransaction(lease: Lease, settings: TransactionSettings) {
     try {
       await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
       this.#rules.written.began(lease.connection)
     } catch (error) {
-      await this.releaseConnection(connection)
+      await this.releaseConnection(lease)
       throw error
     }
   }
 
-  async commitTransaction(connection: DatabaseConnection) {
-    const lease = connection as Lease
+  async commitTransaction(lease: Lease) {
     await lease.bounded(() => this.#inner.commitTransaction(lease.connection))
     this.#rules.writes.succeeded()
     this.#rules.written.committed(lease.connection)
   }
 
   /** A rollback fails when the connection is broken. Then the server has rolled back, and the pool drops the connection. */
-  async rollbackTransaction(connection: DatabaseConnection) {
-    const lease = connection as Lease
+  async rollbackTransaction(lease: Lease) {
     this.#rules.written.rolledBack(lease.connection)
     await lease.bounded(() => this.#inner.rollbackTransaction(lease.connection)).catch(() => undefined)
   }
 
-  savepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
-    const lease = connection as Lease
+  savepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.savepoint?.(lease.connection, name, compile))
   }
-  rollbackToSavepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
-    const lease = connection as Lease
+  rollbackToSavepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.rollbackToSavepoint?.(lease.connection, name, compile))
   }
-  releaseSavepoint(connection: DatabaseConnection, name: string, compile: QueryCompiler['compileQuery']) {
-    const lease = connection as Lease
+  releaseSavepoint(lease: Lease, name: string, compile: QueryCompiler['compileQuery']) {
     return lease.bounded(async () => this.#inner.releaseSavepoint?.(lease.connection, name, compile))
   }
 

@@ -1,5 +1,18 @@
-/** JSON Schema 2020-12, as OpenAPI 3.1 has it. */
-export type Schema = Readonly<Record<string, unknown>>
+/** JSON Schema 2020-12, as OpenAPI 3.1 has it and as this house writes it, with `x-sort` and `x-title`. */
+export interface Schema {
+  readonly [keyword: string]: unknown
+  readonly title?: string
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  /** Orders that a list can have. */
+  readonly 'x-sort'?: readonly string[]
+  /** Titles by language. */
+  readonly 'x-title'?: Readonly<Record<string, string>>
+}
 
 type Contents = Readonly<Record<string, { readonly schema?: Schema }>>
 
@@ -60,6 +73,5 @@ export interface ApiDocument {
 /** Schema of the payload within the envelope; absent for an operation that answers without one. */
 export function payloadOf({ responses }: Pick<DescribedOperation, 'responses'>): Schema | undefined {
   const answer = responses['200']?.content['application/json']?.schema
-  const success = (answer?.['anyOf'] as readonly Schema[] | undefined)?.[0]
-  return (success?.['properties'] as Readonly<Record<string, Schema>> | undefined)?.['data']
+  return answer?.anyOf?.[0]?.properties?.['data']
 }

@@ -45,7 +45,7 @@ function typesOf(operation: DescribedOperation): string {
   ])
 }
 
-const sortsOf = (schema: Schema): readonly string[] => (schema['x-sort'] ?? []) as readonly string[]
+const sortsOf = (schema: Schema): readonly string[] => schema['x-sort'] ?? []
 
 /** Members by name, as schema or as the text of a type. */
 const objectType = (members: readonly (readonly [name: string, type: Schema | string, required: boolean])[]): string =>
@@ -64,7 +64,7 @@ function typeOf(schema: Schema): string {
     | readonly unknown[]
     | undefined
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
-  const choices = (schema['anyOf'] ?? schema['oneOf']) as readonly Schema[] | undefined
+  const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(' | ')
   if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one })).join(' | ')
   switch (type) {
@@ -77,18 +77,12 @@ function typeOf(schema: Schema): string {
     case 'null':
       return type
     case 'array':
-      return items === undefined ? 'unknown[]' : `(${typeOf(items as Schema)})[]`
+      return items === undefined ? 'unknown[]' : `(${typeOf(items)})[]`
     case 'object':
       if (properties === undefined) {
         return `Record<string, ${typeof additionalProperties === 'object' ? typeOf(additionalProperties as Schema) : 'unknown'}>`
       }
-      return objectType(
-        Object.entries(properties as Readonly<Record<string, Schema>>).map(([name, member]) => [
-          name,
-          member,
-          (required as readonly string[]).includes(name),
-        ]),
-      )
+      return objectType(Object.entries(properties).map(([name, member]) => [name, member, required.includes(name)]))
     default:
       return 'unknown'
   }

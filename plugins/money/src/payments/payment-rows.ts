@@ -2,8 +2,45 @@ import { exactInteger } from '@plinth/database'
 import type { PaymentOrder, PaymentStatus, PaymentTransaction } from './contract.ts'
 import type { PaymentOrderRow, PaymentTransactionRow } from './entities.ts'
 
-/** As a driver gives it, by column. */
-export type PlainRow = Readonly<Record<string, unknown>>
+/** Numbers as a driver gives them. */
+type Whole = number | string | bigint
+
+/** An order as a driver gives it. */
+export interface PlainOrder {
+  readonly id: Whole
+  readonly out_trade_no: string
+  readonly provider: string
+  readonly scene: string
+  readonly user_id: Whole | null
+  readonly asset: string
+  readonly amount: Whole
+  readonly chain_name: string | null
+  readonly chain_id: Whole | null
+  readonly token_contract: string | null
+  readonly receiver: string | null
+  readonly amount_raw: string | null
+  readonly required_confirmations: Whole | null
+  readonly transaction_hash: string | null
+  readonly status: PaymentStatus
+  readonly refunded_amount: Whole
+  readonly version: Whole
+  readonly created_at: Whole
+  readonly paid_at: Whole | null
+}
+
+/** A transaction as a driver gives it. */
+export interface PlainTransaction {
+  readonly id: Whole
+  readonly out_trade_no: string
+  readonly type: string
+  readonly transaction_hash: string
+  readonly amount: Whole
+  readonly event_key: string | null
+  readonly chain_name: string | null
+  readonly log_ordinal: Whole | null
+  readonly facts: string | PaymentTransaction['facts']
+  readonly created_at: Whole
+}
 
 /** Columns that `plainOrder` reads. */
 export const orderRead = `id, out_trade_no, provider, scene, user_id, asset, amount, chain_name, chain_id, token_contract,
@@ -41,45 +78,44 @@ export function transactionOf(row: PaymentTransactionRow): PaymentTransaction {
 }
 
 /** As `orderOf`, without an entity between: of many rows that is most of the work. */
-export const plainOrder = (row: PlainRow): PaymentOrder => ({
-  id: exactInteger(row['id']),
-  outTradeNo: row['out_trade_no'] as string,
-  provider: row['provider'] as string,
-  scene: row['scene'] as string,
-  userId: wholeOrNone(row['user_id']),
-  asset: row['asset'] as string,
-  amount: exactInteger(row['amount']),
-  chainName: textOrNone(row['chain_name']),
-  chainId: wholeOrNone(row['chain_id']),
-  tokenContract: textOrNone(row['token_contract']),
-  receiver: textOrNone(row['receiver']),
-  amountRaw: textOrNone(row['amount_raw']),
-  requiredConfirmations: wholeOrNone(row['required_confirmations']),
-  transactionHash: textOrNone(row['transaction_hash']),
-  status: row['status'] as PaymentStatus,
-  refundedAmount: exactInteger(row['refunded_amount']),
-  version: exactInteger(row['version']),
-  createdAt: exactInteger(row['created_at']),
-  paidAt: wholeOrNone(row['paid_at']),
+export const plainOrder = (row: PlainOrder): PaymentOrder => ({
+  id: exactInteger(row.id),
+  outTradeNo: row.out_trade_no,
+  provider: row.provider,
+  scene: row.scene,
+  userId: wholeOrNone(row.user_id),
+  asset: row.asset,
+  amount: exactInteger(row.amount),
+  chainName: row.chain_name ?? null,
+  chainId: wholeOrNone(row.chain_id),
+  tokenContract: row.token_contract ?? null,
+  receiver: row.receiver ?? null,
+  amountRaw: row.amount_raw ?? null,
+  requiredConfirmations: wholeOrNone(row.required_confirmations),
+  transactionHash: row.transaction_hash ?? null,
+  status: row.status,
+  refundedAmount: exactInteger(row.refunded_amount),
+  version: exactInteger(row.version),
+  createdAt: exactInteger(row.created_at),
+  paidAt: wholeOrNone(row.paid_at),
 })
 
 /** As `transactionOf`, without an entity between. */
-export const plainTransaction = (row: PlainRow): PaymentTransaction => ({
-  id: exactInteger(row['id']),
-  outTradeNo: row['out_trade_no'] as string,
-  type: row['type'] as string,
-  transactionHash: row['transaction_hash'] as string,
-  amount: exactInteger(row['amount']),
-  eventKey: textOrNone(row['event_key']),
-  chainName: textOrNone(row['chain_name']),
-  logOrdinal: wholeOrNone(row['log_ordinal']),
-  facts: factsOrNone(row['facts']),
-  createdAt: exactInteger(row['created_at']),
+export const plainTransaction = (row: PlainTransaction): PaymentTransaction => ({
+  id: exactInteger(row.id),
+  outTradeNo: row.out_trade_no,
+  type: row.type,
+  transactionHash: row.transaction_hash,
+  amount: exactInteger(row.amount),
+  eventKey: row.event_key ?? null,
+  chainName: row.chain_name ?? null,
+  logOrdinal: wholeOrNone(row.log_ordinal),
+  facts: factsOrNone(row.facts),
+  createdAt: exactInteger(row.created_at),
 })
 
 const wholeOrNone = (value: unknown) => (value == null ? null : exactInteger(value))
-const textOrNone = (value: unknown) => (value ?? null) as string | null
 
 /** Some drivers give JSON as its text, some as what it says. */
-const factsOrNone = (value: unknown): PaymentTransaction['facts'] =>
-  typeof value === 'string' ? JSON.parse(value) : ((value ?? null) as PaymentTransaction['facts'])
+const factsOrNone = (value: PlainTransaction['facts']): PaymentTransaction['facts'] =>
+  typeof value === 'string' ? JSON.parse(value) : (value ?? null)

@@ -23,7 +23,8 @@ import { refusal } from './failures.ts'
 import {
   orderOf,
   orderRead,
-  type PlainRow,
+  type PlainOrder,
+  type PlainTransaction,
   plainOrder,
   plainTransaction,
   transactionOf,
@@ -89,7 +90,7 @@ export class PaymentsService implements Payments {
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
     const wanted = few(outTradeNos)
     if (wanted.length === 0) return new Map()
-    const rows = await this.#parts.db.query<PlainRow>(
+    const rows = await this.#parts.db.query<PlainOrder>(
       `select ${orderRead} from money_payment_order where out_trade_no in (${places(wanted)})`,
       wanted,
     )
@@ -99,7 +100,7 @@ export class PaymentsService implements Payments {
   async paidAfter(provider: string, afterId: number, limit: number): Promise<readonly PaymentOrder[]> {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostAtOnce)
       throw new RangeError(`The limit is ${limit}, not 1 to ${mostAtOnce}`)
-    const rows = await this.#parts.db.query<PlainRow>(
+    const rows = await this.#parts.db.query<PlainOrder>(
       `select ${orderRead} from money_payment_order
        where provider = ? and status = 'success' and id > ? order by id limit ${limit}`,
       [provider, afterId],
@@ -114,7 +115,7 @@ export class PaymentsService implements Payments {
         : ['transaction_hash', few(asked.transactionHashes)]
     if (wanted.length === 0) return []
     const [condition, bound] = 'chainName' in asked ? ['chain_name = ? and ', [asked.chainName]] : ['', []]
-    const rows = await this.#parts.db.query<PlainRow>(
+    const rows = await this.#parts.db.query<PlainTransaction>(
       `select ${transactionRead} from money_payment_transaction
        where ${condition}${column} in (${places(wanted)}) order by id`,
       [...bound, ...wanted],

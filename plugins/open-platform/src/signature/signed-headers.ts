@@ -29,19 +29,14 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
     const listed = missing.map((name) => signatureHeaders[name])
     throw refusal('header-missing', { params: { headers: listed.join(', ') }, data: { headers: listed } })
   }
-  for (const name of names) {
+  const read = (name: keyof SignedHeaders): string => {
     const value = headers[headerOf[name]]
     // A header that was sent twice arrives as one text with a comma, or as a list.
-    if (typeof value === 'string' && wellFormed[name].test(value)) continue
+    if (typeof value === 'string' && wellFormed[name].test(value)) return value
     const header = signatureHeaders[name]
     throw refusal('header-invalid', { params: { header }, data: { header } })
   }
-  return {
-    appKey: headers[headerOf.appKey] as string,
-    timestamp: headers[headerOf.timestamp] as string,
-    nonce: headers[headerOf.nonce] as string,
-    signature: headers[headerOf.signature] as string,
-  }
+  return { appKey: read('appKey'), timestamp: read('timestamp'), nonce: read('nonce'), signature: read('signature') }
 }
 
 /**
