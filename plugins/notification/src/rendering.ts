@@ -1,8 +1,8 @@
-import type { Translator } from '@plinth/i18n'
-import { key, type Logger, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
-import type { RenderedTemplate, Templates } from '@plinth/template'
+import { key, type NotificationChannel, type NotificationMessage } from '@plinth/kernel'
+import type { RenderedTemplate } from '@plinth/template'
 import { refusal } from './failures.ts'
 import { localized } from './localized-text.ts'
+import type { Parts } from './parts.ts'
 
 /** Keys of document 2, "Configuration". */
 export const renderingKeys = {
@@ -26,14 +26,7 @@ export const renderingKeys = {
   }),
 }
 
-export interface RenderingParts {
-  /** Absent where the product has no templates: messages are sent as they are given. */
-  readonly templates: Pick<Templates, 'render'> | undefined
-  readonly translator: Pick<Translator, 'negotiate' | 'resolve'> | undefined
-  /** Asked at every message. */
-  readonly settings: () => { readonly validates: boolean; readonly failsOnMissing: boolean }
-  readonly log: Pick<Logger, 'warn'>
-}
+type RenderingParts = Pick<Parts, 'config' | 'log' | 'templates' | 'translator'>
 
 /** A message as a channel would get it. */
 export interface Preview {
@@ -94,15 +87,16 @@ export class Rendering {
   }
 
   #check({ missingVariables, template }: RenderedTemplate, { id }: NotificationMessage, channel: string): void {
-    const { validates, failsOnMissing } = this.#parts.settings()
+    const { config, log } = this.#parts
+    const validates = config.get('platform.notification.template.validate-before-send')
     if (!validates || missingVariables.length === 0) return
     const { code, version } = template
-    if (failsOnMissing) {
+    if (config.get('platform.notification.template.fail-on-missing-variables')) {
       const params = { template: code, variables: missingVariables.join(', ') }
       throw refusal('variables-missing', { params, data: { template: code, channel, missingVariables } })
     }
     const about = { messageId: id, channel, template: code, version, missingVariables }
-    this.#parts.log.warn(about, 'a message lacks variables of its template')
+    log.warn(about, 'a message lacks variables of its template')
   }
 }
 

@@ -1,12 +1,6 @@
-import {
-  type ChannelCondition,
-  type ChannelProvider,
-  type Logger,
-  type NotificationChannel,
-  type Plugin,
-  reasonOf,
-} from '@plinth/kernel'
+import { type ChannelCondition, type ChannelProvider, type NotificationChannel, reasonOf } from '@plinth/kernel'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 
 /** A channel, or one of the services behind it, as operators see it. */
 export interface ChannelEntry {
@@ -20,13 +14,7 @@ export interface ChannelEntry {
   readonly plugin: string | undefined
 }
 
-export interface ChannelEntriesParts {
-  readonly channels: ReadonlyMap<string, NotificationChannel>
-  /** Id of the plugin that brought a channel. */
-  readonly contributor: (code: string) => string | undefined
-  readonly plugins: () => readonly Pick<Plugin, 'id' | 'config'>[]
-  readonly log: Pick<Logger, 'error'>
-}
+type ChannelEntriesParts = Pick<Parts, 'channels' | 'contributor' | 'kernel' | 'log'>
 
 /** More channels and services than a page shows are left out. */
 export const mostEntries = 500
@@ -70,7 +58,7 @@ export class ChannelEntries {
         'a notification channel cannot say what it needs',
       )
     }
-    const { config = {} } = this.#parts.plugins().find(({ id }) => id === plugin) ?? {}
+    const { config = {} } = this.#parts.kernel.plugins.find(({ id }) => id === plugin) ?? {}
     const set = Object.entries(config).filter(([, key]) => key.state !== true)
     return { keys: set.map(([name]) => name), missingKeys: [] }
   }

@@ -1,8 +1,6 @@
-import type { Database } from '@plinth/database'
-import { type Clock, localize } from '@plinth/kernel'
-import type { NotificationSettings } from '../facade/outgoing.ts'
-import type { SendRecorder } from '../send-log/recorder.ts'
-import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
+import { localize } from '@plinth/kernel'
+import type { Parts } from '../parts.ts'
+import type { ChannelEntry } from './channel-entries.ts'
 import { judgeSends, type RecentSend, recentSends } from './channel-history.ts'
 import { testFieldOf } from './test-recipient.ts'
 
@@ -13,13 +11,7 @@ import { testFieldOf } from './test-recipient.ts'
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
 
-export interface OverviewParts {
-  readonly entries: ChannelEntries
-  readonly settings: Pick<NotificationSettings, 'enabled' | 'defaultChannel'>
-  /** Absent where the product has no send log. */
-  readonly log: { readonly db: Database; readonly recorder: Pick<SendRecorder, 'written'> } | undefined
-  readonly clock: Pick<Clock, 'now'>
-}
+type OverviewParts = Pick<Parts, 'clock' | 'db' | 'entries' | 'recorder' | 'settings'>
 
 /** Channels and the services behind them, with what is known of each. */
 export class ChannelOverview {
@@ -45,10 +37,10 @@ export class ChannelOverview {
   }
 
   async #sends(entries: readonly ChannelEntry[]): Promise<readonly RecentSend[]> {
-    const { log } = this.#parts
-    if (log === undefined) return []
-    await log.recorder.written()
-    return recentSends(log.db, [...new Set(entries.map(({ channelCode }) => channelCode))])
+    const { db, recorder } = this.#parts
+    if (db === undefined || recorder === undefined) return []
+    await recorder.written()
+    return recentSends(db, [...new Set(entries.map(({ channelCode }) => channelCode))])
   }
 
   #viewOf(entry: ChannelEntry, sends: readonly RecentSend[], locale: string) {

@@ -1,25 +1,14 @@
-import type { Site } from '@plinth/http'
-import { type AuditEntry, audit, type Clock, type Kernel } from '@plinth/kernel'
+import { type AuditEntry, audit } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
-import type { QuietUsers } from '../delivery/quiet-users.ts'
-import type { ChannelNotification } from '../facade/channel-notification.ts'
+import type { Parts } from '../parts.ts'
 import type { SendEntry } from '../send-log/entries.ts'
-import type { SendRecorder } from '../send-log/recorder.ts'
-import type { ChannelEntries } from './channel-entries.ts'
-import type { ChannelTexts } from './channel-texts.ts'
 import { type TestRecipient, testTargetOf } from './test-recipient.ts'
 
-export interface ChannelTestParts {
-  readonly entries: ChannelEntries
-  readonly notification: Pick<ChannelNotification, 'sendAs'>
-  readonly quiet: QuietUsers
-  readonly recorder: Pick<SendRecorder, 'written'> | undefined
-  readonly kernel: Pick<Kernel, 'contributions' | 'product'>
-  readonly site: Pick<Site, 'title' | 'timeZone'> | undefined
-  readonly texts: ChannelTexts
-  readonly clock: Pick<Clock, 'now'>
-}
+type ChannelTestParts = Pick<
+  Parts,
+  'clock' | 'entries' | 'kernel' | 'notification' | 'quiet' | 'recorder' | 'site' | 'texts'
+>
 
 /** Who wants a test message, and in which language it is. */
 export interface Tester {

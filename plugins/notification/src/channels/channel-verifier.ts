@@ -2,33 +2,22 @@ import {
   type AuditEntry,
   audit,
   type ChannelCheck,
-  type Clock,
   channelChecks,
   columnText,
   isChannelFault,
-  type Kernel,
-  type Logger,
   localize,
   reasonOf,
 } from '@plinth/kernel'
 import { ChannelCalls, late } from '../facade/channel-calls.ts'
-import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
-import type { ChannelTexts } from './channel-texts.ts'
+import type { Parts } from '../parts.ts'
+import type { ChannelEntry } from './channel-entries.ts'
 
 /** Milliseconds that a channel has to say whether it could send. */
 export const verifyDeadlineMs = 10_000
 /** Characters of a reason. */
 const longestReason = 500
 
-export interface VerifierParts {
-  readonly entries: ChannelEntries
-  readonly kernel: Pick<Kernel, 'contributions'>
-  readonly texts: ChannelTexts
-  /** Masks what the configuration knows as secrets. */
-  readonly redact: (text: string) => string
-  readonly clock: Clock
-  readonly log: Logger
-}
+type VerifierParts = Pick<Parts, 'clock' | 'entries' | 'kernel' | 'log' | 'redact' | 'texts'>
 
 /** What is known of a channel after it was asked. */
 export interface ChannelVerification {

@@ -1,14 +1,10 @@
-import type { Clock, Recipient } from '@plinth/kernel'
-import type { NotificationPreferences } from '../inbox/contract.ts'
+import type { Recipient } from '@plinth/kernel'
+import type { Parts } from '../parts.ts'
 
 /** Channels that disturb: in quiet hours they wait. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
-export interface QuietUsersParts {
-  /** Absent where users have none. */
-  readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
-  readonly clock: Pick<Clock, 'now'>
-}
+type QuietUsersParts = Pick<Parts, 'clock' | 'preferences'>
 
 /** Users in quiet hours. */
 export class QuietUsers {

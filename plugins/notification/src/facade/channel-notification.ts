@@ -10,24 +10,16 @@ import type {
   SendOptions,
   SendResult,
 } from '../contract.ts'
-import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
+import type { Sender } from '../delivery/message-queue.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import type { SendEntry } from '../send-log/entries.ts'
-import type { SendRecorder } from '../send-log/recorder.ts'
 import type { Sending } from '../send-log/row.ts'
-import { type NotificationSettings, type Outgoing, type OutgoingParts, type Ready, sendingsOf } from './outgoing.ts'
+import { type Ready, sendingsOf } from './outgoing.ts'
 import { requireSuccess, resultOfAll } from './results.ts'
 
-export interface NotificationParts {
-  readonly channels: OutgoingParts['channels']
-  readonly settings: NotificationSettings
-  readonly outgoing: Outgoing
-  /** Absent where the product has no database. */
-  readonly recorder: SendRecorder | undefined
-  /** Absent where the product has no database. */
-  readonly queue: MessageQueue | undefined
-}
+type NotificationParts = Pick<Parts, 'channels' | 'outgoing' | 'queue' | 'recorder' | 'settings'>
 
 type Logged = (entry: SendEntry) => void
 

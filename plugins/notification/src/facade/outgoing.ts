@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
-  type Clock,
   didYouMean,
-  type Logger,
   type NotificationChannel,
   type NotificationMessage,
   nearest,
@@ -14,9 +12,9 @@ import {
 import type { SendResult } from '../contract.ts'
 import { notificationError } from '../errors.ts'
 import { refusal } from '../failures.ts'
-import type { NotificationPreferences } from '../inbox/contract.ts'
 import { moduleOf } from '../inbox/items/jump-target.ts'
 import { categoryOf } from '../inbox/preferences/categories.ts'
+import type { Parts } from '../parts.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
@@ -37,29 +35,10 @@ export interface SendMeter {
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
-/**
- * Makes of a message what one channel gets: texts translated, a template filled in. Throws `BusinessError` for one that cannot be:
- * that is the reason of a rejected result.
- */
-export type Renderer = (
-  message: NotificationMessage,
-  channel: string,
-  traits: NotificationChannel['traits'],
-) => Promise<NotificationMessage> | NotificationMessage
-
-export interface OutgoingParts {
-  readonly channels: ReadonlyMap<string, NotificationChannel>
-  readonly settings: NotificationSettings
-  readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
-  readonly render: Renderer
-  /** A hint in the language of the site, whose operators read it. */
-  readonly hintText: (hint: string) => string
-  /** What operators see of a message, also of one whose channel translates it for each reader. */
-  readonly subjectOf: (message: NotificationMessage) => string
-  readonly meter: SendMeter | undefined
-  readonly clock: Clock
-  readonly log: Logger
-}
+type OutgoingParts = Pick<
+  Parts,
+  'channels' | 'clock' | 'hintText' | 'log' | 'meter' | 'preferences' | 'rendering' | 'settings' | 'subjectOf'
+>
 
 /** A message as a channel gets it. */
 export interface Ready {
@@ -125,7 +104,7 @@ export class Outgoing {
 
   /** What the channel gets, or why it gets nothing. */
   async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
-    const { settings, render, channels, subjectOf } = this.#parts
+    const { settings, rendering, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
     const refused = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
       const result = failure(code, message, errorCode, text, more)
@@ -147,8 +126,8 @@ export class Outgoing {
         return skipped('notification.unwanted', 'No recipient wants such messages on this channel')
       }
       const source = recipients.length === message.recipients.length ? message : { ...message, recipients }
-      const rendering = render(source, code, channel.traits)
-      const rendered = rendering instanceof Promise ? await rendering : rendering
+      const filled = rendering.fill(source, code, channel.traits)
+      const rendered = filled instanceof Promise ? await filled : filled
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const { reason } = error as { readonly reason?: unknown }
