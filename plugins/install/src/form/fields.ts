@@ -41,8 +41,8 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly required?: boolean
   /** Answers under which it may be left empty all the same. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
-  /** Values; their labels stand in the messages below `option.`. `disks`: those that the product has. */
-  readonly candidates?: readonly string[] | 'disks'
+  /** Values; their labels stand in the messages below `option.`. `disks`: those of the product; `time-zones`: those of the platform. */
+  readonly candidates?: readonly string[] | 'disks' | 'time-zones'
   readonly hints: FieldView['hints']
   /** The answers under which it counts; always where there is none. */
   readonly counts?: (form: FormValues) => boolean
@@ -137,7 +137,7 @@ export const fields = {
       },
     }),
     timeZone: text(128, {
-      candidates: Intl.supportedValuesOf('timeZone'),
+      candidates: 'time-zones',
       hints: { input: 'combobox' },
       rule: rules.suggested('time-zone-default', rules.timeZone),
       writes: stored('site.timeZone', 'platform.site.time-zone'),

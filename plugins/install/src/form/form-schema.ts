@@ -12,12 +12,16 @@ export function formSchema(
   say: Say,
   { passwordRules, disks }: { readonly passwordRules: string; readonly disks: readonly string[] },
 ): SchemaView {
+  const valuesOf = (candidates: (typeof allFields)[number]['candidates'] = []) => {
+    if (candidates === 'disks') return disks
+    return candidates === 'time-zones' ? Intl.supportedValuesOf('timeZone') : candidates
+  }
   const viewOf = ({
     path,
     name,
     type,
     required = false,
-    candidates = [],
+    candidates,
     hints,
   }: (typeof allFields)[number]): FieldView => ({
     name,
@@ -25,7 +29,7 @@ export function formSchema(
     description: say(locale, `field.${path}.description`, { passwordRules }),
     type,
     required,
-    candidates: (candidates === 'disks' ? disks : candidates).map((value) => ({
+    candidates: valuesOf(candidates).map((value) => ({
       value,
       label: say(locale, `option.${path}.${value}`) || value,
     })),
