@@ -1,6 +1,6 @@
-import type { Clock } from '@plinth/kernel'
-import type { PaymentOrder, Payments, PaymentTransaction } from '@plinth/money/payments'
-import type { Chain, Chains } from '@plinth/web3'
+import type { PaymentOrder, PaymentTransaction } from '@plinth/money/payments'
+import type { Chain } from '@plinth/web3'
+import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { TransferPick } from './planning/transfers.ts'
 
@@ -39,11 +39,7 @@ interface Asked {
   readonly chain: Chain | undefined
 }
 
-interface CandidateParts {
-  readonly payments: Payments
-  readonly chains: Chains
-  readonly clock: Pick<Clock, 'monotonic'>
-}
+type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock'>
 
 /** Makes plans: asks for orders, chains, what chains say and what was used already. It writes nothing. */
 export class Candidates {

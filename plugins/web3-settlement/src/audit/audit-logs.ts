@@ -1,11 +1,10 @@
-import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
-import type { Payments } from '@plinth/money/payments'
+import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { AuditLog, type HandlingStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { type AuditKindCount, changeAuditCounts, readAuditCounts } from './audit-counts.ts'
 import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
-import type { AuditFinding, SettledAudit } from './settled-audit.ts'
+import type { AuditFinding } from './settled-audit.ts'
 
 /** Which open risks are wanted; all without a member. */
 export interface CandidateFilter {
@@ -22,12 +21,7 @@ export interface CompensationPlan {
   readonly finding: AuditFinding | null
 }
 
-interface AuditLogParts {
-  readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
-  readonly payments: Payments
-  readonly audit: SettledAudit
-}
+type AuditLogParts = Pick<Parts, 'db' | 'clock' | 'payments' | 'audit'>
 
 /** What a filter asks about. */
 interface Traits {

@@ -15,12 +15,11 @@ import {
   text,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { audit, auditCaller, type Clock, type Kernel, type LocalizedText, localize } from '@plinth/kernel'
-import type { Payments } from '@plinth/money/payments'
-import type { Chains } from '@plinth/web3'
+import { audit, auditCaller, type LocalizedText, localize } from '@plinth/kernel'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
 import { explorersOf } from '../explorers.ts'
+import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
 import {
@@ -36,16 +35,8 @@ import {
   viewOfSummary,
 } from './audit-views.ts'
 import { riskLevels, riskReasons, suggestedActions } from './risk.ts'
-import type { SettledAudit } from './settled-audit.ts'
 
-interface AuditRouteParts {
-  readonly kernel: Pick<Kernel, 'contributions'>
-  readonly clock: Pick<Clock, 'now'>
-  readonly payments: Payments
-  readonly chains: Pick<Chains, 'list'>
-  readonly audit: SettledAudit
-  readonly logs: AuditLogs
-}
+type AuditRouteParts = Pick<Parts, 'kernel' | 'clock' | 'payments' | 'chains' | 'audit' | 'logs'>
 
 const root = '/api/v1/admin/web3'
 const path = `${root}/payment-settlement-audit-logs`

@@ -1,12 +1,11 @@
-import { type Database, exactInteger, putRows } from '@plinth/database'
-import type { Events } from '@plinth/events'
-import type { Clock } from '@plinth/kernel'
-import type { PaymentOrder, Payments } from '@plinth/money/payments'
+import { exactInteger, putRows } from '@plinth/database'
+import type { PaymentOrder } from '@plinth/money/payments'
 import type { Chain } from '@plinth/web3'
-import { type Candidates, settlementType } from '../candidates.ts'
+import { settlementType } from '../candidates.ts'
 import { settlementAtRisk } from '../contract.ts'
 import { AuditLog } from '../entities.ts'
 import { paymentOf } from '../execution/executor.ts'
+import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { changeAuditCounts } from './audit-counts.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
@@ -37,13 +36,7 @@ export interface AuditPage {
   readonly nextAfterId: number | null
 }
 
-interface AuditParts {
-  readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
-  readonly events: Pick<Events, 'publish'>
-  readonly payments: Payments
-  readonly candidates: Candidates
-}
+type AuditParts = Pick<Parts, 'db' | 'clock' | 'events' | 'payments' | 'candidates'>
 
 /** Pages of orders that are read for one page of an audit. */
 const mostRounds = 10

@@ -1,19 +1,13 @@
-import { type Database, insertMissing } from '@plinth/database'
-import { type Clock, isBusinessError } from '@plinth/kernel'
+import { insertMissing } from '@plinth/database'
+import { isBusinessError } from '@plinth/kernel'
 import type { ReviewLog } from '../entities.ts'
-import type { ReviewApprovals } from '../reviews/review-approvals.ts'
-import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
-import type { Executor, SettlementResult } from './executor.ts'
+import type { Parts } from '../parts.ts'
+import type { Reviewer } from '../reviews/review-logs.ts'
+import type { SettlementResult } from './executor.ts'
 
-interface AutoRetryParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly approvals: ReviewApprovals
-  readonly reviews: ReviewLogs
-  readonly executor: Executor
-  readonly rules: () => { readonly enabled: boolean; readonly maxAttempts: number; readonly delayMs: number }
-}
+type AutoRetryParts = Pick<Parts, 'db' | 'clock' | 'config' | 'approvals' | 'reviews' | 'executor' | 'retryDelayMs'>
 
+const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
 
 /** Tries again what time may have mended, so often and no more for each order and fingerprint. */
@@ -25,9 +19,8 @@ export class AutoRetry {
   }
 
   async run(signal?: AbortSignal): Promise<readonly SettlementResult[]> {
-    const { db, clock, reviews } = this.#parts
-    const { enabled } = this.#parts.rules()
-    if (!enabled) return []
+    const { db, clock, config, reviews } = this.#parts
+    if (!config.get(`${retry}.enabled`)) return []
     const due = await db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where retry_at <= ? order by retry_at limit ?',
       [new Date(clock.now()), perRun],
@@ -59,8 +52,9 @@ export class AutoRetry {
 
   /** The version under which this instance is the one to try; undefined when it is not, or no try is left. */
   async #takeTurn(log: ReviewLog): Promise<number | undefined> {
-    const { db, clock } = this.#parts
-    const { maxAttempts, delayMs } = this.#parts.rules()
+    const { db, clock, config, retryDelayMs } = this.#parts
+    const maxAttempts = config.get(`${retry}.max-attempts`)
+    const delayMs = retryDelayMs()
     const now = new Date(clock.now())
     return db.transactional(async () => {
       const claimed = await db.execute(

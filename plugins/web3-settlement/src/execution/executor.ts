@@ -1,15 +1,14 @@
-import type { Database } from '@plinth/database'
-import { type Events, settlementFailed } from '@plinth/events'
-import { type Clock, columnText, type Logger } from '@plinth/kernel'
-import type { Payments } from '@plinth/money/payments'
+import { settlementFailed } from '@plinth/events'
+import { columnText } from '@plinth/kernel'
 import type { Chain } from '@plinth/web3'
-import { type Candidate, type Candidates, settlementType } from '../candidates.ts'
+import { type Candidate, settlementType } from '../candidates.ts'
 import { settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 import { CallbackLog, type ReviewLog, type SettlementOutcome, type SettlementTrigger } from '../entities.ts'
 import { explorerUrlOf } from '../notices/explorer-url.ts'
+import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { type BlockingReason, blockingReasons, type CandidateState } from '../planning/reasons.ts'
-import { isSettling, type Reviewer, type ReviewLogs, wasMined } from '../reviews/review-logs.ts'
+import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
 
 /** What became of one try to settle. */
 export interface SettlementResult {
@@ -22,17 +21,10 @@ export interface SettlementResult {
   readonly plan: SettlementPlan
 }
 
-interface ExecutorParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Pick<Logger, 'error'>
-  readonly events: Pick<Events, 'publish'>
-  readonly payments: Payments
-  readonly candidates: Candidates
-  readonly reviews: ReviewLogs
-  /** Milliseconds until a try that time may mend is made again. */
-  readonly retryDelayMs: () => number
-}
+type ExecutorParts = Pick<
+  Parts,
+  'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'retryDelayMs'
+>
 
 /** What was asked of a chain longer ago decides nothing (reference, "Executor"). */
 const longestPlanAgeMs = 10_000

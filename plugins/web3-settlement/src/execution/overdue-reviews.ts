@@ -1,9 +1,8 @@
-import type { Database } from '@plinth/database'
-import { type Clock, isBusinessError } from '@plinth/kernel'
+import { isBusinessError } from '@plinth/kernel'
 import type { ReviewLog } from '../entities.ts'
-import type { ReviewApprovals } from '../reviews/review-approvals.ts'
-import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
-import type { Executor, SettlementResult } from './executor.ts'
+import type { Parts } from '../parts.ts'
+import type { Reviewer } from '../reviews/review-logs.ts'
+import type { SettlementResult } from './executor.ts'
 
 /** Rules of the handling, read at each run (document 3, "Limits" 4). */
 export interface OverdueRules {
@@ -24,15 +23,7 @@ export interface OverdueItem {
   readonly result: SettlementResult | null
 }
 
-interface OverdueParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly approvals: ReviewApprovals
-  readonly reviews: ReviewLogs
-  readonly executor: Executor
-  readonly rules: () => OverdueRules
-  readonly retryDelayMs: () => number
-}
+type OverdueParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'reviews' | 'executor' | 'overdueRules' | 'retryDelayMs'>
 
 /** Reviews that asked for settlement and that nobody settled in time. */
 export class OverdueReviews {
@@ -45,7 +36,7 @@ export class OverdueReviews {
   /** Handles the oldest. Each is handled once, however many instances look. */
   async handle(signal?: AbortSignal): Promise<readonly OverdueItem[]> {
     const { db, clock, reviews } = this.#parts
-    const rules = this.#parts.rules()
+    const rules = this.#parts.overdueRules()
     if (!rules.enabled) return []
     const overdue = await db.query<{ id: unknown }>(
       `select id from web3_settlement_review_log where status = 'open' and action = 'settle' and created_at <= ?

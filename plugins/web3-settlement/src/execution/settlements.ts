@@ -1,8 +1,8 @@
-import { isBusinessError, type Logger } from '@plinth/kernel'
+import { isBusinessError } from '@plinth/kernel'
 import type { SettlementOutcome } from '../entities.ts'
-import type { ReviewApprovals } from '../reviews/review-approvals.ts'
-import type { Reviewer, ReviewLogs } from '../reviews/review-logs.ts'
-import type { Executor, SettlementResult } from './executor.ts'
+import type { Parts } from '../parts.ts'
+import type { Reviewer } from '../reviews/review-logs.ts'
+import type { SettlementResult } from './executor.ts'
 
 /** One line of a batch. */
 export interface BatchItem {
@@ -21,12 +21,7 @@ export interface BatchResult {
   readonly items: readonly BatchItem[]
 }
 
-interface SettlementParts {
-  readonly approvals: ReviewApprovals
-  readonly reviews: ReviewLogs
-  readonly executor: Executor
-  readonly log: Pick<Logger, 'error'>
-}
+type SettlementParts = Pick<Parts, 'approvals' | 'reviews' | 'executor' | 'log'>
 
 /** What operators start. */
 export class Settlements {

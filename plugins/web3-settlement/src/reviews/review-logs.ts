@@ -1,13 +1,12 @@
-import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import { type Clock, columnText } from '@plinth/kernel'
-import type { PaymentOrder, Payments } from '@plinth/money/payments'
-import type { Candidates } from '../candidates.ts'
+import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { columnText } from '@plinth/kernel'
+import type { PaymentOrder } from '@plinth/money/payments'
 import { type ReviewAction, ReviewLog, type ReviewStatus } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
 import type { CandidateState } from '../planning/reasons.ts'
-import type { ReviewApprovals } from './review-approvals.ts'
 
 /** Who acts, with the permissions that count for it. */
 export interface Reviewer {
@@ -41,13 +40,7 @@ interface ReviewEntry {
   readonly reviewer: Reviewer
 }
 
-interface ReviewParts {
-  readonly db: Database
-  readonly clock: Pick<Clock, 'now'>
-  readonly approvals: ReviewApprovals
-  readonly candidates: Candidates
-  readonly payments: Pick<Payments, 'findMany'>
-}
+type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'payments'>
 
 type ReviewFilter = Partial<Pick<ReviewLog, 'outTradeNo' | 'status'>>
 

@@ -13,15 +13,12 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { type AuditSummary, audit, auditCaller, type Kernel } from '@plinth/kernel'
-import type { Chains } from '@plinth/web3'
-import type { Candidates } from '../candidates.ts'
+import { type AuditSummary, audit, auditCaller } from '@plinth/kernel'
 import { reviewStatuses } from '../entities.ts'
-import type { OverdueReviews } from '../execution/overdue-reviews.ts'
-import type { Settlements } from '../execution/settlements.ts'
 import { explorersOf } from '../explorers.ts'
+import type { Parts } from '../parts.ts'
 import { own, snapshotOf } from '../permissions.ts'
-import type { Reviewer, ReviewLogs } from './review-logs.ts'
+import type { Reviewer } from './review-logs.ts'
 import {
   batchView,
   overdueView,
@@ -33,14 +30,7 @@ import {
   viewOfSettlement,
 } from './review-views.ts'
 
-interface ReviewRouteParts {
-  readonly kernel: Pick<Kernel, 'contributions'>
-  readonly chains: Pick<Chains, 'list'>
-  readonly candidates: Candidates
-  readonly reviews: ReviewLogs
-  readonly settlements: Settlements
-  readonly overdue: OverdueReviews
-}
+type ReviewRouteParts = Pick<Parts, 'kernel' | 'chains' | 'candidates' | 'reviews' | 'settlements' | 'overdue'>
 
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
