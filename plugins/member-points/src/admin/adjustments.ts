@@ -1,12 +1,9 @@
 import { type Database, exactInteger } from '@plinth/database'
-import type { Ledger } from '@plinth/money'
 import type { AccessAudit } from '../audited.ts'
 import { never } from '../entities.ts'
-import type { Lapsing } from '../expiry/lapsing.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
-import type { Rewards } from '../rewards/rewards.ts'
-import type { Rules } from '../rules/rules.ts'
 
 export interface Adjustment {
   readonly userId: number
@@ -39,14 +36,7 @@ export interface AdjustmentPreview {
   readonly expiresAt: number | undefined
 }
 
-export interface AdjustmentParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly rules: Rules
-  readonly rewards: Rewards
-  readonly lapsing: Lapsing
-}
+type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 /** Points that an operator grants or deducts, with a reason (document 1, "Manual adjustment"). */
 export class Adjustments {

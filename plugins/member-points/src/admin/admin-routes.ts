@@ -1,4 +1,4 @@
-import { type Database, findPage } from '@plinth/database'
+import { findPage } from '@plinth/database'
 import {
   answerList,
   count,
@@ -16,33 +16,23 @@ import {
 } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { type Kernel, localize } from '@plinth/kernel'
-import type { Ledger } from '@plinth/money'
+import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { auditedBy } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
-import type { ExpiryRuns } from '../expiry/expiry-run.ts'
 import { refusal } from '../failures.ts'
 import { accountView, adminLedgerView, adminViewOfEntry, viewOfAccount } from '../members/ledger-views.ts'
-import type { Texts } from '../members/texts.ts'
+import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import { ownerOf, userOf } from '../rewards/owner.ts'
 import { mostPoints, pointsAsset } from '../rules/rule-types.ts'
-import type { Adjustments } from './adjustments.ts'
 import { sourceStates, sourceView, viewOfSource } from './source-views.ts'
 
-export interface AdminRouteParts {
-  readonly db: Database
-  readonly ledger: Ledger
-  readonly identity: Identity
-  readonly kernel: Pick<Kernel, 'contributions'>
-  readonly texts: Texts
-  readonly adjustments: Adjustments
-  readonly expiry: ExpiryRuns
-  /** Has the scheduled task go on with a scan that takes longer than a request may. */
-  readonly continueExpiry: () => Promise<unknown>
-}
+type AdminRouteParts = Pick<
+  Parts,
+  'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'adjustments' | 'expiry' | 'continueExpiry'
+>
 
 const root = '/api/v1/admin/member-points'
 /** Milliseconds that a request goes on with a scan. */

@@ -1,7 +1,7 @@
-import { type Database, exactInteger, insertMissing } from '@plinth/database'
+import { exactInteger, insertMissing } from '@plinth/database'
 import { refusal } from '../failures.ts'
-import type { Rewards } from '../rewards/rewards.ts'
-import type { RuleInForce, Rules } from '../rules/rules.ts'
+import type { Parts } from '../parts.ts'
+import type { RuleInForce } from '../rules/rules.ts'
 import { checkInPoints, type LastCheckIn, streakOn } from './streak.ts'
 
 const table = 'points_check_in'
@@ -15,13 +15,7 @@ export interface ProgrammeCalendar {
   dayOf(moment: Date): string
 }
 
-export interface CheckInParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly rules: Rules
-  readonly rewards: Rewards
-  readonly calendar: ProgrammeCalendar
-}
+type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 export interface CheckedIn {
   /** True when the member had checked in on that day before: nothing was granted (decision B7). */

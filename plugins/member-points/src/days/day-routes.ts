@@ -1,12 +1,10 @@
 import { answerList, count, described, id, type ListOrder, listPage, listQuery, routesWith, Type } from '@plinth/http'
 import { defaultAsset } from '../contract.ts'
+import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
-import type { DayTotals } from './day-totals.ts'
 
-export interface DayRouteParts {
-  readonly days: DayTotals
-}
+type DayRouteParts = Pick<Parts, 'days'>
 
 const dayView = Type.Object({
   id,

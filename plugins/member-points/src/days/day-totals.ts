@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   addToRows,
-  type Database,
   exactInteger,
   type FoundPage,
   findPage,
@@ -9,9 +8,10 @@ import {
   insertMissing,
   type PageWindow,
 } from '@plinth/database'
-import type { Ledger, MovedUnits } from '@plinth/money'
+import type { MovedUnits } from '@plinth/money'
 import { DayRow } from '../entities.ts'
 import { movedAs, type Way } from '../members/ways.ts'
+import type { Parts } from '../parts.ts'
 
 const position = { table: 'points_day_position', columns: ['id', 'asset', 'entry_id'], unique: 'asset' }
 const ways = ['granted', 'consumed', 'reversed', 'expired'] as const satisfies readonly Way[]
@@ -25,13 +25,7 @@ const pageSize = 2_000
  */
 const settledMs = 600_000
 
-export interface DayTotalsParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  /** Day of the programme, `YYYY-MM-DD`. */
-  readonly dayOf: (moment: Date) => string
-}
+type DayTotalsParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
 
 /**
  * What was granted, spent, taken back and lapsed, by day. The sums follow the entries of the ledger at a distance, so that no
@@ -88,7 +82,7 @@ export class DayTotals {
     const sums = new Map<string, Record<Way, number>>()
     for (const { kind, units, createdAt } of moved) {
       if (units === 0) continue
-      const day = this.#parts.dayOf(new Date(createdAt))
+      const day = this.#parts.calendar.dayOf(new Date(createdAt))
       const sum = sums.get(day) ?? { granted: 0, consumed: 0, reversed: 0, expired: 0 }
       sum[movedAs(kind, units)] += Math.abs(units)
       sums.set(day, sum)

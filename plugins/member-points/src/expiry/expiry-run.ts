@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { databaseMs } from '@plinth/coordination'
-import { type Database, exactInteger, insertMissing } from '@plinth/database'
-import { type Clock, isBusinessError, type Logger } from '@plinth/kernel'
+import { exactInteger, insertMissing } from '@plinth/database'
+import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
-import { type LapsedSource, type Lapsing, lapsePage } from './lapsing.ts'
+import type { Parts } from '../parts.ts'
+import { type LapsedSource, lapsePage } from './lapsing.ts'
 
 const table = 'points_expire_batch'
 const columns = [
@@ -15,14 +17,7 @@ const columns = [
 /** Milliseconds that a page may take before another instance goes on with the scan. */
 const leaseMs = 60_000
 
-export interface ExpiryRunParts {
-  readonly db: Database
-  readonly clock: Clock
-  readonly log: Logger
-  readonly lapsing: Lapsing
-  /** Name of this process and run, unique among all. */
-  readonly runner: () => string
-}
+type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
 export interface RunLimits {
   readonly signal?: AbortSignal
@@ -97,8 +92,8 @@ export class ExpiryRuns {
 
   /** The scan of the asset that is open, or a new one. */
   async #take(asset: string): Promise<TakenBatch> {
-    const { db, clock, runner } = this.#parts
-    const holder = runner()
+    const { db, clock } = this.#parts
+    const holder = randomUUID()
     const now = databaseMs(db, clock)
     return db.transactional(async () => {
       const row = [db.newId(), asset, asset, clock.now(), 'running', 0, 0, 0, 0, 0, 0, null, 0, new Date(clock.now())]

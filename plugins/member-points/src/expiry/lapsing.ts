@@ -1,6 +1,7 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { BatchResult, Ledger } from '@plinth/money'
 import type { ExpiryDetails } from '../lots/lot-details.ts'
+import type { Parts } from '../parts.ts'
 
 /** A source that has lapsed, before its account is locked. */
 export interface LapsedSource {
@@ -19,7 +20,7 @@ export class Lapsing {
   readonly #db: Database
   readonly #ledger: Ledger
 
-  constructor(db: Database, ledger: Ledger) {
+  constructor({ db, ledger }: Pick<Parts, 'db' | 'ledger'>) {
     this.#db = db
     this.#ledger = ledger
   }

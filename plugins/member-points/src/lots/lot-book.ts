@@ -2,6 +2,8 @@ import { type Database, exactInteger, insertMissing, type Parameter } from '@pli
 import type { LotBook, LotMovement, LotPage, LotSums } from '@plinth/money'
 import { never } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
+import type { Rules } from '../rules/rules.ts'
 import { type ExpiryDetails, isExpiry, isGrant, isReversal } from './lot-details.ts'
 import { LotMoves } from './lot-moves.ts'
 
@@ -13,21 +15,15 @@ const columns = [
 /** Numbers in one list of a statement. Few sizes keep the number of prepared texts small. */
 const listSizes = [500, 50, 5, 1] as const
 
-export interface LotBookParts {
-  readonly db: Database
-  /** When points lapse that were posted to the ledger without saying so; milliseconds since the epoch. */
-  readonly usualExpiry: (at: number) => Promise<number>
-}
-
 /** The lots of points accounts: the table of sources. The ledger calls it under the lock of the account. */
 export class PointsLotBook implements LotBook {
   readonly #db: Database
-  readonly #usualExpiry: LotBookParts['usualExpiry']
+  readonly #rules: Rules
   readonly #moves: LotMoves
 
-  constructor({ db, usualExpiry }: LotBookParts) {
+  constructor({ db, rules }: Pick<Parts, 'db' | 'rules'>) {
     this.#db = db
-    this.#usualExpiry = usualExpiry
+    this.#rules = rules
     this.#moves = new LotMoves(db)
   }
 
@@ -58,7 +54,8 @@ export class PointsLotBook implements LotBook {
     const { id, type, key } = isNamed
       ? detail.source
       : { id: this.#db.newId(), type: 'ledger', key: `${journalId}:${accountId}` }
-    const expiresAt = isNamed ? detail.expiresAt : await this.#usualExpiry(at)
+    // Where the posting does not say it, points lapse as those of a reward do.
+    const expiresAt = isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at)
     const rule = isNamed ? detail.rule : undefined
     const userId = owner.type === 'user' ? Number(owner.id) : null
     return [

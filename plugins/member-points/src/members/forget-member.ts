@@ -1,14 +1,7 @@
-import type { Database } from '@plinth/database'
-import type { Ledger } from '@plinth/money'
-import type { Lapsing } from '../expiry/lapsing.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
 
-export interface ForgetParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly lapsing: Lapsing
-}
+type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
  * What becomes of the points of a deleted user: those that can be spent are forfeited, and check-ins are removed. The ledger and

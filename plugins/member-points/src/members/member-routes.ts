@@ -1,17 +1,12 @@
 import { answerList, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import type { CheckIns } from '../check-in/check-ins.ts'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from '../rewards/owner.ts'
 import { ledgerView, viewOfEntry } from './ledger-views.ts'
 import { type OverviewParts, overviewOf, overviewView } from './overview.ts'
 import { type TaskParts, tasksOf, taskView } from './tasks.ts'
-import type { Texts } from './texts.ts'
 
-export interface MemberRouteParts extends OverviewParts, TaskParts {
-  readonly checkIns: CheckIns
-  readonly texts: Texts
-}
+type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 

@@ -1,11 +1,9 @@
 import { type Database, exactInteger } from '@plinth/database'
 import { count, described, Type } from '@plinth/http'
-import type { Ledger } from '@plinth/money'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
-import type { Lapsing } from '../expiry/lapsing.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
-import type { Rules } from '../rules/rules.ts'
 import { movedAs } from './ways.ts'
 
 const points = (description: string) => described(count, description)
@@ -34,13 +32,7 @@ const membersOf = {
 const usualSoonDays = 30
 const dayMs = 86_400_000
 
-export interface OverviewParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly rules: Rules
-  readonly lapsing: Lapsing
-}
+export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
 /**
  * What a member has. What has lapsed and no scan has met yet lapses now, so that the balance shown is the ledger's and can be

@@ -1,11 +1,10 @@
 import type { Database } from '@plinth/database'
 import { nullable, Type, text } from '@plinth/http'
 import type { Static } from 'typebox'
-import type { CheckIns, ProgrammeCalendar } from '../check-in/check-ins.ts'
 import { checkInPoints, streakOn } from '../check-in/streak.ts'
 import { never, RuleRow } from '../entities.ts'
+import type { Parts } from '../parts.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
-import type { Texts } from './texts.ts'
 
 /** Rules that a list of tasks has at most. */
 const mostTasks = 200
@@ -38,13 +37,7 @@ const onceKeys: Readonly<Record<string, (userId: number) => string>> = {
 /** The tasks of document 1 in its order; others follow by their codes. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
-export interface TaskParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly checkIns: CheckIns
-  readonly calendar: ProgrammeCalendar
-  readonly texts: Texts
-}
+export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
 
 /** What a member is rewarded for, and what of it is done. */
 export async function tasksOf(userId: number, locale: string, parts: TaskParts): Promise<TaskView[]> {

@@ -1,6 +1,7 @@
 import type { Translator } from '@plinth/i18n'
 import { fillText, type LocalizedText, localize } from '@plinth/kernel'
 import en from '../messages/en.json' with { type: 'json' }
+import type { Parts } from '../parts.ts'
 
 type Params = Readonly<Record<string, string | number>>
 
@@ -8,8 +9,8 @@ type Params = Readonly<Record<string, string | number>>
 export class Texts {
   readonly #translator: Translator | undefined
 
-  constructor(translator: Translator | undefined) {
-    this.#translator = translator
+  constructor({ i18n }: Pick<Parts, 'i18n'>) {
+    this.#translator = i18n
   }
 
   /** @param path below the texts of this plugin, such as `kinds.check-in`; undefined where there is none */

@@ -1,12 +1,9 @@
-import { type Database, exactInteger, insertMissing } from '@plinth/database'
-import type { Ledger } from '@plinth/money'
+import { exactInteger, insertMissing } from '@plinth/database'
 import { OrderRewardRow, ReversalRow } from '../entities.ts'
-import type { Lapsing } from '../expiry/lapsing.ts'
 import { refusal } from '../failures.ts'
 import type { ReversalDetails } from '../lots/lot-details.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from '../rewards/owner.ts'
-import type { Rewards } from '../rewards/rewards.ts'
-import type { Rules } from '../rules/rules.ts'
 import { orderPoints, reversalTarget, splitReversal } from './order-points.ts'
 
 /** What `commerce.order.paid` says. */
@@ -30,14 +27,7 @@ export interface OrderRefund {
   readonly orderCashAmount: number
 }
 
-export interface OrderRewardParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly rules: Rules
-  readonly rewards: Rewards
-  readonly lapsing: Lapsing
-}
+type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 /** What a refund took back. */
 export interface Reversed {

@@ -1,6 +1,7 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { Ledger } from '@plinth/money'
 import type { ReversalDetails } from '../lots/lot-details.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from './owner.ts'
 
 /** Orders whose debts one reward settles at most; later rewards go on. */
@@ -25,7 +26,7 @@ export class Debts {
   readonly #db: Database
   readonly #ledger: Ledger
 
-  constructor(db: Database, ledger: Ledger) {
+  constructor({ db, ledger }: Pick<Parts, 'db' | 'ledger'>) {
     this.#db = db
     this.#ledger = ledger
   }

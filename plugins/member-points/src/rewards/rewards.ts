@@ -1,21 +1,15 @@
-import { type Database, exactInteger } from '@plinth/database'
+import { exactInteger } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
-import type { Ledger, Posted } from '@plinth/money'
+import type { Posted } from '@plinth/money'
 import type { Reward, TaskReward } from '../contract.ts'
 import { refusal } from '../failures.ts'
 import type { GrantDetails } from '../lots/lot-details.ts'
+import type { Parts } from '../parts.ts'
 import { mostPoints } from '../rules/rule-types.ts'
-import type { RuleInForce, Rules } from '../rules/rules.ts'
-import type { Debts } from './debts.ts'
+import type { RuleInForce } from '../rules/rules.ts'
 import { ownerOf } from './owner.ts'
 
-export interface RewardParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly rules: Rules
-  readonly debts: Debts
-}
+type RewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'debts'>
 
 export interface Grant {
   readonly userId: number

@@ -1,13 +1,8 @@
-import type { Ledger } from '@plinth/money'
 import { defaultAsset, type PointsPaid, type PointsPayment } from '../contract.ts'
-import type { Lapsing } from '../expiry/lapsing.ts'
+import type { Parts } from '../parts.ts'
 import { ownerOf } from './owner.ts'
 
-export interface SpendingParts {
-  readonly clock: { now(): number }
-  readonly ledger: Ledger
-  readonly lapsing: Lapsing
-}
+type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
 /** Takes points of a member. What has lapsed lapses before, so that the refusal of a spend says what can be spent. */
 export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {

@@ -11,20 +11,16 @@ import {
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
-import { type Kernel, localize } from '@plinth/kernel'
+import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { auditedBy } from '../audited.ts'
 import { never, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
+import type { Parts } from '../parts.ts'
 import { own } from '../permissions.ts'
 import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
-import type { Rules } from './rules.ts'
 
-export interface RuleRouteParts {
-  readonly rules: Rules
-  readonly texts: Texts
-  readonly kernel: Pick<Kernel, 'contributions'>
-}
+type RuleRouteParts = Pick<Parts, 'rules' | 'texts' | 'kernel'>
 
 const path = '/api/v1/admin/member-points/rules'
 const assetName = Type.String({ pattern: '^points:[a-z0-9.-]+$', maxLength: 64 })

@@ -1,9 +1,10 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
+import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { never, RuleRow } from '../entities.ts'
 import { refusal } from '../failures.ts'
+import type { Parts } from '../parts.ts'
 import { builtInRules, faultOf, type RuleSettings, type RuleType } from './rule-types.ts'
 
 const dayMs = 86_400_000
@@ -26,12 +27,7 @@ export interface RuleDraft {
   readonly version?: number | undefined
 }
 
-export interface RuleParts {
-  readonly db: Database
-  readonly clock: { now(): number }
-  /** Whether another plugin brings the asset with the lot book of this one. */
-  readonly isConfirmedAsset: (asset: string) => boolean
-}
+type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
 /** The rules and their versions. What a rule says at a moment is never changed afterwards. */
 export class Rules {

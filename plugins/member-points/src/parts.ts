@@ -1,0 +1,69 @@
+import type { Database } from '@plinth/database'
+import { localDays } from '@plinth/http'
+import type { Clock, ConfigView, Logger, Makers, ServicesOf } from '@plinth/kernel'
+import { Adjustments } from './admin/adjustments.ts'
+import { CheckIns, type ProgrammeCalendar } from './check-in/check-ins.ts'
+import type { keys } from './config.ts'
+import { DayTotals } from './days/day-totals.ts'
+import { ExpiryRuns } from './expiry/expiry-run.ts'
+import { Lapsing } from './expiry/lapsing.ts'
+import { PointsLotBook } from './lots/lot-book.ts'
+import { Texts } from './members/texts.ts'
+import { OrderRewards } from './orders/order-rewards.ts'
+import type { requires } from './requires.ts'
+import { Debts } from './rewards/debts.ts'
+import { Rewards } from './rewards/rewards.ts'
+import { Rules } from './rules/rules.ts'
+
+/** What the product gives to the plugin. */
+interface Given extends ServicesOf<typeof requires> {
+  readonly db: Database
+  readonly config: ConfigView<typeof keys>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Everything that the parts of the plugin may be made of, by name; each names what it needs by `Pick`. */
+export interface Parts extends Given {
+  readonly calendar: ProgrammeCalendar
+  readonly texts: Texts
+  /** Whether another plugin brings the asset with the lot book of this one. */
+  readonly isConfirmedAsset: (asset: string) => boolean
+  readonly rules: Rules
+  readonly lots: PointsLotBook
+  readonly lapsing: Lapsing
+  readonly debts: Debts
+  readonly rewards: Rewards
+  readonly orders: OrderRewards
+  readonly checkIns: CheckIns
+  readonly adjustments: Adjustments
+  readonly expiry: ExpiryRuns
+  /** Has the scheduled task go on with a scan that takes longer than a request may. */
+  readonly continueExpiry: () => Promise<unknown>
+  readonly days: DayTotals
+}
+
+/** How each part is made that is not given. */
+export const makers: Makers<Parts, Given> = {
+  calendar({ config, site }) {
+    const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
+    return { zone, dayOf: localDays(zone) }
+  },
+  texts: Texts,
+  // Looks at the lot book when it is asked: that one is made of the rules, which ask.
+  isConfirmedAsset: (parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots,
+  rules: Rules,
+  lots: PointsLotBook,
+  lapsing: Lapsing,
+  debts: Debts,
+  rewards: Rewards,
+  orders: OrderRewards,
+  checkIns: CheckIns,
+  adjustments: Adjustments,
+  expiry: ExpiryRuns,
+  continueExpiry({ config, scheduler }) {
+    const taskName = config.get('platform.member-points.expire.task-name')
+    return async () => scheduler?.runNow(taskName)
+  },
+  days: DayTotals,
+}
