@@ -99,7 +99,7 @@ async function administer(
 const creationRule = `
   select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies,
     exists (select 1 from pg_tablespace where spcname = 'plinth_test'
-      and pg_stat_file(pg_tablespace_location(oid), true) is not null) as "inMemory"`
+      and (pg_stat_file(pg_tablespace_location(oid), true)).isdir) as "inMemory"`
 let creation: { readonly copies: boolean; readonly inMemory: boolean } | undefined
 
 async function makeDatabase(server: TestServer, name: string, administration: Database): Promise<void> {
