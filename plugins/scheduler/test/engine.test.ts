@@ -249,6 +249,8 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
   // The lease counts from the sign of life: it is over.
   await one.clock.advance(10_000)
+  // A look that was under way would look again after time that does not pass.
+  await one.passed()
   await one.begun(1)
   await one.ended(2)
   const { items } = await one.scheduler.history(task, {}, { size: 10, count: 'exact' })
