@@ -4,10 +4,10 @@ import { lastLine, runTests } from './run-tests.mjs'
 
 /** The first tests that need the pages of the browser would build them all at once. */
 const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/build-pages.ts']
-/** What is checked beside the tests. One checker: several do much of the work twice, and wait for each other. */
+/** What is checked beside the tests. One thread: several do much of the work twice, and wait for each other. */
 const steps = [
-  ['types', 'tsc', '--noEmit', '--checkers', '1'],
-  ['types of the pages', 'tsc', '--noEmit', '--checkers', '1', '-p', 'plugins/console/web'],
+  ['types', 'tsc', '--noEmit', '--singleThreaded'],
+  ['types of the pages', 'tsc', '--noEmit', '--singleThreaded', '-p', 'plugins/console/web'],
   ['lint, format and import boundaries', 'biome', 'check', '--error-on-warnings', '.'],
   ['layers', 'node', 'scripts/layers.ts'],
   ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],

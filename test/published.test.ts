@@ -93,7 +93,7 @@ t.test(
     const project = await mkdtemp(join(tmpdir(), 'plinth-published-'))
     t.teardown(() => rm(project, { recursive: true, force: true }))
     // The types of the sources are checked before the tests; here the declarations are made.
-    await run(process.execPath, ['scripts/build.ts', '--noCheck'], { cwd: root })
+    await run(process.execPath, ['scripts/build.ts', '--noCheck', '--singleThreaded'], { cwd: root })
     // Packing changes manifests for a moment, and other tests run from this checkout: it is done in a copy.
     const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
     t.teardown(() => rm(copy, { recursive: true, force: true }))
