@@ -1,25 +1,66 @@
 /**
  * Loaded before a test file, and by `NODE_OPTIONS` into the Node.js processes that it starts: libraries of many files come
- * from `library-bundle.mjs`, and where a source file of this repository lies is known without asking the disk. That is
- * half of what a process takes to load a product.
+ * from `library-bundle.mjs`, the packages of this house from `package-bundle.mjs`, and where a source file lies is known
+ * without asking the disk. That is two thirds of what a process takes to load a product.
+ *
+ * The package whose tests run is loaded from its sources: `?tested=plugins/iam` behind the address of this file names it.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 
 const root = new URL('..', import.meta.url).href
-const libraries = new URL('.tap/libraries/', root)
-const { packages, bundled } = JSON.parse(readFileSync(new URL('map.json', libraries), 'utf8'))
+const libraries = new URL('.tap/libraries/', root).href
+const packages = new URL('.tap/packages/', root).href
+const mapOf = (bundle) => JSON.parse(readFileSync(new URL('map.json', bundle), 'utf8'))
+const ofLibraries = mapOf(libraries)
+const ofPackages = mapOf(packages)
+const tested = new URL(import.meta.url).searchParams.get('tested')
+
 const isOwn = (url) => url.startsWith(root) && !url.includes('/node_modules/')
+const isOwnSource = (url) => isOwn(url) && url.endsWith('.ts')
 /** The package that a file belongs to, within the repository: its imports by name have one meaning. */
-const home = /^(?:(?:plugins|examples)\/)?[^/]+/
+const homeOf = (url) =>
+  /^(?:(?:plugins|examples)\/)?[^/]+/.exec(url.slice((isBundled(url) ? packages : root).length))[0]
+const isBundled = (url) => url.startsWith(packages)
 const known = new Map()
+/** From what each package was loaded. */
+const loadedFrom = new Map()
+
+const source = (url) => ({ url, format: 'module-typescript', shortCircuit: true })
+const javaScript = (url) => ({ url, format: 'module', shortCircuit: true })
+
+/** A package of which one module comes from the bundle and another from the sources would share nothing with itself. */
+function loadedOnce(result, url) {
+  const home = homeOf(url)
+  const way = isBundled(result.url) ? 'bundle' : 'sources'
+  const before = loadedFrom.get(home) ?? way
+  if (before !== way) throw new Error(`${home} is loaded from the ${before}, and ${url} from the ${way}`)
+  loadedFrom.set(home, way)
+  return result
+}
+
+/** A module of a package of this house, asked for by name or by a process that begins with it. */
+function ownModule(url) {
+  const file = ofPackages.bundled[url]
+  if (file === undefined) return source(url)
+  return loadedOnce(homeOf(url) === tested ? source(url) : javaScript(packages + file), url)
+}
+
+function besides(specifier, parentURL) {
+  const { href } = new URL(specifier, parentURL)
+  return href.includes('/src/') ? loadedOnce(source(href), href) : source(href)
+}
 
 function find(specifier, context, next) {
-  const { url, format } = next(specifier, context)
-  const library = bundled[url]
-  if (library !== undefined) return { url: new URL(library.file, libraries).href, format: 'module', shortCircuit: true }
+  const { parentURL } = context
+  // What a bundle imports is found from where its package lies.
+  const place = isBundled(parentURL) ? `${root}${homeOf(parentURL)}/package.json` : parentURL
+  const { url, format } = next(specifier, { ...context, parentURL: place })
+  if (isOwnSource(url)) return ownModule(url)
+  const library = ofLibraries.bundled[url]
+  if (library !== undefined) return javaScript(libraries + library.file)
   // A second copy of a library would share nothing with the bundled one.
-  if (packages.some((path) => url.startsWith(path))) {
+  if (ofLibraries.packages.some((path) => url.startsWith(path))) {
     throw new Error(`${specifier} is missing in the list of scripts/library-bundle.mjs`)
   }
   return { url, format, shortCircuit: true }
@@ -32,17 +73,18 @@ registerHooks({
     if (isImport && specifier.startsWith('node:')) return { url: specifier, format: 'builtin', shortCircuit: true }
     if (!isImport || !isOwn(parentURL)) {
       const found = next(specifier, context)
-      const library = bundled[found.url]
+      if (isImport && isOwnSource(found.url)) return ownModule(found.url)
+      const library = ofLibraries.bundled[found.url]
       // What `require` returns of CommonJS has the functions of its loader; they stay with the installed files.
       if (library === undefined || (library.isCommonJs && !isImport)) return found
-      return { url: new URL(library.file, libraries).href, format: 'module', shortCircuit: true }
+      return javaScript(libraries + library.file)
     }
     if (/^(?:\.|\/|#|file:|data:)/.test(specifier)) {
-      const isSource = specifier.startsWith('.') && specifier.endsWith('.ts')
-      if (!isSource) return next(specifier, context)
-      return { url: new URL(specifier, parentURL).href, format: 'module-typescript', shortCircuit: true }
+      if (!specifier.startsWith('.')) return next(specifier, context)
+      if (isBundled(parentURL)) return javaScript(new URL(specifier, parentURL).href)
+      return specifier.endsWith('.ts') ? besides(specifier, parentURL) : next(specifier, context)
     }
-    const key = `${home.exec(parentURL.slice(root.length))} ${specifier}`
+    const key = `${homeOf(parentURL)} ${specifier}`
     const found = known.get(key) ?? find(specifier, context, next)
     known.set(key, found)
     return found

@@ -7,10 +7,11 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundler, compact, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
 
 /** As they are imported. Another path into one of their packages is an error when it is imported. */
 const libraries = [
@@ -61,9 +62,7 @@ const leftOut = [
   /^utf-8-validate$/,
 ]
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const bundle = join(root, '.tap/libraries')
-const mapFile = 'map.json'
 /** Tests of what is loaded look for the name in the path, and tap leaves what lies in this folder out of its stacks. */
 const nameOf = (library) => `node_modules/${library === 'tap' ? '@tapjs/tap' : library}/index`
 
@@ -73,11 +72,6 @@ function keyOf() {
   const hash = createHash('sha256').update(process.version)
   for (const file of sources) hash.update(readFileSync(file))
   return hash.digest('hex')
-}
-
-function storedKey() {
-  const file = join(bundle, mapFile)
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).key : undefined
 }
 
 function urlOf(library) {
@@ -110,7 +104,7 @@ async function entryOf(url) {
  * @returns {boolean} false when it could not be made: tests take the installed libraries then, and more time
  */
 export function bundleLibraries() {
-  if (storedKey() === keyOf()) return true
+  if (isMadeFrom(bundle, keyOf())) return true
   const { status } = spawnSync(process.execPath, [fileURLToPath(import.meta.url)], {
     stdio: ['ignore', 'ignore', 'inherit'],
   })
@@ -118,9 +112,7 @@ export function bundleLibraries() {
   return status === 0
 }
 
-async function make() {
-  // The bundler is the one that Vite brings.
-  const { rolldown } = await import(pathToFileURL(createRequire(import.meta.resolve('vite')).resolve('rolldown')).href)
+async function make(draft) {
   const entries = new Map()
   const bundled = {}
   for (const library of libraries) {
@@ -129,6 +121,7 @@ async function make() {
     entries.set(`entry:${library}`, text)
     bundled[url] = { file: `${nameOf(library)}.mjs`, isCommonJs }
   }
+  const rolldown = await bundler()
   const made = await rolldown({
     input: Object.fromEntries(libraries.map((library) => [nameOf(library), `entry:${library}`])),
     cwd: root,
@@ -146,26 +139,22 @@ async function make() {
       },
     ],
   })
-  const draft = `${bundle}.${process.pid}`
-  mkdirSync(draft, { recursive: true })
   await made.write({
     dir: draft,
     format: 'esm',
     entryFileNames: '[name].mjs',
     chunkFileNames: '[name]-[hash].mjs',
-    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
+    minify: compact,
   })
   await made.close()
   const packages = [
     ...new Set(Object.keys(bundled).map((url) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(url)[0])),
   ]
-  writeFileSync(join(draft, mapFile), JSON.stringify({ key: keyOf(), packages, bundled }))
-  rmSync(bundle, { recursive: true, force: true })
-  renameSync(draft, bundle)
+  return { packages, bundled }
 }
 
 if (import.meta.main) {
-  await make()
+  await replaceBundle(bundle, keyOf(), make)
   // What was imported may have something open.
   process.exit(0)
 }

@@ -37,6 +37,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
 import { bundleLibraries } from './library-bundle.mjs'
+import { bundlePackages } from './package-bundle.mjs'
 import { testFiles } from './test-files.ts'
 
 const outputs = '.tap/output'
@@ -127,7 +128,7 @@ const measured = '"$@" 3>&-; code=$?; times >&3; exit $code'
 const roomy = '--max-semi-space-size=32'
 const nodeArguments = [roomy, '--import', new URL('lean-tap.mjs', import.meta.url).href]
 /** For the processes that a test file starts too. */
-const fastImports = `--import=${new URL('fast-imports.mjs', import.meta.url).href}`
+const fastImports = (home) => `--import=${new URL(`fast-imports.mjs?tested=${home}`, import.meta.url).href}`
 const sharedProcess = fileURLToPath(new URL('shared-process.mjs', import.meta.url))
 const propertyArguments = ['--import', new URL('property-seed.mjs', import.meta.url).href]
 const command = (...words) =>
@@ -173,7 +174,8 @@ async function runFiles(files, isBundled, done) {
       env: {
         NODE_COMPILE_CACHE: resolve('.tap/compiled'),
         ...process.env,
-        NODE_OPTIONS: `${roomy} ${isBundled ? fastImports : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+        NODE_OPTIONS:
+          `${roomy} ${isBundled ? fastImports(homeOf(first)) : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
         TMPDIR: temporary,
         PLINTH_TEST_TEMPLATES: resolve(templates),
         TAP_TIMEOUT: String(timeLimit * files.length),
@@ -248,7 +250,7 @@ async function runFiles(files, isBundled, done) {
 const seconds = (value) => value.toFixed(1).padStart(6)
 
 /** The plugin that a file belongs to, or the folder of the house: what is loaded is much the same for all of one. */
-const homeOf = (file) => /^(?:plugins\/)?[^/]+\//.exec(file)?.[0]
+const homeOf = (file) => /^(?:plugins\/)?[^/]+/.exec(file)?.[0]
 
 /**
  * Lists of files that share a process, the longest first.
@@ -380,6 +382,7 @@ export async function runTests(words) {
     mkdirSync(directory, { recursive: true })
   }
   const isBundled = bundleLibraries()
+  if (isBundled) await bundlePackages()
   // Files wait some of their time, for databases and for processes that they start. With two for each processor it is busy;
   // more would take from each file the time that it counts on.
   const each = files.map((file) => [file])

@@ -1,0 +1,35 @@
+/** What `library-bundle.mjs` and `package-bundle.mjs` share: a folder that is made once from what `key` names. */
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+const mapFile = 'map.json'
+/** Less to read; names and lines of the code stay what they are. */
+export const compact = { compress: false, mangle: false, codegen: { removeWhitespace: true } }
+
+/** The bundler is the one that Vite brings. */
+export async function bundler() {
+  const { rolldown } = await import(pathToFileURL(createRequire(import.meta.resolve('vite')).resolve('rolldown')).href)
+  return rolldown
+}
+
+export function isMadeFrom(folder, key) {
+  const file = join(folder, mapFile)
+  return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).key === key
+}
+
+/**
+ * Puts what `make` writes in the place of the folder, in one step.
+ *
+ * @param {(draft: string) => Promise<object>} make writes into the folder that it gets, and returns what its map says
+ */
+export async function replaceBundle(folder, key, make) {
+  const draft = `${folder}.${process.pid}`
+  mkdirSync(draft, { recursive: true })
+  const map = await make(draft)
+  writeFileSync(join(draft, mapFile), JSON.stringify({ key, ...map }))
+  rmSync(folder, { recursive: true, force: true })
+  renameSync(draft, folder)
+}

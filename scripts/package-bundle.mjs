@@ -1,0 +1,88 @@
+/**
+ * Bundles the packages of this house, each by itself, so that the hundreds of processes of a test run find the twelve hundred
+ * source files of a product in a hundred. `fast-imports.mjs` makes a process load them from here, but for the package that
+ * is tested: its tests import its sources.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundler, compact, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+
+const bundle = join(root, '.tap/packages')
+const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+
+/** Their folders, and the source files that are imported by a name. */
+const packages = globSync(manifestOf(root).workspaces, { cwd: root })
+  .filter((home) => existsSync(join(root, home, 'package.json')))
+  .map((home) => ({ home: home.replaceAll('\\', '/'), manifest: manifestOf(join(root, home)) }))
+  .filter(({ manifest }) => manifest.private !== true)
+  .map(({ home, manifest: { exports = {}, imports = {} } }) => ({
+    home,
+    entries: [...Object.values(exports), ...Object.values(imports)].map((entry) => entry.default),
+  }))
+
+/** Changes with everything that the bundle is made from. */
+function keyOf() {
+  const hash = createHash('sha256')
+    .update(process.version)
+    .update(readFileSync(fileURLToPath(import.meta.url)))
+  for (const { home, entries } of packages) {
+    hash.update(JSON.stringify([home, entries]))
+    for (const file of globSync('{package,src/**/*}.{json,ts}', { cwd: join(root, home) }).sort())
+      hash.update(file).update(readFileSync(join(root, home, file)))
+  }
+  return hash.digest('hex')
+}
+
+/** A module that asks where it lies gets the place of its source, and finds what lies beside that. */
+const places = {
+  name: 'places',
+  transform: (code, id) =>
+    code.includes('import.meta.')
+      ? code
+          .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+          .replaceAll('import.meta.dirname', JSON.stringify(dirname(id)))
+      : null,
+}
+
+async function make(draft) {
+  const rolldown = await bundler()
+  const bundled = {}
+  const nameOf = (entry) => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
+  await Promise.all(
+    packages.map(async ({ home, entries }) => {
+      const folder = join(root, home)
+      const made = await rolldown({
+        input: Object.fromEntries(entries.map((entry) => [nameOf(entry), join(folder, entry)])),
+        cwd: folder,
+        platform: 'node',
+        treeshake: false,
+        // By its name: which other package it gets is decided when it is loaded.
+        external: (id) => !/^(?:\.|\/|[A-Z]:)/.test(id),
+        logLevel: 'silent',
+        tsconfig: false,
+        plugins: [places],
+      })
+      await made.write({
+        dir: join(draft, home),
+        format: 'esm',
+        keepNames: true,
+        entryFileNames: '[name].mjs',
+        chunkFileNames: '[name]-[hash].mjs',
+        minify: compact,
+      })
+      await made.close()
+      for (const entry of entries) bundled[pathToFileURL(join(folder, entry)).href] = `${home}/${nameOf(entry)}.mjs`
+    }),
+  )
+  return { bundled }
+}
+
+/** Makes the bundle, unless it is there and made from the sources as they are now. */
+export async function bundlePackages() {
+  const key = keyOf()
+  if (!isMadeFrom(bundle, key)) await replaceBundle(bundle, key, make)
+}
+
+if (import.meta.main) await bundlePackages()
