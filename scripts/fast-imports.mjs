@@ -15,6 +15,8 @@ const mapOf = (bundle) => JSON.parse(readFileSync(new URL('map.json', bundle), '
 const ofLibraries = mapOf(libraries)
 const ofPackages = mapOf(packages)
 const tested = new URL(import.meta.url).searchParams.get('tested')
+/** Tests of the whole house look into packages, the programs that they start do not. */
+const isHouseTest = tested === 'test' && /\.test\.ts$|shared-process\.mjs$/.test(process.argv[1] ?? '')
 
 const isOwn = (url) => url.startsWith(root) && !url.includes('/node_modules/')
 const isOwnSource = (url) => isOwn(url) && url.endsWith('.ts')
@@ -39,16 +41,10 @@ function loadedOnce(result, url) {
   return result
 }
 
-/** A module of a package of this house, asked for by name or by a process that begins with it. */
 function ownModule(url) {
-  const file = ofPackages.bundled[url]
-  if (file === undefined) return source(url)
-  return loadedOnce(homeOf(url) === tested ? source(url) : javaScript(packages + file), url)
-}
-
-function besides(specifier, parentURL) {
-  const { href } = new URL(specifier, parentURL)
-  return href.includes('/src/') ? loadedOnce(source(href), href) : source(href)
+  const file = isHouseTest || homeOf(url) === tested ? undefined : ofPackages.bundled[url]
+  const found = file === undefined ? source(url) : javaScript(packages + file)
+  return url.includes('/src/') ? loadedOnce(found, url) : found
 }
 
 function find(specifier, context, next) {
@@ -80,9 +76,13 @@ registerHooks({
       return javaScript(libraries + library.file)
     }
     if (/^(?:\.|\/|#|file:|data:)/.test(specifier)) {
-      if (!specifier.startsWith('.')) return next(specifier, context)
-      if (isBundled(parentURL)) return javaScript(new URL(specifier, parentURL).href)
-      return specifier.endsWith('.ts') ? besides(specifier, parentURL) : next(specifier, context)
+      if (!specifier.startsWith('.')) {
+        const found = next(specifier, context)
+        return isOwnSource(found.url) ? ownModule(found.url) : found
+      }
+      const { href } = new URL(specifier, parentURL)
+      if (isBundled(href)) return javaScript(href)
+      return href.endsWith('.ts') ? ownModule(href) : next(specifier, context)
     }
     const key = `${homeOf(parentURL)} ${specifier}`
     const found = known.get(key) ?? find(specifier, context, next)

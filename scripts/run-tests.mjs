@@ -250,7 +250,7 @@ async function runFiles(files, isBundled, done) {
 const seconds = (value) => value.toFixed(1).padStart(6)
 
 /** The plugin that a file belongs to, or the folder of the house: what is loaded is much the same for all of one. */
-const homeOf = (file) => /^(?:plugins\/)?[^/]+/.exec(file)?.[0]
+const homeOf = (file) => /^(?:plugins\/)?[^/]+(?=\/)/.exec(file)?.[0]
 
 /**
  * Lists of files that share a process, the longest first.

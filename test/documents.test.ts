@@ -4,6 +4,7 @@ import { localize } from '@plinth/kernel'
 import { compileChangeSets, dialects } from '@plinth/migrations'
 import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
+import { layers } from '../scripts/layers.ts'
 import { changeSetsIn, migrationPage, permissionPage, textPage, textsOf } from '../scripts/plugin-pages.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -12,6 +13,15 @@ const sections = text.split(/^## /m).map((section) => ({
   title: section.slice(0, section.indexOf('\n')),
   hops: section.match(/^\d+\. .+$/gm) ?? [],
 }))
+
+t.test('the picture of the layers shows every package in its layer', (t) => {
+  const drawn = [...text.matchAll(/^ {2}\w+\["(.+?): (.+?)(?: \(.*\))?"\]$/gm)].map(([, name, packages]) => [
+    name,
+    packages,
+  ])
+  t.same(drawn, layers.map(({ name, packages }) => [name, packages.join(', ')]).reverse())
+  t.end()
+})
 
 t.test('every hop of a journey names a file that exists', (t) => {
   for (const { title, hops } of sections.filter(({ hops }) => hops.length > 0)) {
