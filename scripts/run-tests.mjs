@@ -18,7 +18,8 @@
  * The longest begin first, so that none runs alone at the end. How long they take stands in `scripts/test-seconds.json`;
  * `--record` writes it anew.
  *
- * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time.
+ * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time. It is
+ * not installed either: `overrides` of the manifest put nothing in its place, nor in that of icons as files, which nobody reads.
  */
 import { spawn } from 'node:child_process'
 import {
