@@ -47,11 +47,17 @@ function ownModule(url) {
   return url.includes('/src/') ? loadedOnce(found, url) : found
 }
 
-function find(specifier, context, next) {
+function found(key, specifier, context, next) {
+  const url = ofPackages.names[key]
+  if (url !== undefined) return { url }
   const { parentURL } = context
   // What a bundle imports is found from where its package lies.
   const place = isBundled(parentURL) ? `${root}${homeOf(parentURL)}/package.json` : parentURL
-  const { url, format } = next(specifier, { ...context, parentURL: place })
+  return next(specifier, { ...context, parentURL: place })
+}
+
+function find(key, specifier, context, next) {
+  const { url, format } = found(key, specifier, context, next)
   if (isOwnSource(url)) return ownModule(url)
   const library = ofLibraries.bundled[url]
   if (library !== undefined) return javaScript(libraries + library.file)
@@ -85,8 +91,8 @@ registerHooks({
       return href.endsWith('.ts') ? ownModule(href) : next(specifier, context)
     }
     const key = `${homeOf(parentURL)} ${specifier}`
-    const found = known.get(key) ?? find(specifier, context, next)
-    known.set(key, found)
-    return found
+    const result = known.get(key) ?? find(key, specifier, context, next)
+    known.set(key, result)
+    return result
   },
 })

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
+import { isBuiltin, registerHooks } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bundler, compact, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
@@ -46,9 +47,34 @@ const places = {
       : null,
 }
 
+/**
+ * Where Node.js finds what a package imports by name: `plugins/mail nodemailer` and its URL. One that is not installed is not in it.
+ *
+ * @param {ReadonlySet<string>} names as the packages import them, each behind the folder of its package
+ */
+function resolvedNames(names) {
+  const asked = 'of-package:'
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      if (!specifier.startsWith(asked)) return next(specifier, context)
+      const [home, name] = specifier.slice(asked.length).split(' ')
+      return next(name, { ...context, parentURL: pathToFileURL(join(root, home, 'package.json')).href })
+    },
+  })
+  const urls = {}
+  for (const name of names) {
+    try {
+      urls[name] = import.meta.resolve(asked + name)
+    } catch {}
+  }
+  hooks.deregister()
+  return urls
+}
+
 async function make(draft) {
   const rolldown = await bundler()
   const bundled = {}
+  const names = new Set()
   const nameOf = (entry) => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
   await Promise.all(
     packages.map(async ({ home, entries }) => {
@@ -58,8 +84,12 @@ async function make(draft) {
         cwd: folder,
         platform: 'node',
         treeshake: false,
-        // By its name: which other package it gets is decided when it is loaded.
-        external: (id) => !/^(?:\.|\/|[A-Z]:)/.test(id),
+        external: (id) => {
+          if (/^(?:\.|\/|[A-Z]:)/.test(id)) return false
+          if (!isBuiltin(id)) names.add(`${home} ${id}`)
+          // By its name: which other package it gets is decided when it is loaded.
+          return true
+        },
         logLevel: 'silent',
         tsconfig: false,
         plugins: [places],
@@ -76,7 +106,7 @@ async function make(draft) {
       for (const entry of entries) bundled[pathToFileURL(join(folder, entry)).href] = `${home}/${nameOf(entry)}.mjs`
     }),
   )
-  return { bundled }
+  return { bundled, names: resolvedNames(names) }
 }
 
 /** Makes the bundle, unless it is there and made from the sources as they are now. */
