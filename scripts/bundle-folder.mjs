@@ -6,8 +6,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const mapFile = 'map.json'
-/** Less to read; names and lines of the code stay what they are. */
-export const compact = { compress: false, mangle: false, codegen: { removeWhitespace: true } }
 
 /** The bundler is the one that Vite brings. */
 export async function bundler() {

@@ -11,7 +11,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundler, compact, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+import { bundler, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
 
 /** As they are imported. Another path into one of their packages is an error when it is imported. */
 const libraries = [
@@ -144,7 +144,7 @@ async function make(draft) {
     format: 'esm',
     entryFileNames: '[name].mjs',
     chunkFileNames: '[name]-[hash].mjs',
-    minify: compact,
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   })
   await made.close()
   const packages = [

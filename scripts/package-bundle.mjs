@@ -8,7 +8,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { isBuiltin, registerHooks } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundler, compact, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+import { bundler, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
 
 const bundle = join(root, '.tap/packages')
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -100,7 +100,6 @@ async function make(draft) {
         keepNames: true,
         entryFileNames: '[name].mjs',
         chunkFileNames: '[name]-[hash].mjs',
-        minify: compact,
       })
       await made.close()
       for (const entry of entries) bundled[pathToFileURL(join(folder, entry)).href] = `${home}/${nameOf(entry)}.mjs`
