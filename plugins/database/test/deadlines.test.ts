@@ -6,8 +6,10 @@ import { startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, defineProduct, type JsonValue } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
-import { sql } from 'kysely'
+import { type Driver, sql } from 'kysely'
 import t, { type Test } from 'tap'
+import { type LeaseRules, LeasingDriver } from '../src/connections/leasing-driver.ts'
+import { OpenWaits } from '../src/connections/open-waits.ts'
 import type { DatabaseService } from '../src/database-service.ts'
 import { onEachDatabase, servers, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
@@ -20,6 +22,14 @@ async function start(t: Test, db: TestDatabase, config: Readonly<Record<string, 
 }
 
 const never = () => new Promise<never>(() => {})
+
+t.test('closing ends, with its sockets, when the pool waits for a connection that it has lost', async (t) => {
+  let closed = 0
+  const rules = { size: 1, reserved: 0, waitMs: 1_000, waits: new OpenWaits(), closeSockets: () => (closed += 1) }
+  const driver = new LeasingDriver({ destroy: never } as unknown as Driver, rules as unknown as LeaseRules)
+  await driver.destroy()
+  t.equal(closed, 1)
+})
 
 onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothing waits behind it', async (t, db) => {
   const service = await start(t, db, {

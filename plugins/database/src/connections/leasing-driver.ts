@@ -190,13 +190,18 @@ export class LeasingDriver implements Driver {
   /** Lets work in flight end, cuts what does not, and waits for no goodbye of a server that is silent. */
   async destroy(...options: Parameters<Driver['destroy']>) {
     const { waits, closeSockets } = this.#rules
+    const idle = Promise.withResolvers<void>()
+    this.#onIdle = idle.resolve
     const work = waits.open(closing.work, () => {
       for (const lease of this.#leases) lease.sever(databaseError('PLINTH_DATABASE_CLOSED'))
+      idle.resolve()
     })
-    if (this.#leases.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+    if (this.#leases.size > 0) await idle.promise
     waits.close(work)
-    const goodbye = waits.open(closing.goodbye, () => closeSockets?.())
-    await this.#inner.destroy(...options)
+    const over = Promise.withResolvers<void>()
+    const goodbye = waits.open(closing.goodbye, over.resolve)
+    // A pool that has lost count of its connections waits for them even when all sockets are closed.
+    await Promise.race([this.#inner.destroy(...options), over.promise])
     waits.close(goodbye)
     closeSockets?.()
   }
