@@ -26,8 +26,12 @@ export function isMadeFrom(folder, key) {
 export async function replaceBundle(folder, key, make) {
   const draft = `${folder}.${process.pid}`
   mkdirSync(draft, { recursive: true })
-  const map = await make(draft)
-  writeFileSync(join(draft, mapFile), JSON.stringify({ key, ...map }))
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(draft, folder)
+  try {
+    const map = await make(draft)
+    writeFileSync(join(draft, mapFile), JSON.stringify({ key, ...map }))
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(draft, folder)
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
 }

@@ -47,7 +47,7 @@ function ownModule(url) {
   return url.includes('/src/') ? loadedOnce(found, url) : found
 }
 
-function found(key, specifier, context, next) {
+function locate(key, specifier, context, next) {
   const url = ofPackages.names[key]
   if (url !== undefined) return { url }
   const { parentURL } = context
@@ -57,7 +57,7 @@ function found(key, specifier, context, next) {
 }
 
 function find(key, specifier, context, next) {
-  const { url, format } = found(key, specifier, context, next)
+  const { url, format } = locate(key, specifier, context, next)
   if (isOwnSource(url)) return ownModule(url)
   const library = ofLibraries.bundled[url]
   if (library !== undefined) return javaScript(libraries + library.file)

@@ -25,9 +25,9 @@ const packages = globSync(manifestOf(root).workspaces, { cwd: root })
 
 /** Changes with everything that the bundle is made from. */
 function keyOf() {
-  const hash = createHash('sha256')
-    .update(process.version)
-    .update(readFileSync(fileURLToPath(import.meta.url)))
+  const hash = createHash('sha256').update(process.version)
+  for (const file of [fileURLToPath(import.meta.url), join(root, 'node_modules/.package-lock.json')])
+    hash.update(readFileSync(file))
   for (const { home, entries } of packages) {
     hash.update(JSON.stringify([home, entries]))
     for (const file of globSync('{package,src/**/*}.{json,ts}', { cwd: join(root, home) }).sort())
@@ -108,10 +108,20 @@ async function make(draft) {
   return { bundled, names: resolvedNames(names) }
 }
 
-/** Makes the bundle, unless it is there and made from the sources as they are now. */
+/**
+ * Makes the bundle, unless it is there and made from the sources as they are now.
+ *
+ * @returns {Promise<boolean>} false when it could not be made, as of a source that cannot be parsed
+ */
 export async function bundlePackages() {
   const key = keyOf()
-  if (!isMadeFrom(bundle, key)) await replaceBundle(bundle, key, make)
+  try {
+    if (!isMadeFrom(bundle, key)) await replaceBundle(bundle, key, make)
+    return true
+  } catch (error) {
+    console.error(`The packages are not bundled: each process loads their sources one by one. ${error.message}`)
+    return false
+  }
 }
 
 if (import.meta.main) await bundlePackages()

@@ -382,8 +382,7 @@ export async function runTests(words) {
     rmSync(directory, { recursive: true, force: true })
     mkdirSync(directory, { recursive: true })
   }
-  const isBundled = bundleLibraries()
-  if (isBundled) await bundlePackages()
+  const isBundled = bundleLibraries() && (await bundlePackages())
   // Files wait some of their time, for databases and for processes that they start. With two for each processor it is busy;
   // more would take from each file the time that it counts on.
   const each = files.map((file) => [file])
