@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import databasePlugin, { type Database, database, purgeOldRows, type RemovedRows } from '@plinth/database'
-import { onEachDatabase } from '@plinth/database/testing'
+import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { definePlugin, defineProduct } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import { defineChangeSet } from '@plinth/migrations'
@@ -118,4 +118,20 @@ t.test('a slow step makes the next one smaller at once, a quick one larger only 
   t.equal(size, 100)
   for (let step = 0; step < 20; step++) size = nextStep(size, size * 0.02, pace)
   t.equal(size, 1_250)
+})
+
+onEachDatabase(t, 'a step reads what it removes by its index, however few rows the table has', async (t, at) => {
+  const product = defineProduct({ name: 'test', plugins: [databasePlugin, records], config: at.config })
+  const running = await startForTest(product)
+  t.teardown(() => running.stop('test ended'))
+  const db = running.service(database)
+  await db.execute('insert into record (id, age) values (1, 1), (2, 2), (3, 3)')
+  const { signal } = new AbortController()
+  const old = { table: 'record', where: 'age <= ?', parameters: [1], orderBy: 'age' }
+  const plans = await watchStatements(db, 'record').plansOf(() => purgeOldRows(db, old, { signal }))
+  t.ok(plans.length > 0)
+  for (const { sql, indexes, scans } of plans) {
+    t.same(scans, [], sql)
+    t.ok(indexes.includes('record_age_index'), sql)
+  }
 })

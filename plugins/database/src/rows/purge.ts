@@ -82,11 +82,12 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
   const pace = db.dialect === 'sqlite' ? paces.sqlite : paces.server
   const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
   const ids = `(select id from ${table} where ${where} order by ${orderBy} limit ?)`
-  // MySQL deletes nothing from what it selects from, and MariaDB reads the whole table for a list of ids: there it is a join.
+  // MySQL deletes nothing from what it selects from, and MariaDB reads the whole table for a list of ids, or where it may choose
+  // the order of a join.
   const deletion = (from: string, key: string) =>
     db.dialect === 'sqlite' || db.dialect === 'postgresql'
       ? `delete from ${from} where ${key} in ${ids}`
-      : `delete ${from} from ${from} join ${ids} as old_rows on old_rows.id = ${from}.${key}`
+      : `delete ${from} from ${ids} as old_rows straight_join ${from} on ${from}.${key} = old_rows.id`
   let size = firstStep
   let removed = 0
   while (!options.signal.aborted && performance.now() < end) {
