@@ -11,6 +11,10 @@ export interface ConnectionBounds {
   readonly sendTimeoutMs: number
 }
 
+/** Looks at a connection in the time that its peer has, at least, and the longest time between two. */
+const fewestLooks = 4
+const longestPauseMs = 15_000
+
 /** Requests of a connection without an answer. A member of the socket: a WeakMap costs a fast route 2 % of its throughput. */
 const unanswered: unique symbol = Symbol('requests without an answer')
 
@@ -25,26 +29,51 @@ export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0
 
 /**
  * Bounds what one peer makes the process hold: answers that it asks for and does not read wait in memory. Handlers may
- * take their time; only who does not read, or is idle between two requests, is cut. Every request must be told by
- * `requestCame` and `requestSettled`.
+ * take their time; only who does not read is cut. Every request must be told by `requestCame` and `requestSettled`.
+ *
+ * All connections are looked at together, a few times within `sendTimeoutMs`, instead of by a timer of each, which Node.js
+ * would make anew for every request. Looks are counted, not time: a process that was held up looks once when it goes on.
  */
 export function boundConnections(server: Server, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
-  // Node.js restarts the time with every byte that goes out or comes in. A listener takes over what it would do: cut.
-  server.setTimeout(sendTimeoutMs, (socket) => {
-    const unsent = unsentBytes(socket)
-    // A process that was held up finds the timer due before what it could have read and written meanwhile: that comes first.
-    setImmediate(() => {
-      const waitsForUs = isWorkedFor(socket) && socket.writableLength === 0
-      if (waitsForUs || unsentBytes(socket) < unsent) socket.setTimeout(sendTimeoutMs)
-      else socket.destroy()
-    })
+  const pauseMs = Math.min(sendTimeoutMs / fewestLooks, longestPauseMs)
+  const open = new Map<Socket, Progress>()
+  server.on('connection', (socket: Socket) => {
+    open.set(socket, { taken: 0, looks: 0 })
+    socket.once('close', () => open.delete(socket))
+  })
+  const look = () => {
+    for (const [socket, progress] of open) {
+      if (looksWithoutProgress(socket, progress) * pauseMs >= sendTimeoutMs) socket.destroy()
+    }
+  }
+  server.once('listening', () => {
+    const timer = setInterval(look, pauseMs).unref()
+    server.once('close', () => clearInterval(timer))
   })
 }
 
-/** What the system has not taken yet of what was written, as Node.js itself looks it up when the time is over. */
-const unsentBytes = (socket: Socket): number =>
-  (socket as { _handle?: { readonly writeQueueSize: number } | null })._handle?.writeQueueSize ?? 0
+/** What was seen of a connection that has something to send. */
+interface Progress {
+  /** Bytes that the system had taken. */
+  taken: number
+  /** Looks since then. */
+  looks: number
+}
+
+/** Looks at it, and counts how often its peer was seen to have taken nothing. */
+function looksWithoutProgress(socket: Socket, progress: Progress): number {
+  const { bytesWritten = 0, writeQueueSize = 0 } = handleOf(socket)
+  const taken = bytesWritten - writeQueueSize
+  const isUnsent = socket.writableLength > 0 || writeQueueSize > 0
+  progress.looks = isWorkedFor(socket) && isUnsent && taken === progress.taken ? progress.looks + 1 : 0
+  progress.taken = taken
+  return progress.looks
+}
+
+/** What Node.js knows of the bytes that it has handed to the system and those that wait there, without saying so in its types. */
+const handleOf = (socket: Socket) =>
+  (socket as { _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null })._handle ?? {}
 
 /**
  * Counts a request of the connection.
