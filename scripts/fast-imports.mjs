@@ -3,7 +3,8 @@
  * from `library-bundle.mjs`, the packages of this house from `package-bundle.mjs`, and where a source file lies is known
  * without asking the disk. That is two thirds of what a process takes to load a product.
  *
- * The package whose tests run is loaded from its sources: `?tested=plugins/iam` behind the address of this file names it.
+ * The package whose tests run is loaded from its sources: `?tested=plugins/iam` behind the address of this file names it,
+ * `?tested=house` all of them.
  */
 import { readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -16,7 +17,7 @@ const ofLibraries = mapOf(libraries)
 const ofPackages = mapOf(packages)
 const tested = new URL(import.meta.url).searchParams.get('tested')
 /** Tests of the whole house look into packages, the programs that they start do not. */
-const isHouseTest = tested === 'test' && /\.test\.ts$|shared-process\.mjs$/.test(process.argv[1] ?? '')
+const isHouseTested = tested === 'house' || (tested === 'test' && /\.test\.ts$/.test(process.argv[1] ?? ''))
 
 const isOwn = (url) => url.startsWith(root) && !url.includes('/node_modules/')
 const isOwnSource = (url) => isOwn(url) && url.endsWith('.ts')
@@ -42,7 +43,7 @@ function loadedOnce(result, url) {
 }
 
 function ownModule(url) {
-  const file = isHouseTest || homeOf(url) === tested ? undefined : ofPackages.bundled[url]
+  const file = isHouseTested || homeOf(url) === tested ? undefined : ofPackages.bundled[url]
   const found = file === undefined ? source(url) : javaScript(packages + file)
   return url.includes('/src/') ? loadedOnce(found, url) : found
 }

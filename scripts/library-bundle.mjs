@@ -137,6 +137,12 @@ async function make(draft) {
         resolveId: (id) => (entries.has(id) ? id : null),
         load: (id) => entries.get(id) ?? null,
       },
+      {
+        // Parts of tap keep each test for ever, and with it the product that it has started.
+        name: 'forgotten tests',
+        transform: (code, id) =>
+          id.includes('/@tapjs/') ? code.replace('static #refs = new Map()', 'static #refs = new WeakMap()') : null,
+      },
     ],
   })
   await made.write({

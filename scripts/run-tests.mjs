@@ -2,10 +2,10 @@
  * Runs the tests, more processes at a time than there are processors, because many wait for servers; one line per finished
  * file. The first run decides.
  *
- * Files of one package share a process, one after another: see `shared-process.mjs`. Loading and compiling the house anew
- * for each file is two fifths of what tests of products take. A file has a process of its own when it asks for what belongs
- * to the whole process (`ownProcess`), and with `--alone` each has. What ends a process fails the file that was running; the
- * next one continues with those behind it.
+ * A few processes run one file after another, as long as there are any: see `shared-process.mjs`. Loading and compiling the
+ * house anew for each file, or for each package, is a good part of what tests take. A file has a process of its own when it
+ * asks for what belongs to the whole process (`ownProcess`), and with `--alone` each has. What ends a process fails the file
+ * that was running; another process goes on.
  *
  * Files that failed run once more, each alone, for the diagnosis only: what passes then is named unsteady, and the run has
  * failed all the same. What files printed lies in `.tap/output`, by the first file of their process.
@@ -16,7 +16,7 @@
  * Property tests have the same seed in every run: see `property-seed.mjs`.
  *
  * The longest begin first, so that none runs alone at the end. How long they take stands in `scripts/test-seconds.json`;
- * `--record` writes it anew.
+ * `--record` writes it anew. `--jobs=1` runs no two files at a time.
  *
  * The runner of tap is not used: what it loads into each process, and into all that these start, is half of their time. It is
  * not installed either: `overrides` of the manifest put nothing in its place, nor in that of icons as files, which nobody reads.
@@ -39,7 +39,7 @@ import { fileURLToPath } from 'node:url'
 import { Parser } from 'tap-parser'
 import { bundleLibraries } from './library-bundle.mjs'
 import { bundlePackages } from './package-bundle.mjs'
-import { testFiles } from './test-files.ts'
+import { homeOf, testFiles } from './test-files.ts'
 
 const outputs = '.tap/output'
 /** Migrated databases that the files of one run share: see `startMigrated`. */
@@ -53,10 +53,6 @@ const roomInMemory = 4 * 1024 ** 3
 /** Seconds that files took when they were last recorded, without the short ones. */
 const record = new URL('test-seconds.json', import.meta.url)
 const shortest = 8
-/** What a file takes that the record does not name, in seconds. */
-const unrecorded = 4
-/** Files share a process up to so many recorded seconds: more would save little, and end late. */
-const mostShared = 80
 /**
  * A file that says one of these words has a process of its own, because it asks for what belongs to the whole of it:
  * environment, arguments, signals, exit code, streams, memory and time of the processor, what is loaded, and turns of the event loop.
@@ -64,7 +60,7 @@ const mostShared = 80
 const ownProcess =
   /(?<![/-])\bprocess\.(?:env|argv|on|once|off|emit|kill|exit|exitCode|chdir|std\w+|memoryUsage|cpuUsage|threadCpuUsage|moduleLoadList|get\w+|report)\b|worker_threads|registerHooks|event-loop-turns|monitorEventLoopDelay|node:v8|node:vm|\bgc\(/
 /** Share of the processors that is idle while more files can run, and milliseconds over which it is measured. */
-const enoughIdle = 0.15
+const enoughIdle = 0.1
 const idleLookMs = 3_000
 /** Files that are printed at the end with what they cost. */
 const mostExpensive = 20
@@ -141,142 +137,162 @@ function cpuSeconds(times) {
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0)
 }
 
-const newOutcome = (file) => ({ file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 })
-const outputOf = (file, end = 'txt') => join(outputs, `${file.replaceAll('/', '.')}.${end}`)
-
-/** What a shared process noted: files that were begun, and what they took. */
-function notesOf(journal) {
-  const lines = existsSync(journal) ? readFileSync(journal, 'utf8').trimEnd().split('\n') : []
-  return lines.map((line) => JSON.parse(line))
+/** Seconds of processor of a process that runs and of those that it waited for, which Linux alone tells. */
+function cpuSecondsOf(pid) {
+  const stat = `/proc/${pid}/stat`
+  if (!existsSync(stat)) return 0
+  const [, fields] = /^.*\) (.*)$/s.exec(readFileSync(stat, 'utf8'))
+  const ticks = fields.split(' ').slice(11, 15)
+  return ticks.reduce((sum, value) => sum + Number(value), 0) / 100
 }
 
+const newOutcome = (file) => ({ file, passed: 0, failures: [], skipped: [], cpu: 0, wall: 0 })
+
 /**
- * Runs files in one process, until all are done or it ends.
+ * Starts a process that is tested in.
  *
- * @param {(outcome: object) => void} done hears of each file that was run, in order
- * @returns {Promise<readonly string[]>} files that were not begun
+ * @param {string} first file that it runs, which names what it prints
+ * @param {string} tested package: see `fast-imports.mjs`
  */
-async function runFiles(files, isBundled, done) {
-  const [first] = files
-  const isShared = files.length > 1
-  const outcomes = files.map(newOutcome)
-  const begunAt = performance.now()
-  const output = createWriteStream(outputOf(first))
-  const isSeeded = files.some((file) => readFileSync(file, 'utf8').includes("'fast-check'"))
-  const journal = outputOf(first, 'journal')
-  rmSync(journal, { force: true })
-  const words = isShared ? [sharedProcess, String(timeLimit), journal, ...files] : [first]
-  const child = spawn(
-    ...command(process.execPath, ...nodeArguments, ...(isSeeded ? propertyArguments : []), ...words),
-    {
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-      // A group of its own, so that nothing that it started outlives it.
-      detached: true,
-      env: {
-        NODE_COMPILE_CACHE: resolve('.tap/compiled'),
-        ...process.env,
-        NODE_OPTIONS:
-          `${roomy} ${isBundled ? fastImports(homeOf(first)) : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
-        TMPDIR: temporary,
-        PLINTH_TEST_TEMPLATES: resolve(templates),
-        TAP_TIMEOUT: String(timeLimit * files.length),
-      },
+function startProcess(first, [program, words], tested, isBundled) {
+  const child = spawn(program, words, {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    // A group of its own, so that nothing that it started outlives it.
+    detached: true,
+    env: {
+      NODE_COMPILE_CACHE: resolve('.tap/compiled'),
+      ...process.env,
+      NODE_OPTIONS: `${roomy} ${isBundled ? fastImports(tested) : ''} ${process.env.NODE_OPTIONS ?? ''}`.trim(),
+      TMPDIR: temporary,
+      PLINTH_TEST_TEMPLATES: resolve(templates),
+      // The runner has a limit of its own, for each file.
+      TAP_TIMEOUT: String(24 * 60 * 60),
     },
-  )
+  })
   running.add(child)
   const parser = new Parser()
-  let at = 0
-  if (isShared) {
-    let inner
-    parser.on('child', (tests) => {
-      at = files.indexOf(tests.name)
-      inner = collect(tests, outcomes[at])
-    })
-    parser.on('assert', (result) => {
-      const { failures } = outcomes[at]
-      if (!result.ok && failures.length === 0) failures.push(JSON.stringify(result.diag ?? {}, null, 2))
-      else if (result.ok && !inner?.count) failures.push('no test in it')
-      inner = undefined
-      limit.refresh()
-    })
-  } else collect(parser, outcomes[0])
-  parser.on('bailout', (reason) => outcomes[at].failures.push(`Bail out! ${reason}`))
-  const parsed = new Promise((complete) => parser.once('complete', complete))
+  const output = createWriteStream(join(outputs, `${first.replaceAll('/', '.')}.txt`))
+  const told = { lastWords: '' }
   child.stdout.pipe(parser)
   child.stdout.pipe(output, { end: false })
   child.stderr.pipe(output, { end: false })
-  let lastWords = ''
   child.stderr.on('data', (bytes) => {
-    lastWords = (lastWords + bytes).slice(-longestPrinted)
+    told.lastWords = (told.lastWords + bytes).slice(-longestPrinted)
   })
+  const parsed = new Promise((complete) => parser.once('complete', complete))
+  const closed = new Promise((close) => child.once('close', (...end) => close(end))).then(async ([code, signal]) => {
+    running.delete(child)
+    output.end()
+    const { ok } = await parsed
+    return { end: signal ?? code, isGood: code === 0 && ok }
+  })
+  return { child, parser, told, closed }
+}
+
+/** Kills a process that takes too long, unless the time is begun anew. */
+function limitOf(child, isLate) {
+  const kill = () => {
+    isLate()
+    process.kill(-child.pid, 'SIGKILL')
+  }
+  return setTimeout(kill, timeLimit * 1000)
+}
+const tooLong = `not done after ${timeLimit} s`
+
+/** Runs a file in a process of its own. */
+async function runAlone(file, isBundled) {
+  const outcome = newOutcome(file)
+  const { failures } = outcome
+  const begunAt = performance.now()
+  const isSeeded = readFileSync(file, 'utf8').includes("'fast-check'")
+  const words = [...nodeArguments, ...(isSeeded ? propertyArguments : []), file]
+  const { child, parser, told, closed } = startProcess(
+    file,
+    command(process.execPath, ...words),
+    homeOf(file),
+    isBundled,
+  )
+  collect(parser, outcome)
+  parser.on('bailout', (reason) => failures.push(`Bail out! ${reason}`))
   let times = ''
   child.stdio[3].on('data', (bytes) => {
     times += bytes
   })
-  let isLate = false
-  const limit = setTimeout(
-    () => {
-      isLate = true
-      process.kill(-child.pid, 'SIGKILL')
-    },
-    (timeLimit + 10) * 1000,
-  )
-  const [code, signal] = await new Promise((closed) => child.once('close', (...end) => closed(end)))
+  const limit = limitOf(child, () => failures.push(tooLong))
+  const { end, isGood } = await closed
   clearTimeout(limit)
-  running.delete(child)
-  output.end()
-  const { ok } = await parsed
-  const notes = notesOf(journal)
-  const begun = outcomes.slice(0, Math.max(1, notes.filter((note) => note.begun).length))
-  // What ended the process, or kept it from its end, is in the file that was begun last.
-  const { failures } = begun.at(-1)
-  if (isLate) failures.push(`not done after ${timeLimit} s`)
-  else if (begun.length < files.length) failures.push(`ended its process with ${signal ?? code}\n${lastWords}`)
-  else if ((code !== 0 || !ok) && begun.every((outcome) => outcome.failures.length === 0))
-    failures.push(`ended with ${signal ?? code} although no test failed\n${lastWords}`)
-  const rest = { cpu: cpuSeconds(times), wall: (performance.now() - begunAt) / 1000 }
-  for (const { done: file, cpu, wall } of notes.filter((note) => note.done)) {
-    Object.assign(outcomes[files.indexOf(file)], { cpu, wall })
-    rest.cpu -= cpu
-    rest.wall -= wall
+  if (!isGood && failures.length === 0) failures.push(`ended with ${end} although no test failed\n${told.lastWords}`)
+  return Object.assign(outcome, { cpu: cpuSeconds(times), wall: (performance.now() - begunAt) / 1000 })
+}
+
+/** A process that runs one file after another. */
+class SharedProcess {
+  #process
+  #outcome
+  #done
+
+  /** @param {string} first file that it runs */
+  constructor(first, isBundled) {
+    const words = [...nodeArguments, ...propertyArguments, sharedProcess, String(timeLimit)]
+    this.#process = startProcess(first, [process.execPath, words], 'house', isBundled)
+    const { child, parser, told, closed } = this.#process
+    // It may be gone when it is told the next file.
+    child.stdio[3].on('error', () => {})
+    let inner
+    parser.on('child', (tests) => {
+      inner = collect(tests, this.#outcome)
+    })
+    parser.on('assert', (result) => {
+      const { failures } = this.#outcome
+      if (!result.ok && failures.length === 0) failures.push(JSON.stringify(result.diag ?? {}, null, 2))
+      else if (result.ok && !inner?.count) failures.push('no test in it')
+      inner = undefined
+    })
+    parser.on('pragma', () => this.#done())
+    parser.on('bailout', (reason) => this.#outcome.failures.push(`Bail out! ${reason}`))
+    closed.then(({ end, isGood }) => {
+      this.isGone = true
+      const { failures } = this.#outcome
+      if (this.#done !== undefined) failures.push(`ended its process with ${end}\n${told.lastWords}`)
+      else if (!isGood && !this.#hasFailed)
+        failures.push(`ended with ${end} although no test failed\n${told.lastWords}`)
+      this.#done?.()
+    })
   }
-  // Start and end of the process are part of what the first one takes, unless another did not end.
-  const payer = begun.find(({ wall }) => wall === 0) ?? begun[0]
-  payer.cpu += rest.cpu
-  payer.wall += rest.wall
-  for (const outcome of begun) done(outcome)
-  return files.slice(begun.length)
+
+  isGone = false
+  #hasFailed = false
+
+  async run(file) {
+    const { child, told } = this.#process
+    const outcome = newOutcome(file)
+    this.#outcome = outcome
+    told.lastWords = ''
+    const begun = { at: performance.now(), cpu: cpuSecondsOf(child.pid) }
+    const limit = limitOf(child, () => outcome.failures.push(tooLong))
+    const done = new Promise((resolve) => {
+      this.#done = resolve
+    })
+    child.stdio[3].write(`${file}\n`)
+    await done
+    this.#done = undefined
+    clearTimeout(limit)
+    outcome.wall = (performance.now() - begun.at) / 1000
+    outcome.cpu = Math.max(0, cpuSecondsOf(child.pid) - begun.cpu)
+    this.#hasFailed ||= outcome.failures.length > 0
+    return outcome
+  }
+
+  /** Ends it. What went wrong after its last file is in the outcome. */
+  async end() {
+    this.#outcome = newOutcome(this.#outcome.file)
+    this.#process.child.stdio[3].end()
+    await this.#process.closed
+    return this.#outcome
+  }
 }
 
 const seconds = (value) => value.toFixed(1).padStart(6)
-
-/** The plugin that a file belongs to, or the folder of the house: what is loaded is much the same for all of one. */
-const homeOf = (file) => /^(?:plugins\/)?[^/]+(?=\/)/.exec(file)?.[0]
-
-/**
- * Lists of files that share a process, the longest first.
- *
- * @param {Record<string, number>} taken seconds that files took
- */
-function shared(files, taken) {
-  const lists = []
-  const open = new Map()
-  const secondsOf = (file) => taken[file] ?? unrecorded
-  for (const file of files) {
-    const home = homeOf(file)
-    const list = open.get(home)
-    if (ownProcess.test(readFileSync(file, 'utf8'))) lists.push({ files: [file], seconds: secondsOf(file) })
-    else if (list !== undefined && list.seconds + secondsOf(file) <= mostShared) {
-      list.files.push(file)
-      list.seconds += secondsOf(file)
-    } else {
-      const begun = { files: [file], seconds: secondsOf(file) }
-      lists.push(begun)
-      open.set(home, begun)
-    }
-  }
-  return lists.sort((a, b) => b.seconds - a.seconds).map((list) => list.files)
-}
 
 /** Tells which share of the processors nobody used since the last call. */
 function idleShares() {
@@ -298,13 +314,14 @@ function idleShares() {
 }
 
 /**
- * Runs lists of files, so many at a time, and while a good part of the processors is idle, because those wait for servers or
- * browsers, others beside them: each of these at most one list, so that the machine is not busier than before for long.
+ * Runs files, so many at a time, and while a good part of the processors is idle, because those wait for servers or browsers,
+ * others beside them, so many again at most.
  */
-async function run(lists, jobs, isBundled) {
+async function run(files, { jobs, isAlone, isBundled }) {
   const outcomes = []
-  const waiting = [...lists]
+  const waiting = [...files]
   const added = new Set()
+  const processes = []
   const print = (outcome) => {
     outcomes.push(outcome)
     const { file, failures, skipped, cpu, wall } = outcome
@@ -314,21 +331,26 @@ async function run(lists, jobs, isBundled) {
       `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
     )
   }
-  const runList = async (files) => {
-    for (let left = files; left.length > 0; ) left = await runFiles(left, isBundled, print)
+  const runFile = async (file) => {
+    if (isAlone || ownProcess.test(readFileSync(file, 'utf8'))) return print(await runAlone(file, isBundled))
+    const shared = processes.pop() ?? new SharedProcess(file, isBundled)
+    print(await shared.run(file))
+    if (!shared.isGone) processes.push(shared)
   }
   const work = async () => {
-    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) await runList(files)
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await runFile(file)
   }
   const idleShare = idleShares()
   const timer = setInterval(() => {
     if (idleShare() < enoughIdle || jobs < 2 || added.size >= jobs || waiting.length === 0) return
-    const more = runList(waiting.shift()).finally(() => added.delete(more))
+    const more = runFile(waiting.shift()).finally(() => added.delete(more))
     added.add(more)
   }, idleLookMs)
   await Promise.all(Array.from({ length: jobs }, work))
   clearInterval(timer)
   await Promise.all(added)
+  for (const outcome of await Promise.all(processes.map((shared) => shared.end())))
+    if (outcome.failures.length > 0) print(outcome)
   // At the end, so that a log that is cut short still ends with what went wrong.
   for (const { file, failures } of outcomes)
     for (const failure of failures.slice(0, mostPrinted)) console.log(`\n${file}: ${failure.slice(0, longestPrinted)}`)
@@ -370,7 +392,7 @@ function printCosts(outcomes) {
 }
 
 /**
- * @param {readonly string[]} words test files; all when there are none; `--record`; `--alone`
+ * @param {readonly string[]} words test files; all when there are none; `--record`; `--alone`; `--jobs=4`
  * @returns {Promise<{ passed: number, failed: number, skipped: number }>} good when nothing failed
  */
 export async function runTests(words) {
@@ -385,22 +407,17 @@ export async function runTests(words) {
   const isBundled = bundleLibraries() && (await bundlePackages())
   // Files wait some of their time, for databases and for processes that they start. With two for each processor it is busy;
   // more would take from each file the time that it counts on.
-  const each = files.map((file) => [file])
-  const lists = words.includes('--alone') ? each : shared(files, taken)
-  const outcomes = await run(lists, 2 * availableParallelism(), isBundled)
+  const jobs = Number(words.find((word) => word.startsWith('--jobs='))?.slice(7) ?? 2 * availableParallelism())
+  const outcomes = await run(files, { jobs, isAlone: words.includes('--alone'), isBundled })
   printCosts(outcomes)
   if (isRecorded) writeRecord(outcomes)
 
   const again = outcomes.filter(({ failures }) => failures.length > 0).map(({ file }) => file)
   if (again.length > 0 && again.length <= mostUnsteady) {
     console.log(`\n== for the diagnosis, once more and alone: ${again.join(', ')}`)
-    const isUnsteady = (
-      await run(
-        again.map((file) => [file]),
-        1,
-        isBundled,
-      )
-    ).every(({ failures }) => failures.length === 0)
+    const isUnsteady = (await run(again, { jobs: 1, isAlone: true, isBundled })).every(
+      ({ failures }) => failures.length === 0,
+    )
     console.log(isUnsteady ? `\nUnsteady, to be mended: ${again.join(', ')}` : '\nFailed again.')
   }
 

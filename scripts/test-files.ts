@@ -8,3 +8,6 @@ export const testFiles = (root = '.'): string[] =>
   })
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
+
+/** The package that a file belongs to, or the folder of the house: `plugins/iam`, `kernel`, `test`. */
+export const homeOf = (file: string): string | undefined => /^(?:(?:plugins|examples)\/)?[^/]+(?=\/)/.exec(file)?.[0]

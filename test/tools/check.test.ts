@@ -111,7 +111,7 @@ t.test('no root of another', { skip: 'not here' }, async () => {})`),
     'e.test.ts': '',
     'f.test.ts': test(`t.equal(process.argv.length, 2, 'alone, because it asks')`),
   }
-  const { status, output } = runTests(t, files)
+  const { status, output } = runTests(t, files, '', '--jobs=1')
   for (const file of ['a', 'd', 'f']) t.match(output, new RegExp(`\\d ok .*  ${file}\\.test\\.ts`))
   for (const file of ['b', 'c', 'e']) t.match(output, new RegExp(`\\d FAILED .*  ${file}\\.test\\.ts`))
   t.match(output, /^b\.test\.ts: unequal$/m)
@@ -124,7 +124,7 @@ t.test('no root of another', { skip: 'not here' }, async () => {})`),
 t.test('each file alone, on demand', async (t) => {
   const asks = `t.equal(globalThis.before, undefined)\nglobalThis.before = true`
   const files = { 'a.test.ts': test(asks), 'b.test.ts': test(asks) }
-  t.match(runTests(t, files), { status: 1, output: /^b\.test\.ts: should be equal$/m })
+  t.match(runTests(t, files, '', '--jobs=1'), { status: 1, output: /^b\.test\.ts: should be equal$/m })
   t.match(runTests(t, files, '', '--alone'), { status: 0, lastLine: '2 passed, 0 failed, 0 skipped' })
 })
 
