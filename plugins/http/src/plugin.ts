@@ -1,5 +1,5 @@
 import { definePlugin, healthCheck, optional } from '@plinth/kernel'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
 import { createForwarding } from './caller/forwarding.ts'
@@ -11,6 +11,7 @@ import { createReadiness } from './health.ts'
 import { createHttpService } from './http-service.ts'
 import { charts } from './pages/chart-declaration.ts'
 import { healthRoutes, metricsRoute } from './probes.ts'
+import { measureProcess } from './process-metrics.ts'
 import { requestCharts } from './request-charts.ts'
 import { requires } from './requires.ts'
 import { Listener } from './server/listener.ts'
@@ -43,7 +44,7 @@ export default definePlugin({
   setup({ services, config, clock, log, roles, provide, provideEach, contribute, onReady, onDrain, onStop }) {
     const registry = new Registry()
     const hasMetrics = config.get('platform.http.metrics.enabled')
-    if (hasMetrics) collectDefaultMetrics({ register: registry })
+    if (hasMetrics) measureProcess(registry)
     if (hasMetrics && services.database !== undefined) measureDatabase(registry, services.database)
     let isDraining = false
     let isAccessLogged = config.get('platform.http.access-log')
