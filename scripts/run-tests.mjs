@@ -66,6 +66,8 @@ const idleLookMs = 3_000
 const mostExpensive = 20
 /** Of one file, in seconds; then all its processes are ended. Many times what any takes: a busy machine is no failure. */
 const timeLimit = 1_200
+/** Of a process that has run all its files, in seconds: tests have left something open that keeps it. */
+const endLimit = 60
 /** More failed files than this are no chance. */
 const mostUnsteady = 3
 /** Failures of one file that are printed, and characters of each. */
@@ -189,15 +191,14 @@ function startProcess(first, [program, words], tested, isBundled) {
   return { child, parser, told, closed }
 }
 
-/** Kills a process that takes too long, unless the time is begun anew. */
-function limitOf(child, isLate) {
+/** Kills a process that takes longer than so many seconds, and notes it as a failure. */
+function limitOf(child, limit, failures) {
   const kill = () => {
-    isLate()
+    failures.push(`not done after ${limit} s`)
     process.kill(-child.pid, 'SIGKILL')
   }
-  return setTimeout(kill, timeLimit * 1000)
+  return setTimeout(kill, limit * 1000)
 }
-const tooLong = `not done after ${timeLimit} s`
 
 /** Runs a file in a process of its own. */
 async function runAlone(file, isBundled) {
@@ -218,7 +219,7 @@ async function runAlone(file, isBundled) {
   child.stdio[3].on('data', (bytes) => {
     times += bytes
   })
-  const limit = limitOf(child, () => failures.push(tooLong))
+  const limit = limitOf(child, timeLimit, failures)
   const { end, isGood } = await closed
   clearTimeout(limit)
   if (!isGood && failures.length === 0) failures.push(`ended with ${end} although no test failed\n${told.lastWords}`)
@@ -227,9 +228,11 @@ async function runAlone(file, isBundled) {
 
 /** A process that runs one file after another. */
 class SharedProcess {
+  isGone = false
   #process
   #outcome
   #done
+  #hasFailed = false
 
   /** @param {string} first file that it runs */
   constructor(first, isBundled) {
@@ -260,16 +263,13 @@ class SharedProcess {
     })
   }
 
-  isGone = false
-  #hasFailed = false
-
   async run(file) {
     const { child, told } = this.#process
     const outcome = newOutcome(file)
     this.#outcome = outcome
     told.lastWords = ''
     const begun = { at: performance.now(), cpu: cpuSecondsOf(child.pid) }
-    const limit = limitOf(child, () => outcome.failures.push(tooLong))
+    const limit = limitOf(child, timeLimit, outcome.failures)
     const done = new Promise((resolve) => {
       this.#done = resolve
     })
@@ -285,10 +285,14 @@ class SharedProcess {
 
   /** Ends it. What went wrong after its last file is in the outcome. */
   async end() {
-    this.#outcome = newOutcome(this.#outcome.file)
-    this.#process.child.stdio[3].end()
-    await this.#process.closed
-    return this.#outcome
+    const outcome = newOutcome(this.#outcome.file)
+    this.#outcome = outcome
+    const { child, closed } = this.#process
+    const limit = limitOf(child, endLimit, outcome.failures)
+    child.stdio[3].end()
+    await closed
+    clearTimeout(limit)
+    return outcome
   }
 }
 
