@@ -62,6 +62,9 @@ const leftOut = [
   /^utf-8-validate$/,
 ]
 
+/** How parts of tap keep each test for ever, and with it the product that it has started. */
+const keepsTests = 'static #refs = new Map()'
+
 const bundle = join(root, '.tap/libraries')
 /** Tests of what is loaded look for the name in the path, and tap leaves what lies in this folder out of its stacks. */
 const nameOf = (library) => `node_modules/${library === 'tap' ? '@tapjs/tap' : library}/index`
@@ -121,6 +124,7 @@ async function make(draft) {
     entries.set(`entry:${library}`, text)
     bundled[url] = { file: `${nameOf(library)}.mjs`, isCommonJs }
   }
+  let isTapFound = false
   const rolldown = await bundler()
   const made = await rolldown({
     input: Object.fromEntries(libraries.map((library) => [nameOf(library), `entry:${library}`])),
@@ -138,10 +142,12 @@ async function make(draft) {
         load: (id) => entries.get(id) ?? null,
       },
       {
-        // Parts of tap keep each test for ever, and with it the product that it has started.
         name: 'forgotten tests',
-        transform: (code, id) =>
-          id.includes('/@tapjs/') ? code.replace('static #refs = new Map()', 'static #refs = new WeakMap()') : null,
+        transform(code, id) {
+          if (!id.includes('/@tapjs/') || !code.includes(keepsTests)) return null
+          isTapFound = true
+          return code.replace(keepsTests, 'static #refs = new WeakMap()')
+        },
       },
     ],
   })
@@ -153,6 +159,7 @@ async function make(draft) {
     minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
   })
   await made.close()
+  if (!isTapFound) throw new Error(`tap has no line any more like ${keepsTests}`)
   const packages = [
     ...new Set(Object.keys(bundled).map((url) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(url)[0])),
   ]
