@@ -337,7 +337,10 @@ async function run(files, { jobs, isAlone, isBundled }) {
   }
   const runFile = async (file) => {
     if (isAlone || ownProcess.test(readFileSync(file, 'utf8'))) return print(await runAlone(file, isBundled))
-    const shared = processes.pop() ?? new SharedProcess(file, isBundled)
+    let shared = processes.pop()
+    // What it left behind may have ended it since its last file, which has failed by that.
+    while (shared?.isGone) shared = processes.pop()
+    shared ??= new SharedProcess(file, isBundled)
     print(await shared.run(file))
     if (!shared.isGone) processes.push(shared)
   }

@@ -121,6 +121,18 @@ t.test('no root of another', { skip: 'not here' }, async () => {})`),
   t.equal(status, 1)
 })
 
+t.test('what ends a process between two files fails the one before, and the others run', async (t) => {
+  const files = {
+    'a.test.ts': test(`t.ok(1)\nsetTimeout(() => { throw new Error('left behind') }, 50)`),
+    'b.test.ts': test(`t.ok(process.argv)\nawait new Promise((resolve) => setTimeout(resolve, 1_000))`),
+    'c.test.ts': test('t.ok(1)'),
+  }
+  const { status, output } = runTests(t, files, '', '--jobs=1')
+  t.match(output, /^a\.test\.ts: ended with 1 although no test failed$/m)
+  t.match(output, /\d ok .* {2}c\.test\.ts$/m)
+  t.equal(status, 1)
+})
+
 t.test('each file alone, on demand', async (t) => {
   const asks = `t.equal(globalThis.before, undefined)\nglobalThis.before = true`
   const files = { 'a.test.ts': test(asks), 'b.test.ts': test(asks) }
