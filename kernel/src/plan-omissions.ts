@@ -16,8 +16,7 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
   for (const { id, messages } of plugins) {
     for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
-      const present = new Set(textsIn(messages?.[locale]))
-      const missing = textsIn(messages?.[other]).filter((name) => !present.has(name))
+      const missing = missingTexts(messages?.[other], messages?.[locale])
       if (missing.length === 0) continue
       const details = { count: missing.length, locale, names: missing.slice(0, mostNamed).join(', ') }
       warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
@@ -25,8 +24,11 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
 }
 
-function textsIn(tree: MessageTree | undefined, path = ''): string[] {
-  return Object.entries(tree ?? {}).flatMap(([name, node]) =>
-    typeof node === 'string' ? [path + name] : textsIn(node, `${path}${name}.`),
-  )
+/** Names of the texts of one tree that another does not have. */
+function missingTexts(tree: MessageTree = {}, other: MessageTree = {}, path = ''): string[] {
+  return Object.entries(tree).flatMap(([name, node]) => {
+    const counterpart = other[name]
+    if (typeof node === 'string') return typeof counterpart === 'string' ? [] : [path + name]
+    return missingTexts(node, typeof counterpart === 'object' ? counterpart : {}, `${path}${name}.`)
+  })
 }

@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process'
+import { programEnvironment } from '@plinth/kernel/testing'
+import t from 'tap'
+
+/** Loads a module, then counts what is left of the objects of `process.nextTick` after some collections. */
+const program = `
+  import { createHook } from 'node:async_hooks'
+  import { setImmediate as nextTurn } from 'node:timers/promises'
+  const ticks = []
+  const hook = createHook({
+    init(id, type, trigger, resource) {
+      if (type === 'TickObject') ticks.push(new WeakRef(resource))
+    },
+  }).enable()
+  await import(process.argv[1])
+  await new Promise((resolve) => process.nextTick(resolve))
+  hook.disable()
+  for (let collections = 0; collections < 6; collections++) {
+    await nextTurn()
+    gc()
+  }
+  console.log(JSON.stringify({ made: ticks.length, left: ticks.filter((tick) => tick.deref() !== undefined).length }))
+`
+function ticksAfterLoading(module: string): { readonly made: number; readonly left: number } {
+  const words = ['--expose-gc', '--input-type=module', '--eval', program, module]
+  return JSON.parse(execFileSync(process.execPath, words, { env: programEnvironment(), encoding: 'utf8' }))
+}
+
+t.test(
+  'a process that has loaded the kernel keeps one object of process.nextTick, and with it its shape',
+  async (t) => {
+    const without = ticksAfterLoading('node:url')
+    t.ok(without.made > 0 && without.left === 0, JSON.stringify(without))
+    const kernel = ticksAfterLoading(new URL('../src/index.ts', import.meta.url).href)
+    t.equal(kernel.left, 1)
+  },
+)
