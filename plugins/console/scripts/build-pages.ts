@@ -24,7 +24,7 @@ const abandonedMs = 60 * 60_000
 
 const places = pagePlaces(join(import.meta.dirname, '..'))
 try {
-  const hash = await sourceHash(places)
+  const hash = sourceHash(places)
   if (hash === undefined) throw new Error(`There are no sources at ${places.sources}`)
   if ((await builtHash(places)) === hash) console.log('The pages are current')
   else await buildPages(hash)

@@ -60,7 +60,7 @@ export class PageBuild {
   }
 
   async #build(): Promise<void> {
-    const wanted = await sourceHash(this.#places)
+    const wanted = sourceHash(this.#places)
     if (wanted === undefined || wanted === (await builtHash(this.#places)) || this.#stopped.signal.aborted) return
     this.#log.info('building the pages of the browser, because they are missing or their sources have changed')
     const child = spawn(process.execPath, [this.#places.program], {

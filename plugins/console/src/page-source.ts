@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 
 /** Stands in the built HTML wherever the nonce of the response belongs. */
@@ -43,20 +44,30 @@ export function pagePlaces(root: string): PagePlaces {
 /**
  * Hash of everything that the pages are made of: sources, build program, dependency versions. `undefined` when there are
  * no sources, as in a published package.
+ *
+ * In one go: two hundred small files are read in a few milliseconds, and one by one beside everything else in ten times that.
  */
-export async function sourceHash({ root, sources, program, manifest }: PagePlaces): Promise<string | undefined> {
-  const entries = await readdir(sources, { recursive: true, withFileTypes: true }).catch(() => undefined)
-  if (entries === undefined) return undefined
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+export function sourceHash({ root, sources, program, manifest }: PagePlaces): string | undefined {
+  const files = filesBelow(sources)
+  if (files === undefined) return undefined
   const hash = createHash('sha256')
   // The versions alone: packing changes other parts of the manifest for a moment. All are built into the pages.
-  hash.update(JSON.stringify(JSON.parse(await readFile(manifest, 'utf8')).devDependencies))
+  hash.update(JSON.stringify(JSON.parse(readFileSync(manifest, 'utf8')).devDependencies))
   for (const file of [...files.sort(), program]) {
     // Its place in the package, not on this machine: two checkouts of one commit agree.
-    const content = await readFile(file)
+    const content = readFileSync(file)
     hash.update(`${relative(root, file).replaceAll(sep, '/')}\0${content.length}\0`).update(content)
   }
   return hash.digest('hex')
+}
+
+function filesBelow(directory: string): string[] | undefined {
+  try {
+    const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  } catch {
+    return undefined
+  }
 }
 
 /** Hash that the built pages were made from; `undefined` when there are none. */
