@@ -14,38 +14,28 @@ export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>
   const clashes: string[] = []
   const join = (locale: SupportedLocale): Catalogue => {
     const texts = new Map<string, string>()
+    /** Who brought a text first, and who brought the first text below a path. */
     const owners = new Map<string, string>()
     const branches = new Map<string, string>()
-    for (const { id, messages } of plugins) {
-      for (const [key, text] of leaves(messages?.[locale] ?? {}, 'messages')) {
-        const other =
-          owners.get(key) ??
-          branches.get(key) ??
-          parents(key)
-            .map((path) => owners.get(path))
-            .find(Boolean)
+    /** @param above who brought a text at the path or above it */
+    const add = (id: string, tree: MessageTree, path: string, above: string | undefined) => {
+      for (const [name, node] of Object.entries(tree)) {
+        const key = `${path}.${name}`
+        if (typeof node !== 'string') {
+          add(id, node, key, owners.get(key) ?? above)
+          continue
+        }
+        const other = owners.get(key) ?? branches.get(key) ?? above
         if (other !== undefined) clashes.push(`"${key}" (${locale}) of plugin "${id}" clashes with plugin "${other}"`)
-        texts.set(key, text)
+        texts.set(key, node)
         owners.set(key, id)
-        for (const path of parents(key)) branches.set(path, branches.get(path) ?? id)
       }
+      if (Object.keys(tree).length > 0 && !branches.has(path)) branches.set(path, id)
     }
+    for (const { id, messages } of plugins) add(id, messages?.[locale] ?? {}, 'messages', undefined)
     return texts
   }
   const joined = Object.fromEntries(supportedLocales.map((locale) => [locale, join(locale)])) as Catalogues
   if (clashes.length === 0) return joined
   throw i18nError('PLINTH_I18N_DUPLICATE_MESSAGE', { clashes: clashes.join('; ') })
-}
-
-function* leaves(tree: MessageTree, path: string): Generator<readonly [key: string, text: string]> {
-  for (const [name, value] of Object.entries(tree)) {
-    if (typeof value === 'string') yield [`${path}.${name}`, value]
-    else yield* leaves(value, `${path}.${name}`)
-  }
-}
-
-/** `messages.a.b` -> `messages`, `messages.a`. */
-function parents(key: string): string[] {
-  const names = key.split('.')
-  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
 }
