@@ -6,6 +6,8 @@ type Use = 'input' | 'output'
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const maps = new Set(['properties', 'patternProperties'])
+/** Outside of all `$defs`. */
+const noNames: ReadonlyMap<string, string> = new Map()
 /** Values, not schemas: copied as they are. */
 const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 
@@ -17,10 +19,16 @@ const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 export class SchemaWriter {
   readonly components: Record<string, Json> = {}
   readonly #known = new Map<string, string>()
+  /** What was written of a schema: most stand at several places. */
+  readonly #written = { input: new Map<TitleOf, Map<Json, Json>>(), output: new Map<TitleOf, Map<Json, Json>>() }
 
-  /** Of an `input` schema, members with a default are not required: a caller may leave them out. */
+  /**
+   * Of an `input` schema, members with a default are not required: a caller may leave them out.
+   *
+   * @param titleOf the same function for the same titles: what was written with it is not written again
+   */
   write(schema: object, use: Use, titleOf: TitleOf): Json {
-    return this.#convert(schema as Json, use, titleOf, new Map())
+    return this.#convert(schema as Json, use, titleOf, noNames)
   }
 
   /** Adds a component and answers the reference to it. */
@@ -30,8 +38,18 @@ export class SchemaWriter {
   }
 
   #convert(schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
-    const { 'x-name': name, ...unnamed } = schema
-    if (typeof name === 'string') return this.#named(name, unnamed, use, titleOf, outer)
+    // What a reference means depends on the definitions around it.
+    if (outer !== noNames) return this.#convertAnew(schema, use, titleOf, outer)
+    const written = this.#written[use].get(titleOf) ?? new Map<Json, Json>()
+    this.#written[use].set(titleOf, written)
+    const result = written.get(schema) ?? this.#convertAnew(schema, use, titleOf, outer)
+    written.set(schema, result)
+    return result
+  }
+
+  #convertAnew(schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
+    const name = schema['x-name']
+    if (typeof name === 'string') return this.#named(name, schema, use, titleOf, outer)
     const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
     const member = (name: string, node: unknown) => ({ ...titleMembers(titleOf(name)), ...(any(node) as object) })
@@ -54,7 +72,8 @@ export class SchemaWriter {
 
   /** Makes a component of a schema that has a name of its own, which generated clients use. */
   #named(name: string, schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
-    const written = this.#convert(schema, use, titleOf, outer)
+    const { 'x-name': _, ...unnamed } = schema
+    const written = this.#convert(unnamed, use, titleOf, outer)
     const identity = `${use} ${name} ${JSON.stringify(written)}`
     const component = this.#known.get(identity) ?? this.#freeName(name)
     this.#known.set(identity, component)

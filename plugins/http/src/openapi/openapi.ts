@@ -29,10 +29,16 @@ export function openapiDocument(
     for (const { schemes } of proofs) Object.assign(securitySchemes, schemes)
     return security(info, proofs)
   }
+  const writers = new Map<string, Writer>()
+  const writerOf = (plugin: string): Writer => {
+    const titleOf = (name: string) => titles(plugin, name)
+    const writer = writers.get(plugin) ?? { write: (schema, use) => schemas.write(schema, use, titleOf), titleOf }
+    writers.set(plugin, writer)
+    return writer
+  }
   const describe = (route: BookedRoute, path: string) => {
     const headers = route.kind === 'raw' ? [] : wrappers.flatMap((wrapper) => wrapper.headers?.(route.info) ?? [])
-    const titleOf = (name: string) => titles(route.info.plugin, name)
-    const writer: Writer = { write: (schema, use) => schemas.write(schema, use, titleOf), titleOf }
+    const writer = writerOf(route.info.plugin)
     const described = operation(route, path, writer, failure, securityOf(route.info), headers)
     return { operationId: route.info.operationId, ...described }
   }
