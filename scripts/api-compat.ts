@@ -10,6 +10,8 @@ export interface PublicModule {
   readonly name: string
   /** Folder of the package in the repository. */
   readonly folder: string
+  /** Source files that it is imported by, from without and from within: `./src/index.ts`. */
+  readonly entries: readonly string[]
 }
 
 export interface Finding {
@@ -24,6 +26,7 @@ interface Manifest {
   readonly private?: boolean
   readonly workspaces?: readonly string[]
   readonly exports?: Readonly<Record<string, { readonly types: string; readonly default: string }>>
+  readonly imports?: Readonly<Record<string, { readonly default: string }>>
 }
 
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -35,7 +38,11 @@ export function publicModules(root: string): PublicModule[] {
     .filter((folder) => existsSync(join(root, folder, 'package.json')))
     .map((folder) => ({ folder, manifest: manifestOf(join(root, folder)) }))
     .filter(({ manifest }) => manifest.private !== true)
-    .map(({ folder, manifest }) => ({ name: manifest.name, folder }))
+    .map(({ folder, manifest: { name, exports, imports } }) => ({
+      name,
+      folder,
+      entries: Object.values({ ...exports, ...imports }).map((entry) => entry.default),
+    }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 

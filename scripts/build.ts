@@ -1,30 +1,39 @@
 /**
  * `npm run build`: JavaScript, declarations and source maps of every package that is published, in its folder `dist`. Further
- * words go to the compiler. All packages are one program: compiled one by one they took five times the time, because each
- * reads the types of its libraries and of the others again. A package finds the others by their names either way.
+ * words go to the compiler. Its declarations are those of all packages as one program: compiled one by one they took five times
+ * the time, because each reads the types of its libraries and of the others again. A package finds the others by their names
+ * either way.
  */
 import { spawnSync } from 'node:child_process'
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { publicModules } from './api-compat.ts'
+import { writePublished } from './package-modules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const output = join(root, '.build')
 /** In a `dist`, made by a build of their own that knows whether they are current; a product that runs here may serve them. */
 const pagesOfBrowser = 'web'
 
-/** Maps name their sources as seen from where the compiler wrote them. */
-function pointToSources(folder: string): void {
-  for (const file of globSync('dist/**/*.map', { cwd: folder })) {
-    const path = join(folder, file)
-    const map: { sources: string[] } = JSON.parse(readFileSync(path, 'utf8'))
-    const within = relative(join(folder, 'dist'), dirname(path))
-    map.sources = map.sources.map((source) =>
-      join(relative(dirname(path), join(folder, 'src')), within, basename(source)).replaceAll('\\', '/'),
-    )
-    writeFileSync(path, JSON.stringify(map))
+/** Copies the declarations. Their maps name the sources as seen from where the compiler wrote them. */
+function copyDeclarations(folder: string): void {
+  const from = join(output, folder, 'src')
+  for (const file of globSync('**/*.d.ts{,.map}', { cwd: from })) {
+    const path = join(root, folder, 'dist', file)
+    mkdirSync(dirname(path), { recursive: true })
+    const text = readFileSync(join(from, file), 'utf8')
+    writeFileSync(path, file.endsWith('.map') ? pointedToSource(text, join(root, folder), path) : text)
   }
+}
+
+function pointedToSource(text: string, folder: string, path: string): string {
+  const map: { sources: string[] } = JSON.parse(text)
+  const within = relative(join(folder, 'dist'), dirname(path))
+  map.sources = map.sources.map((source) =>
+    join(relative(dirname(path), join(folder, 'src')), within, basename(source)).replaceAll('\\', '/'),
+  )
+  return JSON.stringify(map)
 }
 
 rmSync(output, { recursive: true, force: true })
@@ -38,12 +47,12 @@ const { status } = spawnSync(
   },
 )
 if (status === 0) {
-  for (const { folder } of publicModules(root)) {
+  for (const { folder, entries } of publicModules(root)) {
     const target = join(root, folder, 'dist')
     for (const file of globSync('*', { cwd: target, exclude: [pagesOfBrowser] }))
       rmSync(join(target, file), { recursive: true, force: true })
-    cpSync(join(output, folder, 'src'), target, { recursive: true })
-    pointToSources(join(root, folder))
+    await writePublished(join(root, folder), entries, target)
+    copyDeclarations(folder)
   }
 }
 rmSync(output, { recursive: true, force: true })

@@ -1,17 +1,10 @@
 /** What `library-bundle.mjs` and `package-bundle.mjs` share: a folder that is made once from what `key` names. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 const mapFile = 'map.json'
-
-/** The bundler is the one that Vite brings. */
-export async function bundler() {
-  const { rolldown } = await import(pathToFileURL(createRequire(import.meta.resolve('vite')).resolve('rolldown')).href)
-  return rolldown
-}
 
 export function isMadeFrom(folder, key) {
   const file = join(folder, mapFile)

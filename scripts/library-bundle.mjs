@@ -11,7 +11,8 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundler, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+import { rolldown } from 'rolldown'
+import { isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
 
 /** As they are imported. Another path into one of their packages is an error when it is imported. */
 const libraries = [
@@ -125,7 +126,6 @@ async function make(draft) {
     bundled[url] = { file: `${nameOf(library)}.mjs`, isCommonJs }
   }
   let isTapFound = false
-  const rolldown = await bundler()
   const made = await rolldown({
     input: Object.fromEntries(libraries.map((library) => [nameOf(library), `entry:${library}`])),
     cwd: root,

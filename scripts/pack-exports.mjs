@@ -1,21 +1,7 @@
-// Run by npm around `npm pack` in a workspace: "on" points package.json at the build (JavaScript and .d.ts),
-// "off" points it back at the TypeScript sources, which is what runs inside this repository.
+// Run by npm around `npm pack` in a workspace: "on" points package.json at the build, "off" points it back at the sources.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { manifestRules, withPaths } from './published-paths.ts'
 
-const rules = {
-  on: [
-    [/"types": "\.\/src\/(.+?)\.ts"/g, '"types": "./dist/$1.d.ts"'],
-    [/"default": "\.\/src\/(.+?)\.ts"/g, '"default": "./dist/$1.js"'],
-  ],
-  off: [
-    [/"types": "\.\/dist\/(.+?)\.d\.ts"/g, '"types": "./src/$1.ts"'],
-    [/"default": "\.\/dist\/(.+?)\.js"/g, '"default": "./src/$1.ts"'],
-  ],
-}
-const direction = process.argv[2]
-if (!(direction in rules)) throw new Error('usage: pack-exports.mjs on|off')
-const text = readFileSync('package.json', 'utf8')
-writeFileSync(
-  'package.json',
-  rules[direction].reduce((out, [from, to]) => out.replace(from, to), text),
-)
+const rules = { on: manifestRules.published, off: manifestRules.repository }[process.argv[2]]
+if (rules === undefined) throw new Error('usage: pack-exports.mjs on|off')
+writeFileSync('package.json', withPaths(readFileSync('package.json', 'utf8'), rules))

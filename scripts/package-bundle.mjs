@@ -5,10 +5,11 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { isBuiltin, registerHooks } from 'node:module'
+import { registerHooks } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundler, isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+import { isMadeFrom, replaceBundle, root } from './bundle-folder.mjs'
+import { bundlePackage, moduleName } from './package-modules.ts'
 
 const bundle = join(root, '.tap/packages')
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -26,8 +27,8 @@ const packages = globSync(manifestOf(root).workspaces, { cwd: root })
 /** Changes with everything that the bundle is made from. */
 function keyOf() {
   const hash = createHash('sha256').update(process.version)
-  for (const file of [fileURLToPath(import.meta.url), join(root, 'node_modules/.package-lock.json')])
-    hash.update(readFileSync(file))
+  const makers = [import.meta.url, import.meta.resolve('./package-modules.ts')].map((url) => fileURLToPath(url))
+  for (const file of [...makers, join(root, 'node_modules/.package-lock.json')]) hash.update(readFileSync(file))
   for (const { home, entries } of packages) {
     hash.update(JSON.stringify([home, entries]))
     for (const file of globSync('{package,src/**/*}.{json,ts}', { cwd: join(root, home) }).sort())
@@ -72,37 +73,23 @@ function resolvedNames(names) {
 }
 
 async function make(draft) {
-  const rolldown = await bundler()
   const bundled = {}
   const names = new Set()
-  const nameOf = (entry) => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
   await Promise.all(
     packages.map(async ({ home, entries }) => {
       const folder = join(root, home)
-      const made = await rolldown({
-        input: Object.fromEntries(entries.map((entry) => [nameOf(entry), join(folder, entry)])),
-        cwd: folder,
-        platform: 'node',
-        treeshake: false,
-        external: (id) => {
-          if (/^(?:\.|\/|[A-Z]:)/.test(id)) return false
-          if (!isBuiltin(id)) names.add(`${home} ${id}`)
-          // By its name: which other package it gets is decided when it is loaded.
-          return true
+      await bundlePackage({
+        folder,
+        entries,
+        options: { plugins: [places] },
+        output: {
+          dir: join(draft, home),
+          entryFileNames: '[name].mjs',
+          chunkFileNames: '[name]-[hash].mjs',
         },
-        logLevel: 'silent',
-        tsconfig: false,
-        plugins: [places],
+        onExternal: (name) => names.add(`${home} ${name}`),
       })
-      await made.write({
-        dir: join(draft, home),
-        format: 'esm',
-        keepNames: true,
-        entryFileNames: '[name].mjs',
-        chunkFileNames: '[name]-[hash].mjs',
-      })
-      await made.close()
-      for (const entry of entries) bundled[pathToFileURL(join(folder, entry)).href] = `${home}/${nameOf(entry)}.mjs`
+      for (const entry of entries) bundled[pathToFileURL(join(folder, entry)).href] = `${home}/${moduleName(entry)}.mjs`
     }),
   )
   return { bundled, names: resolvedNames(names) }

@@ -1,6 +1,9 @@
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
+import { publicModules } from '../../scripts/api-compat.ts'
+import { writePublished } from '../../scripts/package-modules.ts'
+import { manifestRules, withPaths } from '../../scripts/published-paths.ts'
 
 export const root = join(import.meta.dirname, '../..')
 /** Its own for each run: two may run side by side. */
@@ -25,21 +28,24 @@ interface Manifest {
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
 /**
- * Copies this benchmark and every package of the repository to `bench/dist` as JavaScript. Users of a published package
- * and of the peers run JavaScript; compared with them, stripping types at start costs time and memory that is not ours.
+ * Copies this benchmark, every package as it is published, and the examples as JavaScript to `bench/dist`. Users of a published
+ * package and of the peers run JavaScript; compared with them, stripping types at start costs time and memory that is not ours.
  * Everything in the copy, bare Fastify too, uses the installed dependencies of the repository; only the peers come from
  * `bench/node_modules`.
  */
-export function writeJavaScriptCopy(): void {
+export async function writeJavaScriptCopy(): Promise<void> {
   removeJavaScriptCopy()
   mkdirSync(copy, { recursive: true })
   writeFileSync(join(copy, 'package.json'), '{ "type": "module" }\n')
   copyFolder(import.meta.dirname, join(copy, 'bench/kernel'))
+  const published = new Map(publicModules(root).map(({ folder, entries }) => [folder, entries]))
   for (const folder of globSync([...(manifestOf(root).workspaces ?? [])], { cwd: root })) {
     const from = join(root, folder)
     if (!existsSync(join(from, 'package.json'))) continue
     const { name, dependencies = {} } = manifestOf(from)
-    copyFolder(from, join(copy, folder))
+    const entries = published.get(folder)
+    if (entries === undefined) copyFolder(from, join(copy, folder))
+    else await copyPackage(from, entries, join(copy, folder))
     link(join(copy, folder), name)
     for (const dependency of Object.keys(dependencies)) {
       if (dependency.startsWith('@plinth')) continue
@@ -58,6 +64,15 @@ function link(target: string, name: string): void {
   const path = join(copy, 'node_modules', name)
   mkdirSync(dirname(path), { recursive: true })
   if (!existsSync(path)) symlinkSync(target, path)
+}
+
+const notPublished = new Set(['node_modules', 'dist', 'src', 'test', 'web', 'scripts'])
+
+async function copyPackage(from: string, entries: readonly string[], to: string): Promise<void> {
+  cpSync(from, to, { recursive: true, filter: (path) => dirname(path) !== from || !notPublished.has(basename(path)) })
+  const manifest = join(to, 'package.json')
+  writeFileSync(manifest, withPaths(readFileSync(manifest, 'utf8'), manifestRules.published))
+  await writePublished(from, entries, join(to, 'dist'))
 }
 
 const leftOut = new Set(['node_modules', 'dist', 'test', 'data', '.env'])

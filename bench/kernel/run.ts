@@ -28,7 +28,7 @@ const chosen = (values.only ?? Object.keys(sections)).map((name) => {
 })
 
 const bars: Bar[] = []
-writeJavaScriptCopy()
+await writeJavaScriptCopy()
 try {
   for (const [name, measure] of chosen) {
     try {

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { definePlugin } from '@plinth/kernel'
 import { builtPage } from './built-page.ts'
 import { builtPages, installPage } from './contract.ts'
@@ -12,7 +12,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   provides: [installPage, builtPages],
   setup({ clock, log, roles, provide, onReady, onStop }) {
-    const places = pagePlaces(join(import.meta.dirname, '..'))
+    const places = pagePlaces(fileURLToPath(new URL('..', import.meta.url)))
     const build = new PageBuild(places, { clock, log })
     const page = (name: string) => builtPage(places.output, build, name)
     provide(installPage, page('install'))
