@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -17,6 +18,13 @@ const packages = [
   'migrations',
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
 ]
+
+/** What `npm pack` reports of a package. */
+interface Packed {
+  readonly name: string
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
+}
 
 /** A third party's plugin in plain JavaScript, as it would stand in a package of its own. */
 const pager = `
@@ -110,11 +118,21 @@ t.test(
       const modules = join(folder, 'node_modules')
       if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
     }
-    const folders = packages.map((folder) => `./${folder}`)
-    const { stdout: report } = await run('npm', ['pack', '--json', '--pack-destination', project, ...folders], {
-      cwd: copy,
-    })
-    const packed: { name: string; filename: string; files: { path: string }[] }[] = Object.values(JSON.parse(report))
+    const pack = async (folders: readonly string[], ...words: readonly string[]): Promise<Packed[]> => {
+      const named = folders.map((folder) => `./${folder}`)
+      const all = ['pack', '--json', '--pack-destination', project, ...words, ...named]
+      return Object.values(JSON.parse((await run('npm', all, { cwd: copy })).stdout))
+    }
+    const packed = await pack(['kernel'])
+    // Their scripts do the same for each, in two processes a package.
+    const others = packages.filter((folder) => folder !== 'kernel')
+    for (const folder of others) {
+      const file = join(copy, folder, 'package.json')
+      const manifest = await readFile(file, 'utf8')
+      t.match(JSON.parse(manifest).scripts, { prepack: /pack-exports\.mjs on$/, postpack: /pack-exports\.mjs off$/ })
+      await writeFile(file, withPaths(manifest, manifestRules.published))
+    }
+    packed.push(...(await pack(others, '--ignore-scripts')))
     const dependencies: Record<string, string> = {}
     for (const { name, filename, files } of packed) {
       dependencies[name] = `file:${filename.replace('@', '').replace('/', '-')}`
