@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { openConnections } from './open-connections.ts'
 
 /** Requests that a connection may send ahead of their answers (RFC 9112, section 9.3.2). More ends the connection. */
 export const mostUnanswered = 16
@@ -37,13 +38,12 @@ export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0
 export function boundConnections(server: Server, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
   const pauseMs = Math.min(sendTimeoutMs / fewestLooks, longestPauseMs)
-  const open = new Map<Socket, Progress>()
-  server.on('connection', (socket: Socket) => {
-    open.set(socket, { taken: 0, looks: 0 })
-    socket.once('close', () => open.delete(socket))
-  })
+  const open = openConnections(server)
+  const seen = new WeakMap<Socket, Progress>()
   const look = () => {
-    for (const [socket, progress] of open) {
+    for (const socket of open) {
+      const progress = seen.get(socket) ?? { taken: 0, looks: 0 }
+      seen.set(socket, progress)
       if (looksWithoutProgress(socket, progress) * pauseMs >= sendTimeoutMs) socket.destroy()
     }
   }

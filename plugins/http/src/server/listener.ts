@@ -5,6 +5,7 @@ import { codeOf, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
 import { isWorkedFor } from './connection-bounds.ts'
+import { openConnections } from './open-connections.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
@@ -25,16 +26,13 @@ const backlog = 4_096
 export class Listener {
   readonly #app: FastifyInstance
   readonly #log: Logger
-  readonly #sockets = new Set<Socket>()
+  readonly #open: ReadonlySet<Socket>
   #url: string | undefined
 
   constructor(app: FastifyInstance, log: Logger) {
     this.#app = app
     this.#log = log
-    app.server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
-    })
+    this.#open = openConnections(app.server)
   }
 
   /** Base URL while it listens. */
@@ -108,10 +106,10 @@ export class Listener {
     })
     for (const socket of waiting) server.emit('connection', socket)
     const cut = () => {
-      if (this.#sockets.size > 0) {
-        this.#log.warn({ connections: this.#sockets.size }, 'connections cut at the drain deadline')
+      if (this.#open.size > 0) {
+        this.#log.warn({ connections: this.#open.size }, 'connections cut at the drain deadline')
       }
-      for (const socket of this.#sockets) socket.destroy()
+      for (const socket of this.#open) socket.destroy()
     }
     signal.addEventListener('abort', cut)
     if (signal.aborted) cut()
@@ -122,7 +120,7 @@ export class Listener {
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < unsaidUntil) continue
-      for (const socket of this.#sockets) if (!isWorkedFor(socket)) socket.destroy()
+      for (const socket of this.#open) if (!isWorkedFor(socket)) socket.destroy()
     }
     signal.removeEventListener('abort', cut)
   }
