@@ -73,7 +73,7 @@ export class SchemaWriter {
   /** Makes a component of a schema that has a name of its own, which generated clients use. */
   #named(name: string, schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
     const { 'x-name': _, ...unnamed } = schema
-    const written = this.#convert(unnamed, use, titleOf, outer)
+    const written = this.#convertAnew(unnamed, use, titleOf, outer)
     const identity = `${use} ${name} ${JSON.stringify(written)}`
     const component = this.#known.get(identity) ?? this.#freeName(name)
     this.#known.set(identity, component)
