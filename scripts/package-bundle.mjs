@@ -81,7 +81,7 @@ async function make(draft) {
       await bundlePackage({
         folder,
         entries,
-        options: { plugins: [places] },
+        plugin: places,
         output: {
           dir: join(draft, home),
           entryFileNames: '[name].mjs',

@@ -5,14 +5,14 @@
 import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join, posix, relative, sep } from 'node:path'
-import { type InputOptions, type OutputOptions, type Plugin, rolldown } from 'rolldown'
+import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
 
 interface Wanted {
   /** Folder of the package. */
   readonly folder: string
   /** Source files that are imported by a name, as the manifest has them: `./src/index.ts`. */
   readonly entries: readonly string[]
-  readonly options?: Pick<InputOptions, 'plugins'>
+  readonly plugin: Plugin
   readonly output: OutputOptions
   /** Receives each name of another package that is imported. */
   readonly onExternal?: (name: string) => void
@@ -22,7 +22,7 @@ interface Wanted {
 export const moduleName = (entry: string): string => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
 
 /** Other packages stay what they are, by their names: which one it is decides itself when it is loaded. */
-export async function bundlePackage({ folder, entries, options, output, onExternal }: Wanted): Promise<void> {
+export async function bundlePackage({ folder, entries, plugin, output, onExternal }: Wanted): Promise<void> {
   const made = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [moduleName(entry), join(folder, entry)])),
     cwd: folder,
@@ -35,7 +35,7 @@ export async function bundlePackage({ folder, entries, options, output, onExtern
     },
     logLevel: 'silent',
     tsconfig: false,
-    ...options,
+    plugins: [plugin],
   })
   await made.write({ format: 'esm', keepNames: true, ...output })
   await made.close()
@@ -61,13 +61,12 @@ const ownPlace = (source: string): Plugin => ({
 
 /** Writes the modules that are published of a package, with maps to its sources. */
 export async function writePublished(folder: string, entries: readonly string[], target: string): Promise<void> {
-  const source = join(folder, 'src')
   // Loaded by their addresses, beside the module that starts them.
   const threads = globSync('src/**/*-worker.ts', { cwd: folder }).map((file) => `./${file.replaceAll('\\', '/')}`)
   await bundlePackage({
     folder,
     entries: [...entries, ...threads],
-    options: { plugins: [ownPlace(source)] },
+    plugin: ownPlace(join(folder, 'src')),
     output: { dir: target, sourcemap: true, entryFileNames: '[name].js', chunkFileNames: 'shared/[name].js' },
   })
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, globSync, readdirSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -123,13 +123,17 @@ t.test(
       const all = ['pack', '--json', '--pack-destination', project, ...words, ...named]
       return Object.values(JSON.parse((await run('npm', all, { cwd: copy })).stdout))
     }
-    const packed = await pack(['kernel'])
-    // Their scripts do the same for each, in two processes a package.
-    const others = packages.filter((folder) => folder !== 'kernel')
+    const scripted = ['kernel', 'plugins/console']
+    const packed = await pack(scripted)
+    // The scripts of the others do what those of the kernel do, in two processes a package.
+    const others = packages.filter((folder) => !scripted.includes(folder))
     for (const folder of others) {
       const file = join(copy, folder, 'package.json')
       const manifest = await readFile(file, 'utf8')
-      t.match(JSON.parse(manifest).scripts, { prepack: /pack-exports\.mjs on$/, postpack: /pack-exports\.mjs off$/ })
+      t.match(JSON.parse(manifest).scripts, {
+        prepack: /^node [./]+scripts\/pack-exports\.mjs on$/,
+        postpack: /^node [./]+scripts\/pack-exports\.mjs off$/,
+      })
       await writeFile(file, withPaths(manifest, manifestRules.published))
     }
     packed.push(...(await pack(others, '--ignore-scripts')))
@@ -148,6 +152,14 @@ t.test(
       t.ok(paths.includes('README.md'), `${name} ships a README`)
     }
     t.equal(packed.length, packages.length)
+    const shipped = new Set(packed.flatMap(({ name, files }) => files.map(({ path }) => `${name}/${path}`)))
+    for (const page of ['install', 'admin']) t.ok(shipped.has(`@plinth/console/dist/web/${page}.html`), page)
+    const threads = globSync('plugins/*/src/**/*-worker.ts', { cwd: root })
+    t.ok(threads.length >= 2)
+    for (const thread of threads) {
+      const program = thread.replace(/^plugins\/(.+?)\/src\/(.+)\.ts$/, '@plinth/$1/dist/$2.js')
+      t.ok(shipped.has(program), program)
+    }
     const manifest = { name: 'elsewhere', type: 'module', private: true, dependencies }
     const files = {
       'package.json': JSON.stringify(manifest),
